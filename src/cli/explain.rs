@@ -3,9 +3,9 @@
 use super::args::ExplainArgs;
 use super::{Done, Exit, Failure, glossary, load_to_tell, say};
 use conformant_engine::{Planned, plan};
-use conformant_judge::Loaded;
+use conformant_judge::predicate_of;
 use conformant_reference::{Fault, Variant};
-use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_rulebook::{Check, Origin, Rule, Rulebook};
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 
@@ -67,7 +67,7 @@ fn explain_rule(rulebook: &Rulebook, planned: &[Planned<'_>], rule: &Rule, text:
         rule.place,
         judges(rulebook, rule)
     );
-    if let Some(predicate) = Loaded::of(rule) {
+    if let Some(predicate) = predicate_of(rule) {
         let needs: Vec<&str> = predicate.needs().iter().map(|need| need.words()).collect();
         let _ = writeln!(text, "  needs      {}", needs.join(", "));
     }
@@ -108,7 +108,7 @@ fn judges(rulebook: &Rulebook, rule: &Rule) -> String {
         Origin::ListKey { operation } => format!("every page of {operation}"),
         Origin::ListWalk { operation } => format!("every walk over the pages of {operation}"),
         Origin::Written(written) => {
-            format!("{}: {}", written.check.predicate(), written.parameters)
+            format!("{}: {}", written.predicate, written.parameters)
         }
         Origin::Either => "all answers of a run together".to_owned(),
     }

@@ -10,7 +10,7 @@ use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Target};
 use conformant_explore::{Chain, ReproduceError, finding_of};
 use conformant_fixtures::export::{About, ChainFormat, Scope, chain};
-use conformant_judge::{Loaded, Need, Shell};
+use conformant_judge::{Need, Shell, predicate_of};
 use conformant_record::{Finding, Level, REFERENCE, RunRecord};
 use conformant_rulebook::{Origin, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
@@ -159,7 +159,7 @@ fn kind<'r>(rulebook: &'r Rulebook, finding: &Finding) -> Option<&'r str> {
         | Origin::ListWalk { .. }
         | Origin::Written(_)
         | Origin::Either => {
-            Loaded::of(rule).is_some_and(|predicate| predicate.needs() == [Need::Document])
+            predicate_of(rule).is_some_and(|predicate| predicate.needs() == [Need::Document])
         }
     };
     let operation = rulebook.operation(&finding.service, &finding.operation)?;

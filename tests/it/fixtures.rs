@@ -10,8 +10,8 @@
 
 use crate::program::{conformant, root, run};
 use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
-use conformant_judge::{Loaded, Need};
-use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_judge::{Need, predicate_of};
+use conformant_rulebook::{Check, Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::fs;
@@ -97,7 +97,7 @@ fn is_of_payload(rule: &Rule) -> bool {
     match &rule.origin {
         Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
         Origin::Written(written) => {
-            let by_itself = Loaded::of(rule).is_some_and(|p| p.needs().contains(&Need::Document));
+            let by_itself = predicate_of(rule).is_some_and(|p| p.needs().contains(&Need::Document));
             by_itself && written.kind().is_some()
         }
         Origin::Operation { .. }

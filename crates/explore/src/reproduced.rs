@@ -8,7 +8,7 @@ use conformant_base::text;
 use conformant_engine::derive::moves::without_idle_captures;
 use conformant_engine::plan::{self, Planned};
 use conformant_engine::{Sessions, Telling, play};
-use conformant_judge::{Loaded, Memo, Need, Sites, judge_known};
+use conformant_judge::{Memo, Need, Sites, judge_known, predicate_of};
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Demand, Step, Verb};
@@ -230,7 +230,7 @@ fn without_looks(
     steps: &[Step],
     deciding: &BTreeSet<usize>,
 ) -> Vec<Step> {
-    let predicate = rulebook.rules.get(&finding.rule).and_then(Loaded::of);
+    let predicate = rulebook.rules.get(&finding.rule).and_then(predicate_of);
     let is_of_history = predicate.is_some_and(|p| p.needs().contains(&Need::History));
     let mut kept: Vec<&Step> = Vec::new();
     let mut read: BTreeSet<String> = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! Whether a target accepted a request: a 2xx answer that carries the documented representation.
+//! Whether a target accepted a request: a 2xx response with the documented representation.
 //!
-//! Any non-2xx is a refusal, in D1 also a 2xx with `success` false. Redirects, 429 and transport
-//! faults are neither.
+//! - Any non-2xx is a rejection, and so is a 2xx with a documented `success` of false.
+//! - Redirects, 429 and transport errors are inconclusive.
 
 use super::evidence::{Body, Exchange, Outcome};
 use conformant_base::http::Response;
@@ -52,7 +52,7 @@ pub fn acceptance(
         Body::Empty => return Acceptance::Rejected(format!("{} without a body", response.status)),
         Body::Unreadable(why) => return Acceptance::Rejected(format!("{} {why}", response.status)),
     };
-    if exchange.service == "auth" && denies_success(value) {
+    if denies_success(value) && reports_success(rulebook, &exchange.service) {
         return Acceptance::Rejected(format!("{} with success false", response.status));
     }
     match rulebook.kinds.get(kind) {
@@ -85,7 +85,20 @@ pub fn is_plain_error(exchange: &Exchange) -> bool {
     matches!(exchange.status(), Some(401 | 403 | 500..=599))
 }
 
-/// D1 says by `success` whether a request was accepted; some clients see it as text.
+/// Whether the documented responses of a service say by `success` whether a request was accepted.
+pub fn reports_success(rulebook: &Rulebook, service: &str) -> bool {
+    let operations = rulebook
+        .services
+        .get(service)
+        .map(|s| s.operations.values());
+    let mut responses = operations
+        .into_iter()
+        .flatten()
+        .filter_map(|operation| rulebook.kinds.get(operation.response.as_deref()?));
+    responses.any(|kind| kind.schema.pointer("/properties/success").is_some())
+}
+
+/// Whether a document says that the request was not accepted. Some clients read the boolean as text.
 fn denies_success(value: &Value) -> bool {
     matches!(value.get("success"), Some(Value::Bool(false)))
         || value.get("success").and_then(Value::as_str) == Some("false")

@@ -9,7 +9,7 @@ use super::change::{Change, Other};
 use super::evidence::{Evidence, Exchange, Expectation};
 use super::mutation::Mutation;
 use super::payload::{Violation, violations};
-use super::predicate::Loaded;
+use super::predicate::predicate_of;
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Level;
@@ -67,7 +67,7 @@ pub fn mutations_of(
 /// What the predicate knows to break it, then whatever else could stand at the places that decide.
 fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites) -> Vec<Mutation> {
     let words = |site: &Site| words_at(rulebook, evidence, site);
-    let mut mutations = Loaded::of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
+    let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
     mutations.extend(alternatives::of_sites(evidence, sites, &words));
     mutations
 }

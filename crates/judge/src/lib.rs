@@ -39,7 +39,7 @@ pub use change::{Change, Other};
 pub use load::rules_schema;
 pub use memo::Memo;
 pub use mutation::{Mutation, Undo};
-pub use predicate::{Loaded, Need, Predicate};
+pub use predicate::{Need, Predicate, predicate_of};
 pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
 pub use sites::{Site, Sites};
 pub use story::holds;
@@ -102,7 +102,7 @@ pub fn judge_by(
     let mut verdicts = Verdicts::new(&case, &mut judgement);
     // Steps name written rules, too, for what is accepted or refused.
     operation::judge(&case, &mut verdicts);
-    match Loaded::of(rule) {
+    match predicate_of(rule) {
         Some(predicate) => predicate.judge(&case, rule, &mut verdicts),
         None => {
             parameter::judge(&case, &mut verdicts);
@@ -127,7 +127,7 @@ fn judge_into(
     parameter::judge(&case, &mut verdicts);
     listing::judge(&case, &mut verdicts);
     for rule in rulebook.rules.bearing_on(&case.came_by()) {
-        if let Some(predicate) = Loaded::of(rule) {
+        if let Some(predicate) = predicate_of(rule) {
             predicate.judge(&case, rule, &mut verdicts);
         }
     }
@@ -155,7 +155,7 @@ fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
         bearing.map(|rule| rule.id.as_str()).collect()
     };
     for rule in case.rulebook.rules.in_order() {
-        let passed_over = Loaded::of(rule).filter(|_| !judged.contains(rule.id.as_str()));
+        let passed_over = predicate_of(rule).filter(|_| !judged.contains(rule.id.as_str()));
         if let Some(predicate) = passed_over {
             let before = verdicts.tally(&rule.id).cloned();
             predicate.judge(case, rule, verdicts);

@@ -1,13 +1,13 @@
 //! The catalogue of predicates, and rulebooks that are loaded with it.
 
-use super::predicates::ENTRIES;
+use super::predicates::REGISTERED;
 use conformant_rulebook::rules::RuleFile;
 use conformant_rulebook::{Catalogue, Check, Model, Parameters, Problems, Rulebook, Unread};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-/// All predicates that there are.
+/// All registered predicates.
 struct All;
 
 impl Catalogue for All {
@@ -15,15 +15,15 @@ impl Catalogue for All {
         super::predicates::NAMES
     }
 
-    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Arc<dyn Check>, Unread> {
-        let rank = ENTRIES.iter().position(|entry| entry.name == predicate);
-        let rank = rank.expect("only known names are asked for");
-        (ENTRIES[rank].read)(parameters, rank)
+    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread> {
+        let order = REGISTERED.iter().position(|known| known.name == predicate);
+        let order = order.expect("callers pass known names only");
+        (REGISTERED[order].read)(REGISTERED[order].name, parameters, order)
     }
 
     fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>> {
-        let entry = ENTRIES.iter().find(|entry| entry.name == law)?;
-        (entry.fits)(model)
+        let known = REGISTERED.iter().find(|known| known.name == law)?;
+        (known.fits)(model)
     }
 }
 
@@ -79,7 +79,7 @@ pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Rulebook, Pro
 /// JSON Schema of a file of rules, with the parameters of every predicate.
 pub fn rules_schema() -> Value {
     let mut generator = schemars::SchemaGenerator::default();
-    let predicates: Vec<Value> = ENTRIES
+    let predicates: Vec<Value> = REGISTERED
         .iter()
         .map(|entry| {
             let parameters = (entry.schema)(&mut generator).to_value();

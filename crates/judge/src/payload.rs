@@ -3,7 +3,7 @@
 //! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
 //! judged a second time.
 
-use super::predicate::Loaded;
+use super::predicate::predicate_of;
 use conformant_base::json;
 use conformant_record::Level;
 use conformant_rulebook::{Rule, Rulebook, event_version};
@@ -138,7 +138,7 @@ pub struct Wrong {
 
 impl Document<'_> {
     fn judge(&self, outcome: &mut Outcome) {
-        let found = Loaded::of(self.rule).and_then(|predicate| predicate.in_payload(self));
+        let found = predicate_of(self.rule).and_then(|predicate| predicate.in_payload(self));
         let Some(wrong) = found else { return };
         outcome.judged.push(self.rule.id.clone());
         let level = self.rule.level;
@@ -175,12 +175,12 @@ impl Document<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conformant_rulebook::{Origin, Written};
+    use conformant_rulebook::{Check, Origin};
     use serde_json::json;
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: Value) -> Rulebook {
-        let check = Written::of_json(crate::load::catalogue(), predicate, parameters);
+        let check = Check::of_json(crate::load::catalogue(), predicate, &parameters);
         let schema = json!({
             "type": "object",
             "properties": {

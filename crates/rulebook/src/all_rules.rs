@@ -2,7 +2,7 @@
 //!
 //! All this is worked out once; what a rule asks is its own business.
 
-use super::check::Bears;
+use super::check::AppliesTo;
 use super::model::Rule;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -53,30 +53,30 @@ impl Order {
     fn of(rules: &[Rule]) -> Self {
         let written = rules.iter().enumerate();
         let written = written.filter_map(|(at, rule)| {
-            let check = &*rule.written()?.check;
-            Some((check.rank(), at, check))
+            let check = rule.check()?;
+            Some((check.order, at, check))
         });
         let mut written: Vec<_> = written.collect();
-        written.sort_by_key(|(rank, at, _)| (*rank, *at));
+        written.sort_by_key(|(order, at, _)| (*order, *at));
         let mut order = Self::default();
         for (place, (_, at, check)) in written.into_iter().enumerate() {
             let rule = &rules[at];
             order.ranked.push(at);
-            match check.bears_on() {
-                Bears::Anything => order.anyhow.push(place),
-                Bears::Steps => {
+            match &check.applies_to {
+                AppliesTo::Anything => order.anyhow.push(place),
+                AppliesTo::Steps => {
                     order.by_statement.insert(rule.id.clone(), place);
                 }
-                Bears::Kinds(kinds) => {
+                AppliesTo::Kinds(kinds) => {
                     for kind in kinds {
-                        let by_kind = order.by_kind.entry(kind.to_owned());
+                        let by_kind = order.by_kind.entry(kind.clone());
                         by_kind.or_default().push(place);
                     }
                 }
-                Bears::Operations(operations) => {
+                AppliesTo::Operations(operations) => {
                     let of_service = order.by_operation.entry(rule.service.clone()).or_default();
                     for operation in operations {
-                        let by_operation = of_service.entry(operation.to_owned());
+                        let by_operation = of_service.entry(operation.clone());
                         by_operation.or_default().push(place);
                     }
                 }

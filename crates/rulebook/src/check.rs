@@ -1,9 +1,10 @@
-//! What the rulebook knows of a predicate: its name, its parameters, what they name.
+//! The check of a rule: its predicate with parameters, as far as the rulebook knows it.
 //!
-//! Not what it does: that is for whoever judges, who hands the known predicates in as a catalogue.
+//! - All that the rulebook needs of a predicate is data: what it judges, what it applies to, what it refers to.
+//! - The compiled predicate is opaque here. The judge's catalogue makes it and is the only one that opens it.
 
 use super::model::{Kind, Service, is_one_event};
-use super::names::Names;
+use super::names::References;
 use conformant_yaml::Fault;
 use conformant_yaml::Node;
 use conformant_yaml::from_node;
@@ -12,110 +13,144 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+use std::fmt;
 use std::sync::Arc;
 
 /// A predicate with its parameters.
-pub trait Check: Any + Debug + Send + Sync {
-    /// Its name in rules.
-    fn predicate(&self) -> &'static str;
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The name of the predicate in rules.
+    pub predicate: &'static str,
+    /// Its parameters as written, references resolved.
+    pub parameters: Value,
+    /// What it judges.
+    pub subject: Subject,
+    /// What the evidence must contain before it can conclude anything.
+    pub applies_to: AppliesTo,
+    /// What it requires of one representation on its own, if that is all it requires.
+    pub payload: Option<PayloadRule>,
+    /// What its parameters refer to.
+    pub references: References,
+    /// Its place in the order of judging.
+    pub order: usize,
+    /// The predicate itself.
+    pub compiled: Compiled,
+}
 
-    /// What it is about.
-    fn subject(&self) -> Subject<'_>;
+/// A compiled predicate, opaque to the rulebook.
+#[derive(Clone)]
+pub struct Compiled(Arc<dyn Any + Send + Sync>);
 
-    /// Looks up what its parameters name.
-    fn names(&self, names: &mut Names<'_>);
-
-    /// What it asks of one representation by itself, as data; nothing where it asks anything else.
-    fn payload(&self) -> Option<PayloadRule<'_>> {
-        None
-    }
-
-    /// Without which of these it concludes nothing.
-    fn bears_on(&self) -> Bears<'_> {
-        match self.subject() {
-            Subject::Kind(kind) => Bears::Kinds(vec![kind]),
-            Subject::Operations(operations) => Bears::Operations(operations),
-            Subject::Steps => Bears::Steps,
-            Subject::Parameter(_) | Subject::Service => Bears::Anything,
-        }
-    }
-
-    /// Its place in the order in which predicates judge, where a catalogue gave it one.
-    fn rank(&self) -> usize {
-        0
+impl fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compiled")
     }
 }
 
-/// What a predicate is about.
+impl Compiled {
+    /// Wraps the catalogue's own type.
+    pub fn new<T: Send + Sync + 'static>(predicate: T) -> Self {
+        Self(Arc::new(predicate))
+    }
+
+    /// The catalogue's own type.
+    pub fn get<T: 'static>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+/// What a predicate judges.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Subject<'a> {
-    /// Representations of a kind.
-    Kind(&'a str),
+pub enum Subject {
+    /// Representations of a resource type.
+    Kind(String),
     /// Operations of the rule's service.
-    Operations(Vec<&'a str>),
-    /// A parameter of the rule's service, whichever operation takes it.
-    Parameter(&'a str),
-    /// All that the rule's service answers.
+    Operations(Vec<String>),
+    /// A parameter of the rule's service, in every operation that takes it.
+    Parameter(String),
+    /// All responses of the rule's service.
     Service,
-    /// What steps of scenarios state and name the rule for.
+    /// Statements in scenario steps that name the rule.
     Steps,
 }
 
-/// What must have come by for a predicate to conclude anything.
+impl Subject {
+    /// Representations of a resource type.
+    pub fn kind(kind: &str) -> Self {
+        Self::Kind(kind.to_owned())
+    }
+
+    /// One operation of the rule's service.
+    pub fn operation(operation: &str) -> Self {
+        Self::Operations(vec![operation.to_owned()])
+    }
+}
+
+/// What the evidence must contain before a predicate can conclude anything.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Bears<'a> {
-    /// A representation of one of these kinds, or a request that is about one of them.
-    Kinds(Vec<&'a str>),
+pub enum AppliesTo {
+    /// A representation of one of these resource types, or a request about one of them.
+    Kinds(Vec<String>),
     /// A request to one of these operations of the rule's service.
-    Operations(Vec<&'a str>),
+    Operations(Vec<String>),
     /// A statement that names the rule.
     Steps,
-    /// That cannot be said beforehand.
+    /// Unknown beforehand.
     Anything,
 }
 
-/// What a predicate asks of one representation of its kind, by nothing but itself.
-#[derive(Clone, Copy, Debug)]
-pub enum PayloadRule<'a> {
-    /// The value at `at`, where there is one, fits a schema.
+impl From<&Subject> for AppliesTo {
+    fn from(subject: &Subject) -> Self {
+        match subject {
+            Subject::Kind(kind) => Self::Kinds(vec![kind.clone()]),
+            Subject::Operations(operations) => Self::Operations(operations.clone()),
+            Subject::Steps => Self::Steps,
+            Subject::Parameter(_) | Subject::Service => Self::Anything,
+        }
+    }
+}
+
+/// What a predicate requires of one representation on its own.
+#[derive(Clone, Debug)]
+pub enum PayloadRule {
+    /// The value at `at`, if present, matches a schema.
     Conforms {
         /// Where, with `*` for items and members.
-        at: &'a str,
+        at: String,
         /// Self-contained JSON Schema.
-        schema: &'a Value,
+        schema: Value,
     },
     /// A field is present exactly when another one has one of these values.
     PresentOnlyWhen {
-        /// The field that comes and goes.
-        field: &'a str,
+        /// The field whose presence is judged.
+        field: String,
         /// The field that decides.
-        when: &'a str,
+        when: String,
         /// Values under which `field` is present.
-        is: &'a [Value],
-        /// True when its absence under those values is no failure.
+        is: Vec<Value>,
+        /// Whether `field` may be absent under those values.
         may_be_absent: bool,
     },
 }
 
-/// The predicates that rules may use; known above, and handed in.
+/// The predicates that rules may use.
 pub trait Catalogue: Sync {
-    /// The names of all.
+    /// All names, without the former ones.
     fn names(&self) -> &'static [&'static str];
 
-    /// One of them with its parameters.
-    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Arc<dyn Check>, Unread>;
+    /// A predicate with its parameters.
+    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread>;
 
-    /// For a law, the subjects that it fits, as rows name them; nothing for other predicates.
+    /// For an invariant, all subjects that it applies to, as rows name them; `None` for other predicates.
     fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>>;
 }
 
-/// What the rulebook describes, as far as it is read when rules are.
+/// What the rulebook describes, as far as it is known when rules are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Model<'a> {
     /// Services with their operations.
     pub services: &'a BTreeMap<String, Service>,
-    /// Representations.
+    /// Resource types.
     pub kinds: &'a BTreeMap<String, Kind>,
 }
 
@@ -128,45 +163,40 @@ pub struct Parameters<'a>(pub(super) &'a Node);
 pub struct Unread(pub(super) Fault);
 
 impl Parameters<'_> {
-    /// The parameters as their type; what does not fit knows its place.
+    /// The parameters as their type. An error has its place in the file.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Unread> {
         from_node(self.0).map_err(Unread)
     }
-}
 
-/// A predicate as a rule has it.
-#[derive(Clone, Debug)]
-pub struct Written {
-    /// What it is.
-    pub check: Arc<dyn Check>,
-    /// Its parameters as they are written, references resolved.
-    pub parameters: Value,
-}
-
-impl Serialize for Written {
-    /// As a rule has it: `{PREDICATE: PARAMETERS}`.
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map([(self.check.predicate(), &self.parameters)])
+    /// The parameters as JSON.
+    pub fn to_json(&self) -> Value {
+        self.0.to_json()
     }
 }
 
-impl Written {
-    /// A predicate as no file has it.
+impl Serialize for Check {
+    /// As a rule has it: `{PREDICATE: PARAMETERS}`.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map([(self.predicate, &self.parameters)])
+    }
+}
+
+impl Check {
+    /// A check that stands in no file.
     ///
     /// # Panics
     ///
-    /// Where the catalogue does not take the parameters.
-    pub fn of_json(catalogue: &dyn Catalogue, predicate: &str, parameters: Value) -> Self {
-        let node = Node::of_json(&parameters);
-        let check = catalogue
+    /// If the catalogue rejects the parameters.
+    pub fn of_json(catalogue: &dyn Catalogue, predicate: &str, parameters: &Value) -> Self {
+        let node = Node::of_json(parameters);
+        catalogue
             .read(predicate, &Parameters(&node))
-            .unwrap_or_else(|unread| panic!("{predicate}: {}", unread.0));
-        Self { check, parameters }
+            .unwrap_or_else(|unread| panic!("{predicate}: {}", unread.0))
     }
 
-    /// The kind of representation that it judges, where it judges one.
+    /// The resource type whose representations it judges, if it judges one.
     pub fn kind(&self) -> Option<&str> {
-        match self.check.subject() {
+        match &self.subject {
             Subject::Kind(kind) => Some(kind),
             Subject::Operations(_) | Subject::Parameter(_) | Subject::Service | Subject::Steps => {
                 None
@@ -174,19 +204,19 @@ impl Written {
         }
     }
 
-    /// Whether it judges representations of that kind; a rule about an event those of each version.
+    /// Whether it judges representations of that resource type; a rule about an event judges each version.
     pub fn is_about(&self, kind: &str) -> bool {
         let own = self.kind();
         own.is_some_and(|own| own == kind || is_one_event(own, kind))
     }
 
-    /// The kind whose representations it judges one by one, by nothing but themselves.
+    /// The resource type whose representations it judges one by one, each on its own.
     pub fn payload_kind(&self) -> Option<&str> {
-        self.check.payload().and_then(|_| self.kind())
+        self.payload.as_ref().and_then(|_| self.kind())
     }
 
-    /// Whether only steps judge it that name its rule.
-    pub fn is_story(&self) -> bool {
-        self.check.subject() == Subject::Steps
+    /// Whether only scenario steps that name its rule judge it.
+    pub fn is_of_steps(&self) -> bool {
+        self.subject == Subject::Steps
     }
 }

@@ -4,7 +4,7 @@
 //! operation or kind thereby asks for each law that concerns it. What a law means is known to the
 //! catalogue that reads it.
 
-use super::check::{Catalogue, Model, Parameters, Written};
+use super::check::{Catalogue, Model, Parameters};
 use super::draft::{Derived, Draft, File};
 use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
@@ -121,17 +121,13 @@ fn read_row(
         read.map_err(|unread| unread.0)
     });
     let Some(check) = check else { return };
-    let written = Written {
-        check,
-        parameters: parameters.to_json(),
-    };
     let rule = Derived {
         id,
         says: row.says.clone().unwrap_or_else(|| law.says.clone()),
         source,
         level: row.level.or(law.level).unwrap_or(Level::Must),
         basis: row.basis.or(law.basis).unwrap_or(Basis::Stated),
-        origin: Origin::Written(written),
+        origin: Origin::Written(check),
     };
     let rule = rule.rule(file, at);
     draft.add(file, at, rule);

@@ -34,14 +34,14 @@ pub mod xml;
 pub use alike::{like, referring_json, written_out_json};
 pub use all_rules::{CameBy, Rules};
 pub use check::{
-    Bears, Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written,
+    AppliesTo, Catalogue, Check, Compiled, Model, Parameters, PayloadRule, Subject, Unread,
 };
 pub use load::{companion, parse_file};
 pub use model::{
     Does, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook,
     Service, event_version, is_one_event,
 };
-pub use names::{Names, OfKind, OfOperation};
+pub use names::{KindPointers, OperationParts, References};
 pub use problems::{Problem, Problems};
 pub use requests::advised;
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};

@@ -3,7 +3,7 @@
 
 use super::all_rules::Rules;
 use super::annotations::Annotations;
-use super::check::Written;
+use super::check::Check;
 use super::open_points::OpenPoint;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
@@ -107,7 +107,7 @@ pub enum Origin {
         operation: String,
     },
     /// A predicate from `rules/`.
-    Written(Written),
+    Written(Check),
     /// One answer of several, kept throughout a run: an open point with `either`.
     Either,
 }
@@ -281,10 +281,10 @@ impl AsRef<str> for Rule {
 }
 
 impl Rule {
-    /// What it was written as, where no schema or operation says it.
-    pub fn written(&self) -> Option<&Written> {
+    /// Its predicate with parameters, if it was not derived from a schema or an operation.
+    pub fn check(&self) -> Option<&Check> {
         match &self.origin {
-            Origin::Written(written) => Some(written),
+            Origin::Written(check) => Some(check),
             Origin::Property { .. }
             | Origin::NoOtherFields { .. }
             | Origin::Operation { .. }

@@ -1,60 +1,91 @@
-//! Looking up what the parameters of a predicate name: kinds, operations, their parameters, and
-//! pointers. Each name that leads to nothing is a problem with its place.
+//! What the parameters of a predicate refer to: resource types, operations, their parameters, and pointers.
+//!
+//! A predicate collects [`References`] when it is read. They are resolved once all operations and resource types are
+//! known. Each reference that resolves to nothing is a problem with its place.
 
 use super::draft::{Draft, File};
+use super::hooks;
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
 use super::reach;
 use std::collections::BTreeMap;
 
-/// What the names of one rule are looked up in.
-#[derive(Debug)]
-pub struct Names<'a> {
-    pub(super) draft: &'a mut Draft,
-    pub(super) file: &'a File,
-    /// Where the parameters stand in the file.
-    pub(super) at: String,
-    pub(super) operations: Option<&'a BTreeMap<String, Operation>>,
-    pub(super) kinds: &'a BTreeMap<String, Kind>,
+/// What the parameters of one predicate refer to.
+#[derive(Clone, Debug, Default)]
+pub struct References(Vec<Reference>);
+
+/// A parameter of the predicate, and what it names.
+#[derive(Clone, Debug)]
+struct Named {
+    key: String,
+    name: String,
 }
 
-impl<'a> Names<'a> {
-    /// The parameter `key` names a kind; what follows leads into it.
-    pub fn kind(&mut self, key: &str, kind: &str) -> OfKind<'_, 'a> {
-        let known = self.kinds.get(kind);
-        if known.is_none() {
-            let span = self.file.node.place(&format!("{}/{key}", self.at));
-            // Rules name an event without its version.
-            let kinds = self.kinds.keys().map(|known| match event_version(known) {
-                Some(_) => known
-                    .rsplit_once('/')
-                    .map_or(known.as_str(), |(event, _)| event),
-                None => known.as_str(),
-            });
-            self.draft.unknown(self.file, span, "kind", kind, kinds);
+/// One reference.
+#[derive(Clone, Debug)]
+enum Reference {
+    /// A resource type, with pointers into it.
+    Kind { kind: Named, pointers: Vec<Named> },
+    /// An operation, with its parameters and pointers into its response.
+    Operation {
+        operation: Named,
+        parts: Vec<OperationPart>,
+    },
+    /// A parameter of any operation.
+    AnyParameter(Named),
+    /// A pointer into the payload of any event.
+    AnyEvent(Named),
+    /// A parameter that is wrong in itself; the name is the message.
+    Problem(Named),
+}
+
+/// A part of an operation.
+#[derive(Clone, Debug)]
+enum OperationPart {
+    Parameter(Named),
+    Response(Named),
+}
+
+impl Named {
+    fn new(key: &str, name: impl Into<String>) -> Self {
+        Self {
+            key: key.to_owned(),
+            name: name.into(),
         }
-        OfKind { known, names: self }
+    }
+}
+
+impl References {
+    /// The parameter `key` names a resource type; what follows points into it.
+    pub fn kind(&mut self, key: &str, kind: &str) -> KindPointers<'_> {
+        self.0.push(Reference::Kind {
+            kind: Named::new(key, kind),
+            pointers: Vec::new(),
+        });
+        match self.0.last_mut() {
+            Some(Reference::Kind { pointers, .. }) => KindPointers(pointers),
+            _ => unreachable!("it was pushed just now"),
+        }
     }
 
     /// The parameter `key` names an operation; what follows belongs to it.
-    pub fn operation(&mut self, key: &str, operation: &str) -> OfOperation<'_, 'a> {
-        let known = self.operations.and_then(|o| o.get(operation));
-        if known.is_none() {
-            let span = self.file.node.place(&format!("{}/{key}", self.at));
-            let names = self.operations.into_iter().flat_map(BTreeMap::keys);
-            let names = names.map(String::as_str);
-            self.draft
-                .unknown(self.file, span, "operation", operation, names);
+    pub fn operation(&mut self, key: &str, operation: &str) -> OperationParts<'_> {
+        self.0.push(Reference::Operation {
+            operation: Named::new(key, operation),
+            parts: Vec::new(),
+        });
+        match self.0.last_mut() {
+            Some(Reference::Operation { parts, .. }) => OperationParts(parts),
+            _ => unreachable!("it was pushed just now"),
         }
-        OfOperation { known, names: self }
     }
 
-    /// The parameter `key` names operations; `each` belongs to every one of them.
+    /// The parameter `key` names operations; what `each` adds belongs to every one of them.
     pub fn operations(
         &mut self,
         key: &str,
         operations: &[String],
-        mut each: impl FnMut(&mut OfOperation<'_, 'a>),
+        mut each: impl FnMut(&mut OperationParts<'_>),
     ) {
         for (n, operation) in operations.iter().enumerate() {
             each(&mut self.operation(&format!("{key}/{n}"), operation));
@@ -63,31 +94,187 @@ impl<'a> Names<'a> {
 
     /// The parameter `key` names a parameter of some operation.
     pub fn any_parameter(&mut self, key: &str, parameter: &str) {
-        let mut all = self.operations.into_iter().flat_map(BTreeMap::values);
-        if !all.any(|o| o.parameters.iter().any(|p| p.name == *parameter)) {
-            self.problem(key, format!("no operation has a parameter `{parameter}`"));
+        self.0
+            .push(Reference::AnyParameter(Named::new(key, parameter)));
+    }
+
+    /// The parameter `key` points into the payload of some event.
+    pub fn any_event(&mut self, key: &str, pointer: &str) {
+        self.0.push(Reference::AnyEvent(Named::new(key, pointer)));
+    }
+
+    /// The parameter `key` names a hook.
+    pub fn hook(&mut self, key: &str, hook: &str) {
+        if hooks::find(hook).is_none() {
+            self.problem(key, "there is no such hook");
         }
     }
 
-    /// The parameter `key` leads to something in a payload of some event.
-    pub fn any_event(&mut self, key: &str, pointer: &str) {
+    /// The parameter `key` is wrong in itself.
+    pub fn problem(&mut self, key: &str, message: impl Into<String>) {
+        self.0.push(Reference::Problem(Named::new(key, message)));
+    }
+}
+
+/// Collects pointers into a resource type. An unknown resource type has no further problems.
+#[derive(Debug)]
+pub struct KindPointers<'r>(&'r mut Vec<Named>);
+
+impl KindPointers<'_> {
+    /// The parameter `key` points into the resource type.
+    pub fn pointer(&mut self, key: &str, pointer: &str) -> &mut Self {
+        self.0.push(Named::new(key, pointer));
+        self
+    }
+
+    /// Each item of the parameter `key` points into the resource type.
+    pub fn pointers(&mut self, key: &str, pointers: &[String]) -> &mut Self {
+        for (n, pointer) in pointers.iter().enumerate() {
+            self.pointer(&format!("{key}/{n}"), pointer);
+        }
+        self
+    }
+}
+
+/// Collects parts of an operation. An unknown operation has no further problems.
+#[derive(Debug)]
+pub struct OperationParts<'r>(&'r mut Vec<OperationPart>);
+
+impl OperationParts<'_> {
+    /// The parameter `key` names a parameter of the operation.
+    pub fn parameter(&mut self, key: &str, parameter: &str) -> &mut Self {
+        let named = Named::new(key, parameter);
+        self.0.push(OperationPart::Parameter(named));
+        self
+    }
+
+    /// The parameter `key` points into the response of the operation.
+    pub fn answers(&mut self, key: &str, pointer: &str) -> &mut Self {
+        let named = Named::new(key, pointer);
+        self.0.push(OperationPart::Response(named));
+        self
+    }
+
+    /// Each item of the parameter `key` points into the response of the operation.
+    pub fn all_answer(&mut self, key: &str, pointers: &[String]) -> &mut Self {
+        for (n, pointer) in pointers.iter().enumerate() {
+            self.answers(&format!("{key}/{n}"), pointer);
+        }
+        self
+    }
+}
+
+/// Resolves the references of one rule.
+pub(super) struct Resolver<'a> {
+    pub(super) draft: &'a mut Draft,
+    pub(super) file: &'a File,
+    /// Where the parameters stand in the file.
+    pub(super) at: String,
+    pub(super) operations: Option<&'a BTreeMap<String, Operation>>,
+    pub(super) kinds: &'a BTreeMap<String, Kind>,
+}
+
+impl Resolver<'_> {
+    /// Reports each reference that resolves to nothing.
+    pub(super) fn resolve(&mut self, references: &References) {
+        for reference in &references.0 {
+            match reference {
+                Reference::Kind { kind, pointers } => self.kind(kind, pointers),
+                Reference::Operation { operation, parts } => self.operation(operation, parts),
+                Reference::AnyParameter(named) => self.any_parameter(named),
+                Reference::AnyEvent(named) => self.any_event(named),
+                Reference::Problem(named) => self.problem(&named.key, &*named.name),
+            }
+        }
+    }
+
+    fn unknown<'n>(&mut self, named: &Named, what: &str, known: impl Iterator<Item = &'n str>) {
+        let span = self.file.node.place(&format!("{}/{}", self.at, named.key));
+        self.draft
+            .unknown(self.file, span, what, &named.name, known);
+    }
+
+    fn kind(&mut self, named: &Named, pointers: &[Named]) {
+        let kinds = self.kinds;
+        let Some(known) = kinds.get(&named.name) else {
+            // Rules name an event without its version.
+            let kinds = kinds.keys().map(|known| match event_version(known) {
+                Some(_) => known
+                    .rsplit_once('/')
+                    .map_or(known.as_str(), |(event, _)| event),
+                None => known.as_str(),
+            });
+            self.unknown(named, "kind", kinds);
+            return;
+        };
+        for pointer in pointers {
+            self.within(known, pointer);
+        }
+    }
+
+    fn operation(&mut self, named: &Named, parts: &[OperationPart]) {
+        let operations = self.operations;
+        let Some(operation) = operations.and_then(|o| o.get(&named.name)) else {
+            let names = operations.into_iter().flat_map(BTreeMap::keys);
+            self.unknown(named, "operation", names.map(String::as_str));
+            return;
+        };
+        for part in parts {
+            match part {
+                OperationPart::Parameter(named) => self.parameter(operation, named),
+                OperationPart::Response(named) => self.response(operation, named),
+            }
+        }
+    }
+
+    fn parameter(&mut self, operation: &Operation, named: &Named) {
+        if !operation.parameters.iter().any(|p| p.name == named.name) {
+            let names = operation.parameters.iter().map(|p| p.name.as_str());
+            let what = format!("parameter of {}", operation.id);
+            self.unknown(named, &what, names);
+        }
+    }
+
+    fn response(&mut self, operation: &Operation, named: &Named) {
+        let kinds = self.kinds;
+        let response = operation.response.as_deref();
+        match response.and_then(|kind| kinds.get(kind)) {
+            Some(kind) => self.within(kind, named),
+            None => self.problem(
+                &named.key,
+                format!("the answer of {} is not described", operation.id),
+            ),
+        }
+    }
+
+    fn any_parameter(&mut self, named: &Named) {
+        let mut all = self.operations.into_iter().flat_map(BTreeMap::values);
+        if !all.any(|o| o.parameters.iter().any(|p| p.name == named.name)) {
+            let message = format!("no operation has a parameter `{}`", named.name);
+            self.problem(&named.key, message);
+        }
+    }
+
+    fn any_event(&mut self, named: &Named) {
+        let pointer = &named.name;
         let mut kinds = self.kinds.values();
         let leads = |kind: &Kind| {
             kind.name.starts_with("events/") && reach::reaches(&kind.schema, pointer).is_ok()
         };
         if !pointer.starts_with('/') || !kinds.any(leads) {
-            self.problem(key, format!("`{pointer}` leads to nothing in any event"));
+            let message = format!("`{pointer}` leads to nothing in any event");
+            self.problem(&named.key, message);
         }
     }
 
-    /// The parameter `key` is wrong as such.
-    pub fn problem(&mut self, key: &str, message: impl Into<String>) {
+    fn problem(&mut self, key: &str, message: impl Into<String>) {
         let problem = self.file.problem(&format!("{}/{key}", self.at), message);
         self.draft.problems.push(problem);
     }
 
-    fn within(&mut self, known: &Kind, key: &str, pointer: &str) {
-        let at = format!("{}/{key}", self.at);
+    fn within(&mut self, known: &Kind, named: &Named) {
+        let pointer = &named.name;
+        let at = format!("{}/{}", self.at, named.key);
         if !pointer.is_empty() && !pointer.starts_with('/') {
             let message = format!("invalid JSON Pointer `{pointer}`");
             let problem = self.file.problem(&at, message);
@@ -106,82 +293,5 @@ impl<'a> Names<'a> {
                 None => problem,
             });
         }
-    }
-}
-
-/// A kind that was named; one that is not known has no further problems.
-#[derive(Debug)]
-pub struct OfKind<'n, 'a> {
-    names: &'n mut Names<'a>,
-    known: Option<&'a Kind>,
-}
-
-impl OfKind<'_, '_> {
-    /// The parameter `key` leads to something in the kind.
-    pub fn pointer(&mut self, key: &str, pointer: &str) -> &mut Self {
-        if let Some(known) = self.known {
-            self.names.within(known, key, pointer);
-        }
-        self
-    }
-
-    /// Each of the parameter `key` leads to something in the kind.
-    pub fn pointers(&mut self, key: &str, pointers: &[String]) -> &mut Self {
-        for (n, pointer) in pointers.iter().enumerate() {
-            self.pointer(&format!("{key}/{n}"), pointer);
-        }
-        self
-    }
-}
-
-/// An operation that was named; one that is not known has no further problems.
-#[derive(Debug)]
-pub struct OfOperation<'n, 'a> {
-    names: &'n mut Names<'a>,
-    known: Option<&'a Operation>,
-}
-
-impl OfOperation<'_, '_> {
-    /// The parameter `key` names a parameter of the operation.
-    pub fn parameter(&mut self, key: &str, parameter: &str) -> &mut Self {
-        if let Some(operation) = self.known
-            && !operation.parameters.iter().any(|p| p.name == parameter)
-        {
-            let span = self
-                .names
-                .file
-                .node
-                .place(&format!("{}/{key}", self.names.at));
-            let names = operation.parameters.iter().map(|p| p.name.as_str());
-            let what = format!("parameter of {}", operation.id);
-            let file = self.names.file;
-            self.names
-                .draft
-                .unknown(file, span, &what, parameter, names);
-        }
-        self
-    }
-
-    /// The parameter `key` leads into the answer of the operation.
-    pub fn answers(&mut self, key: &str, pointer: &str) -> &mut Self {
-        if let Some(operation) = self.known {
-            let answer = operation.response.as_deref();
-            match answer.and_then(|kind| self.names.kinds.get(kind)) {
-                Some(kind) => self.names.within(kind, key, pointer),
-                None => self.names.problem(
-                    key,
-                    format!("the answer of {} is not described", operation.id),
-                ),
-            }
-        }
-        self
-    }
-
-    /// Each of the parameter `key` leads into the answer of the operation.
-    pub fn all_answer(&mut self, key: &str, pointers: &[String]) -> &mut Self {
-        for (n, pointer) in pointers.iter().enumerate() {
-            self.answers(&format!("{key}/{n}"), pointer);
-        }
-        self
     }
 }

@@ -3,10 +3,10 @@
 //!
 //! What a predicate means is known to the catalogue that reads it.
 
-use super::check::{Catalogue, Parameters, Written};
+use super::check::{Catalogue, Check, Parameters};
 use super::draft::{Derived, Draft, File, Files};
 use super::model::{Kind, OpenPointEntry, Origin, Rule, Service, event_version};
-use super::names::Names;
+use super::names::Resolver;
 use super::open_points::OpenPoint;
 use super::problems::suggest;
 use super::rules;
@@ -107,7 +107,7 @@ fn check(
     at: &str,
     node: &Node,
     (catalogue, current): (&dyn Catalogue, &BTreeMap<String, String>),
-) -> Option<Written> {
+) -> Option<Check> {
     let node = node.get("check")?;
     let [member] = node.members() else {
         let message = "expected a mapping with exactly one key, the predicate";
@@ -127,9 +127,9 @@ fn check(
         let read = catalogue.read(&member.key, &Parameters(node));
         read.map_err(|unread| unread.0)
     })?;
-    Some(Written {
-        check,
+    Some(Check {
         parameters: parameters.to_json(),
+        ..check
     })
 }
 
@@ -250,15 +250,24 @@ pub(super) fn check_rules(
         let Some(id) = node.get("id").and_then(Node::text) else {
             continue;
         };
-        let Some(Origin::Written(written)) = draft.rules.get(id).map(|r| r.origin.clone()) else {
+        let Some(references) = draft
+            .rules
+            .get(id)
+            .and_then(Rule::check)
+            .map(|c| c.references.clone())
+        else {
             continue;
         };
-        written.check.names(&mut Names {
+        // The file may use a former name of the predicate.
+        let check = node.get("check").map(Node::members).unwrap_or_default();
+        let name = check.first().map_or("", |member| &*member.key);
+        Resolver {
             draft,
             file,
-            at: format!("/rules/{n}/check/{}", written.check.predicate()),
+            at: format!("/rules/{n}/check/{name}"),
             operations: services.get(file.service()).map(|s| &s.operations),
             kinds,
-        });
+        }
+        .resolve(&references);
     }
 }

@@ -185,7 +185,7 @@ impl Schemas {
 
 /// The kind whose single representations a rule applies to; `None` for other rules.
 fn kind_of(rule: &Rule) -> Option<&str> {
-    rule.written()?.payload_kind()
+    rule.check()?.payload_kind()
 }
 
 /// Compiles a self-contained schema: formats are asserted, patterns use the linear engine, and nothing

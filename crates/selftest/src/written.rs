@@ -2,7 +2,7 @@
 
 use super::matrix::Row;
 use conformant_fixtures::{Plan, subjects};
-use conformant_judge::{Loaded, Memo, judge, judge_known};
+use conformant_judge::{Memo, judge, judge_known, predicate_of};
 use conformant_record::Level;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -24,7 +24,7 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
     let Some(known) = rulebook.rules.get(rule) else {
         return row;
     };
-    let (Some(predicate), Some(kind)) = (Loaded::of(known), known.kind()) else {
+    let (Some(predicate), Some(kind)) = (predicate_of(known), known.kind()) else {
         return row;
     };
     let Some(example) = example(rulebook, kind) else {

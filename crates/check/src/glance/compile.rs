@@ -5,8 +5,6 @@ use super::{
     OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use conformant_base::json::{join, segments};
-use conformant_judge::Loaded;
-use conformant_judge::predicates::plain_json::PlainJson;
 use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook};
 use serde_json::Value;
 
@@ -43,13 +41,13 @@ impl Glance {
             };
             // It reports byte order marks and duplicate names, which the fast path rejects anyway.
             let of_service = kind.split('/').next() == Some(rule.service.as_str());
-            if Loaded::typed::<PlainJson>(rule).is_some() && of_service {
+            if it.predicate == "plain-json" && of_service {
                 of_all.push(rule.id.clone());
             }
             if !it.is_about(kind) {
                 continue;
             }
-            let Some(PayloadRule::Conforms { at, schema }) = it.check.payload() else {
+            let Some(PayloadRule::Conforms { at, schema }) = &it.payload else {
                 return None;
             };
             written.push((at, rule.id.as_str(), schema));

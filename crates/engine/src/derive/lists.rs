@@ -4,10 +4,8 @@
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
 use super::later::a_while;
-use conformant_judge::Loaded;
-use conformant_judge::predicates::ordered_by::OrderedBy;
 use conformant_rulebook::step::{Call, Get, Step};
-use conformant_rulebook::{Check, Place, Subject};
+use conformant_rulebook::{Place, Rule, Subject};
 use serde_json::{Map, Value, json};
 
 /// One more than a page of the default size holds (D2, Limits; D3, Limits).
@@ -123,9 +121,10 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
 /// Whether the order of the list is stated.
 fn is_ordered(cases: &Cases<'_>) -> bool {
     let rules = cases.rulebook.rules.values();
-    let ordered = rules.filter_map(Loaded::typed::<OrderedBy>);
-    let mut subjects = ordered.map(Check::subject);
-    subjects.any(|of| of == Subject::Operations(vec![&cases.operation.id]))
+    let mut ordered = rules
+        .filter_map(Rule::check)
+        .filter(|check| check.predicate == "ordered-by");
+    ordered.any(|check| check.subject == Subject::operation(&cases.operation.id))
 }
 
 impl Cases<'_> {

@@ -5,10 +5,8 @@
 //! probed in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
-use conformant_judge::Loaded;
-use conformant_judge::predicates::kept::Kept;
 use conformant_rulebook::step::Call;
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, Place, Rule};
 use serde_json::{Map, Value, json};
 
 /// Beyond ASCII, right to left, combining marks; none normalised, none with punctuation.
@@ -84,8 +82,10 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
 fn is_shown_later(cases: &Cases<'_>, parameter: &Parameter) -> bool {
     let operation = cases.own_rule();
     let laws = cases.rulebook.rules.values();
-    laws.filter_map(Loaded::typed::<Kept>)
-        .any(|kept| kept.shows(&operation, &parameter.name))
+    let mut kept = laws
+        .filter_map(Rule::check)
+        .filter(|check| check.predicate == "kept" && check.parameters["of"] == operation);
+    kept.any(|check| check.parameters["shown"].get(&parameter.name).is_some())
 }
 
 fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {

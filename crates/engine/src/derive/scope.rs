@@ -7,10 +7,8 @@
 use super::cases::{Cases, either, only, refused, slug};
 use super::near::is_sid;
 use super::neighbour::Neighbour;
-use conformant_judge::Loaded;
-use conformant_judge::predicates::own_parent::OwnParent;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::{Operation, Parameter, Place, Rule};
 use serde_json::{Map, Value};
 
 /// Each parent in the path, and each id in the body.
@@ -72,8 +70,10 @@ fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], l
 /// Whether a law says under which parents the operation finds its thing.
 fn has_law(cases: &Cases<'_>) -> bool {
     let laws = cases.rulebook.rules.values();
-    let mut laws = laws.filter_map(Loaded::typed::<OwnParent>);
-    laws.any(|law| law.is_of(&cases.own_rule()))
+    let mut laws = laws
+        .filter_map(Rule::check)
+        .filter(|check| check.predicate == "own-parent");
+    laws.any(|check| check.parameters["of"] == cases.own_rule())
 }
 
 /// An id that exists, and belongs to another.

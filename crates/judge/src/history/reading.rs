@@ -5,7 +5,7 @@ use super::identity::ThingId;
 use super::lists;
 use super::sights::{Bound, Shows, Sight, When};
 use super::writes::{Named, Origin, Outcome, Write};
-use crate::acceptance::Acceptance;
+use crate::acceptance::{Acceptance, reports_success};
 use crate::case::{Case, Representation, Seen};
 use crate::compare::{as_text, spelled};
 use crate::evidence::{Event, HookCall, Poll};
@@ -103,8 +103,8 @@ impl<'a> Reading<'_, 'a> {
         }
         if let Some(thing) = bound.thing
             && operation.does == Does::Shows
-            && was_refused(seen)
-            // Who is not let in, or not yet, sees nothing of what is there.
+            && was_refused(self.case.rulebook, seen)
+            // Rejected credentials hide what exists.
             && seen.exchange.credentials.flaw().is_none()
             && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
@@ -319,7 +319,7 @@ impl<'a> Reading<'_, 'a> {
         let identity = face.and_then(|(_, about)| about.identity.as_ref());
         let outcome = if seen.acceptance == Acceptance::Accepted {
             Outcome::Done
-        } else if was_refused(seen) {
+        } else if was_refused(rulebook, seen) {
             Outcome::Refused
         } else {
             Outcome::Unknown
@@ -471,13 +471,13 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was refused for certain: 4xx, and in D1 2xx with `success` false.
-fn was_refused(seen: &Seen<'_>) -> bool {
-    let denied = seen.exchange.service == "auth"
-        && seen
-            .exchange
-            .document()
-            .is_some_and(|document| matches!(document.get("success"), Some(Value::Bool(false))));
+/// Whether a request was rejected for certain: by 4xx, or by a documented `success` of false.
+fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
+    let denied = seen
+        .exchange
+        .document()
+        .is_some_and(|document| matches!(document.get("success"), Some(Value::Bool(false))))
+        && reports_success(rulebook, &seen.exchange.service);
     let status = seen.exchange.status().unwrap_or_default();
     matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
 }

@@ -23,30 +23,22 @@ pub struct Agrees {
     follows: bool,
 }
 
-impl Check for Agrees {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Agrees {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         let here: Vec<String> = self.same.keys().cloned().collect();
         let there: Vec<String> = self.same.values().cloned().collect();
-        names
+        references
             .kind("kind", &self.kind)
             .pointer("at", &self.at)
             .pointers("same", &here);
-        names.kind("with", &self.with).pointers("same", &there);
+        references.kind("with", &self.with).pointers("same", &there);
     }
-}
 
-impl Predicate for Agrees {
-    const NAME: &'static str = "agrees";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

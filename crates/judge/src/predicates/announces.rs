@@ -1,44 +1,42 @@
-//! `announces`: an event's type and the address of its schema belong together. Events that no table lists are
-//! free, and so are those without an address.
+//! `announces`: the type of an event and the address of its schema belong together. Does not judge events of
+//! unknown types, or events without an address.
 
 use super::prelude::*;
-use super::told::COLLECT;
+use super::told::Feed;
+#[cfg(test)]
+use super::told::{COLLECT, feed};
 use crate::evidence::Event;
 
-/// The address of an event's schema ends in a name and version of its own.
+/// The address of an event's schema ends in a name and its version.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Announces {
+    /// Where the events come from.
+    feed: Feed,
     /// What of the address.
     aspect: Aspect,
 }
 
-/// What of an address is looked at.
+/// The part of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Aspect {
-    /// That it ends in a name and the version which that name has.
+    /// It ends in a name and the version of that name.
     Version,
-    /// That its name is the one of the event's type.
+    /// Its name is that of the event's type.
     Type,
 }
 
-impl Check for Announces {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Announces {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
 
-impl Predicate for Announces {
-    const NAME: &'static str = "announces";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 
@@ -48,7 +46,7 @@ impl Predicate for Announces {
             let Ok(result) = &call.result else { continue };
             let events = result.get("events").and_then(Value::as_array);
             for (n, event) in events
-                .filter(|_| call.name == COLLECT)
+                .filter(|_| self.feed.collects(call))
                 .into_iter()
                 .flatten()
                 .enumerate()
@@ -56,10 +54,10 @@ impl Predicate for Announces {
                 let schema = event.get("schema").and_then(Value::as_str);
                 let of = event.get("type").and_then(Value::as_str);
                 let Some(schema) = schema else { continue };
-                let wrong = match self.told(case, of, schema) {
-                    Told::Free => continue,
-                    Told::Right => None,
-                    Told::Wrong(expected) => Some(Fact {
+                let wrong = match self.compare(case, of, schema) {
+                    Announced::Unknown => continue,
+                    Announced::Right => None,
+                    Announced::Wrong(expected) => Some(Fact {
                         kind: "schema-address",
                         expected,
                         actual: schema.to_owned(),
@@ -74,8 +72,7 @@ impl Predicate for Announces {
 
     fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let site = sites.last();
-        let other = "https://h/CommsApi.MessageQueued/4";
-        let others = ["no address", other, "https://h/CommsApi.MessageSent/4"];
+        let others = ["no address", "https://example.com/api.Another/1"];
         let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
         others.into_iter().map(to).collect()
     }
@@ -85,7 +82,11 @@ impl Predicate for Announces {
         let event = |aspect: &str, kind: &str, schema: &str| {
             let kind = format!("com.svc.comms-api.{kind}");
             let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
-            Example::of("events", json!({"aspect": aspect})).hook(COLLECT, json!({}), events)
+            Example::of("events", json!({"feed": feed(), "aspect": aspect})).hook(
+                COLLECT,
+                json!({}),
+                events,
+            )
         };
         let version = |schema: &str| event("version", "message.sent", schema);
         let at = "/events/0/schema";
@@ -103,7 +104,7 @@ impl Predicate for Announces {
             event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
             event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
             event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
-            Example::of("events", json!({"aspect": "type"}))
+            Example::of("events", json!({"feed": feed(), "aspect": "type"}))
                 .hook(
                     COLLECT,
                     json!({}),
@@ -114,39 +115,41 @@ impl Predicate for Announces {
     }
 }
 
-/// How an address stands to what the table says.
-enum Told {
-    /// The table says nothing of it.
-    Free,
-    /// As the table has it.
+/// How an address compares with the table of event types.
+enum Announced {
+    /// Not in the table.
+    Unknown,
+    /// As in the table.
     Right,
-    /// Otherwise, and how it should be.
+    /// Different, with the expected text.
     Wrong(String),
 }
 
 impl Announces {
-    fn told(&self, case: &Case<'_>, of: Option<&str>, schema: &str) -> Told {
+    fn compare(&self, case: &Case<'_>, of: Option<&str>, schema: &str) -> Announced {
         let announced = name_and_version(schema);
         let types = &case.rulebook.event_types;
         match (self.aspect, announced) {
             (Aspect::Version, None) => {
-                Told::Wrong("an address that ends in a name and a version".to_owned())
+                Announced::Wrong("an address that ends in a name and a version".to_owned())
             }
             (Aspect::Version, Some((name, version))) => {
                 let mut known = types.values().flatten().filter_map(|kind| named(kind));
                 match known.find(|(known, _)| *known == name) {
-                    Some((_, known)) if known != version => Told::Wrong(format!("{name}/{known}")),
-                    Some(_) | None => Told::Right,
+                    Some((_, known)) if known != version => {
+                        Announced::Wrong(format!("{name}/{known}"))
+                    }
+                    Some(_) | None => Announced::Right,
                 }
             }
             (Aspect::Type, announced) => {
                 let kind = of.and_then(|of| types.get(of)?.as_deref());
                 match (kind.and_then(named), announced) {
                     (Some((own, _)), Some((name, _))) if own != name => {
-                        Told::Wrong(format!("the schema of {own}"))
+                        Announced::Wrong(format!("the schema of {own}"))
                     }
-                    (Some(_), Some(_)) => Told::Right,
-                    _ => Told::Free,
+                    (Some(_), Some(_)) => Announced::Right,
+                    _ => Announced::Unknown,
                 }
             }
         }

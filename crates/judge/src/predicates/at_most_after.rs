@@ -24,29 +24,21 @@ pub struct AtMostAfter {
     seconds: u64,
 }
 
-impl Check for AtMostAfter {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for AtMostAfter {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let mut kind = names.kind("kind", &self.kind);
+    fn references(&self, references: &mut References) {
+        let mut kind = references.kind("kind", &self.kind);
         for (key, pointer) in [("at", &self.at), ("after", &self.after)] {
             if let Some(pointer) = pointer {
                 kind.pointer(key, pointer);
             }
         }
     }
-}
 
-impl Predicate for AtMostAfter {
-    const NAME: &'static str = "at-most-after";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Document, Need::Clock]
     }
 

@@ -35,27 +35,19 @@ enum Held {
     Freely,
 }
 
-impl Check for Binds {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Binds {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter)
             .answers("at", &self.at);
     }
-}
 
-impl Predicate for Binds {
-    const NAME: &'static str = "binds";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

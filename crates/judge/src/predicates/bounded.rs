@@ -14,26 +14,18 @@ pub struct Bounded {
     at_most: u64,
 }
 
-impl Check for Bounded {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Bounded {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             operation.answers("at", &self.at);
         });
     }
-}
 
-impl Predicate for Bounded {
-    const NAME: &'static str = "bounded";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

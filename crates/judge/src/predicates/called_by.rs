@@ -25,16 +25,12 @@ pub struct CalledBy {
     changed_by: Option<String>,
 }
 
-impl Check for CalledBy {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for CalledBy {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         let told = [
             ("told-by", Some(&self.told_by)),
             ("changed-by", self.changed_by.as_ref()),
@@ -42,22 +38,18 @@ impl Check for CalledBy {
         for (key, name) in told {
             // Hooks are written with underscores, operations with hyphens.
             if let Some(name) = name.filter(|name| hooks::find(name).is_none()) {
-                names.operation(key, name);
+                references.operation(key, name);
             }
         }
         if self.method.is_some() == self.parameter.is_some() {
-            names.problem(
+            references.problem(
                 "method",
                 "either a method or the parameter that asks for one",
             );
         }
     }
-}
 
-impl Predicate for CalledBy {
-    const NAME: &'static str = "called-by";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Callbacks]
     }
 

@@ -1,97 +1,71 @@
-//! `carries`: the events of a bulk send carry what the send was given. Says nothing of fields that an event
-//! does not have.
+//! `carries`: a field of a send's events has the value that the send was given. Does not judge fields that an
+//! event lacks.
 
 use super::prelude::*;
-use super::told::collected;
+use super::told::Feed;
 #[cfg(test)]
-use super::told::{COLLECT, SEND};
+use super::told::{COLLECT, SEND, feed};
 use crate::compare::as_text;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A field of the events of a send has what the send was given there.
+/// A field of the events has the value of an argument or a result of the send.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Carries {
+    /// Where the events come from.
+    feed: Feed,
     /// Where in each payload.
     at: String,
-    /// What of the send.
-    of: Of,
+    /// An argument of the send, or a member of its result.
+    of: String,
+    /// Its value if the send does not give it.
+    #[serde(default)]
+    default: Option<Value>,
     /// How the two relate.
     how: How,
-}
-
-/// What of a send its events carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-enum Of {
-    /// The identifier that it brought, which no other send has.
-    Operation,
-    /// The channel that was chosen.
-    Channel,
-    /// Whom it goes to.
-    To,
-    /// What it was tagged with.
-    Tags,
 }
 
 /// How a field of an event relates to what was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum How {
-    /// It is the same.
+    /// The same value. Null stands for an object.
     Equal,
-    /// It is one of them.
+    /// One of the values.
     OneOf,
-    /// Each of them stands in some event of every type that has any, once the messages have arrived.
+    /// Each value occurs in some event of every collected type, once the messages are delivered.
     Each,
 }
 
-/// What stands there in one event.
+/// The field in one event.
 struct Stands<'a> {
-    /// Which of them.
+    /// The index of the event.
     event: usize,
     r#type: &'a str,
     value: &'a Value,
 }
 
-impl Check for Carries {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Carries {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, names: &mut Names<'_>) {
-        names.any_event("at", &self.at);
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("at", &self.at);
     }
-}
 
-impl Predicate for Carries {
-    const NAME: &'static str = "carries";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in collected(case) {
-            let given = match self.of {
-                Of::Operation => collected.operation().map(Value::from),
-                Of::Channel => collected.sent.arguments.get("channel").cloned(),
-                Of::To => collected.sent.arguments.get("to").cloned(),
-                // A send without tags was given none.
-                Of::Tags => Some(
-                    collected
-                        .sent
-                        .arguments
-                        .get("tags")
-                        .cloned()
-                        .unwrap_or(json!({})),
-                ),
-            };
-            let is_over = collected.sent.arguments.get("outcome") == Some(&json!("delivered"));
+        for collected in self.feed.collected(case) {
+            let given = collected
+                .argument(&self.of)
+                .or_else(|| collected.result(&self.of))
+                .or(self.default.as_ref());
+            let is_over = self.feed.is_delivered(&collected);
             let Some(given) = given.filter(|_| self.how != How::Each || is_over) else {
                 continue;
             };
@@ -108,7 +82,7 @@ impl Predicate for Carries {
                 |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
             let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
             let sites = match self.how {
-                // One that is missing is missing from all of them.
+                // A missing value is missing from all events.
                 How::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
                 How::Equal | How::OneOf => {
                     Sites::of(there.iter().map(|stands| place(stands.event)))
@@ -118,7 +92,7 @@ impl Predicate for Carries {
                 verdicts.trivial(rule, Trivial::Absent);
                 continue;
             };
-            let wrong = self.wrong(&given, &there);
+            let wrong = self.wrong(given, &there);
             let wrong = wrong.map(|(n, fact)| (place(n), fact));
             verdicts.instance(rule, sites).conclude_at(wrong);
         }
@@ -140,7 +114,7 @@ impl Predicate for Carries {
             Example::of("events", parameters).hook(SEND, arguments, json!({"operation_id": "o1"}))
         };
         let collected = |scene: Scene, payloads: &[Value]| {
-            // The type is that of the payload where the example gives it one.
+            // `kind` in a payload is the type of its event.
             let events: Vec<Value> = payloads
                 .iter()
                 .map(|p| json!({"type": p.get("kind").unwrap_or(&json!("x")), "payload": p}))
@@ -151,10 +125,11 @@ impl Predicate for Carries {
                 json!({"events": events}),
             )
         };
-        let channel = json!({"at": "/to/channel", "of": "channel", "how": "equal"});
-        let address = json!({"at": "/to/address", "of": "to", "how": "one-of"});
-        let each = json!({"at": "/to/address", "of": "to", "how": "each"});
-        let operation = json!({"at": "/operation_id", "of": "operation", "how": "equal"});
+        let channel = json!({"feed": feed(), "at": "/to/channel", "of": "channel", "how": "equal"});
+        let address = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "one-of"});
+        let each = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "each"});
+        let operation =
+            json!({"feed": feed(), "at": "/operation_id", "of": "operation_id", "how": "equal"});
         let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
         let of = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
         vec![
@@ -181,14 +156,14 @@ impl Predicate for Carries {
 }
 
 impl Carries {
-    /// The first event that has something else, or the last one where something stands nowhere.
+    /// The first event with another value, or the last one if a value occurs in no event.
     fn wrong(&self, given: &Value, there: &[Stands<'_>]) -> Option<(usize, Fact)> {
         let all: Vec<String> = match given.as_array() {
             Some(all) => all.iter().map(as_text).collect(),
             None => vec![as_text(given)],
         };
         let same = |value: &Value| match self.how {
-            How::Equal if self.of == Of::Tags => json::equal(value, given) || value.is_null(),
+            How::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
             How::Equal => as_text(value) == as_text(given),
             How::OneOf | How::Each => all.contains(&as_text(value)),
         };
@@ -207,15 +182,15 @@ impl Carries {
             }
             return of_types.into_iter().find_map(|(kind, (last, shown))| {
                 let lacks = all.iter().find(|one| !shown.contains(*one))?;
-                let told = format!("{} others", shown.len());
-                Some((last, fact(format!("{lacks} in some event {kind}"), told)))
+                let others = format!("{} others", shown.len());
+                Some((last, fact(format!("{lacks} in some event {kind}"), others)))
             });
         }
         let Stands { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
         Some((
             *event,
             fact(
-                format!("{}, as the send has it", json::short(given)),
+                format!("{}, as sent", json::short(given)),
                 json::short(value),
             ),
         ))

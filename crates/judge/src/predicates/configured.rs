@@ -18,24 +18,16 @@ pub struct Configured {
     key: String,
 }
 
-impl Check for Configured {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
-    }
-}
-
 impl Predicate for Configured {
-    const NAME: &'static str = "configured";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::Document, Need::Configuration]
     }
 

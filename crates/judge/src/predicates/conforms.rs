@@ -17,31 +17,23 @@ pub struct Conforms {
     schema: Value,
 }
 
-impl Check for Conforms {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Conforms {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
     }
 
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
-    }
-
-    fn payload(&self) -> Option<PayloadRule<'_>> {
+    fn payload(&self) -> Option<PayloadRule> {
         Some(PayloadRule::Conforms {
-            at: &self.at,
-            schema: &self.schema,
+            at: self.at.clone(),
+            schema: self.schema.clone(),
         })
     }
-}
 
-impl Predicate for Conforms {
-    const NAME: &'static str = "conforms";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Document]
     }
 

@@ -21,30 +21,22 @@ pub struct Dated {
     at: String,
 }
 
-impl Check for Dated {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Dated {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 
-    fn bears_on(&self) -> Bears<'_> {
-        self.kinds.bear()
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
     }
 
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         for kind in self.kinds.iter() {
-            names.kind("kinds", kind).pointer("at", &self.at);
+            references.kind("kinds", kind).pointer("at", &self.at);
         }
     }
-}
 
-impl Predicate for Dated {
-    const NAME: &'static str = "dated";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -16,28 +16,20 @@ pub struct Default {
     value: Value,
 }
 
-impl Check for Default {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Default {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             operation
                 .parameter("parameter", &self.parameter)
                 .answers("at", &self.at);
         });
     }
-}
 
-impl Predicate for Default {
-    const NAME: &'static str = "default";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -22,28 +22,20 @@ pub struct Echoes {
     or: Vec<Value>,
 }
 
-impl Check for Echoes {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Echoes {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             operation
                 .parameter("parameter", &self.parameter)
                 .answers("at", &self.at);
         });
     }
-}
 
-impl Predicate for Echoes {
-    const NAME: &'static str = "echoes";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -10,21 +10,19 @@ use conformant_rulebook::Does;
 #[serde(deny_unknown_fields)]
 pub struct EmptyAnswer {
     /// The operation with its service.
-    of: String,
-}
-
-check_of_operation!(EmptyAnswer);
-
-impl OfOperation for EmptyAnswer {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for EmptyAnswer {
-    const NAME: &'static str = "empty-answer";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 
@@ -35,7 +33,7 @@ impl Predicate for EmptyAnswer {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
             let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
                 continue;
             };

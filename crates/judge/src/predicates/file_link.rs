@@ -1,8 +1,8 @@
-//! `file-link`: a link to a file that was uploaded leads to that file. Judged where it was followed; says nothing of
-//! where a redirect leads, nor of who may follow it.
+//! `file-link`: a link leads to the uploaded file. Judges links that were followed; does not judge the target of a
+//! redirect, nor who may follow the link.
 
 use super::prelude::*;
-use super::uploaded::{essence, file_of, is_lossy};
+use super::uploaded::{Upload, essence, is_lossy};
 use crate::evidence::{FILE_BYTES_MAX, Outcome};
 use conformant_base::http::Response;
 
@@ -10,19 +10,21 @@ use conformant_base::http::Response;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FileLink {
+    /// The upload.
+    upload: Upload,
     /// The representation that shows the link.
     kind: String,
     /// Where.
     at: String,
-    /// What of the file is looked at.
+    /// What of the file is judged.
     aspects: Vec<Aspect>,
 }
 
-/// What of a file is looked at.
+/// A part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Aspect {
-    /// That something is there.
+    /// That it exists.
     Found,
     /// Its bytes.
     Bytes,
@@ -30,24 +32,17 @@ enum Aspect {
     Type,
 }
 
-impl Check for FileLink {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
-    }
-}
-
 impl Predicate for FileLink {
-    const NAME: &'static str = "file-link";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        self.upload.references(references);
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -75,7 +70,7 @@ impl Predicate for FileLink {
                 Some(thing)
             });
             let made = thing.and_then(|thing| case.history.writes[thing.made?].exchange());
-            let file = made.and_then(|made| file_of(case, made));
+            let file = made.and_then(|made| self.upload.file(case, made));
             let is_refused = matches!(response.status, 401 | 403 | 429) || response.status >= 500;
             let is_elsewhere = (300..400).contains(&response.status);
             let Some(file) = file.filter(|_| !is_refused && !is_elsewhere) else {
@@ -124,8 +119,10 @@ impl Predicate for FileLink {
         let uploaded = |aspect: &str| {
             let form = "--x\r\nContent-Disposition: form-data; name=\"media\"; filename=\"a\"\r\n\
                         Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n";
-            let parameters =
-                json!({"kind": "media/media", "at": "/links/content", "aspects": [aspect]});
+            let parameters = json!({
+                "upload": {"operation": "upload-media", "part": "media"},
+                "kind": "media/media", "at": "/links/content", "aspects": [aspect],
+            });
             Example::of("media", parameters)
                 .answered(
                     "upload-media",
@@ -164,7 +161,7 @@ fn not_found(response: &Response) -> Option<Fact> {
     })
 }
 
-/// Whether the bytes that are known are those that came.
+/// Whether all bytes of the response are known.
 fn is_whole(case: &Case<'_>, response: &Response) -> bool {
     let length = response
         .headers
@@ -186,7 +183,7 @@ fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
         let at = got.iter().zip(wanted).take_while(|(a, b)| a == b).count();
         Fact {
             kind: "bytes",
-            expected: format!("the {} bytes that were uploaded", wanted.len()),
+            expected: format!("the {} uploaded bytes", wanted.len()),
             actual: format!("{} bytes, the same up to byte {at}", got.len()),
             ..Fact::default()
         }

@@ -30,28 +30,20 @@ struct About {
     keeps: Keeps,
 }
 
-impl Check for Filtered {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Filtered {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             for parameter in self.filters.keys() {
                 operation.parameter("filters", parameter);
             }
         });
     }
-}
 
-impl Predicate for Filtered {
-    const NAME: &'static str = "filtered";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -29,27 +29,19 @@ pub(super) enum Keeps {
     OneOf,
 }
 
-impl Check for FilteredBy {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for FilteredBy {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter)
             .answers("at", &self.at);
     }
-}
 
-impl Predicate for FilteredBy {
-    const NAME: &'static str = "filtered-by";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

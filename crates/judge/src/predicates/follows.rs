@@ -26,27 +26,17 @@ pub struct Follows {
     unless: Vec<String>,
 }
 
-impl Check for Follows {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
-        if conformant_rulebook::hooks::find(&self.after).is_none() {
-            names.problem("after", "there is no such hook");
-        }
-    }
-}
-
 impl Predicate for Follows {
-    const NAME: &'static str = "follows";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+        references.hook("after", &self.after);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -10,21 +10,19 @@ use conformant_rulebook::Does;
 #[serde(deny_unknown_fields)]
 pub struct Gone {
     /// The operation with its service.
-    of: String,
-}
-
-check_of_operation!(Gone);
-
-impl OfOperation for Gone {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for Gone {
-    const NAME: &'static str = "gone";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -34,7 +32,7 @@ impl Predicate for Gone {
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
-        for (index, _) in case.of_operation(&rule.service, self.operation()) {
+        for (index, _) in case.of_operation(&rule.service, self.of.id()) {
             let mut writes = history.writes.iter();
             let write = writes.find(|write| write.exchange() == Some(index));
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {

@@ -18,24 +18,18 @@ pub struct Immutable {
     fields: Vec<String>,
 }
 
-impl Check for Immutable {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.of)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("of", &self.of).pointers("fields", &self.fields);
-    }
-}
-
 impl Predicate for Immutable {
-    const NAME: &'static str = "immutable";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references
+            .kind("of", &self.of)
+            .pointers("fields", &self.fields);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -14,24 +14,16 @@ pub struct InFormat {
     parameter: String,
 }
 
-impl Check for InFormat {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Parameter(&self.parameter)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.any_parameter("parameter", &self.parameter);
-    }
-}
-
 impl Predicate for InFormat {
-    const NAME: &'static str = "in-format";
+    fn subject(&self) -> Subject {
+        Subject::Parameter(self.parameter.clone())
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.any_parameter("parameter", &self.parameter);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

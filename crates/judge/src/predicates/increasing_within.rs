@@ -15,27 +15,19 @@ pub struct IncreasingWithin {
     scope: Vec<String>,
 }
 
-impl Check for IncreasingWithin {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for IncreasingWithin {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .answers("at", &self.at)
             .all_answer("scope", &self.scope);
     }
-}
 
-impl Predicate for IncreasingWithin {
-    const NAME: &'static str = "increasing-within";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -61,22 +61,18 @@ struct From {
     at: String,
 }
 
-impl Check for Initial {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Initial {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 
-    fn bears_on(&self) -> Bears<'_> {
-        self.kinds.bear()
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
     }
 
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         for kind in self.kinds.iter() {
-            names
+            references
                 .kind("kinds", kind)
                 .pointer("at", &self.at)
                 .pointers("also", &self.also);
@@ -87,19 +83,15 @@ impl Check for Initial {
             .chain(self.given.keys())
             .chain(&self.beside)
         {
-            names.any_parameter("unless", parameter);
+            references.any_parameter("unless", parameter);
         }
         let apart = self.apart.as_ref().map(|apart| &apart.is);
         for from in self.from.iter().chain(apart) {
-            names.kind("kind", &from.kind).pointer("at", &from.at);
+            references.kind("kind", &from.kind).pointer("at", &from.at);
         }
     }
-}
 
-impl Predicate for Initial {
-    const NAME: &'static str = "initial";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

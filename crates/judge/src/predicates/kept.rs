@@ -10,7 +10,7 @@ use crate::predicates::echoes::differs;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Does, Operation, Parameter, Place, hooks};
+use conformant_rulebook::{Does, Operation, Parameter, Place};
 use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use std::time::Duration;
 #[serde(deny_unknown_fields)]
 pub struct Kept {
     /// The operation with its service.
-    of: String,
+    of: OperationName,
     /// Parameters that come back elsewhere than in the answer, each with where; where left out, those
     /// with `x-echo`.
     #[serde(default)]
@@ -63,35 +63,27 @@ enum How<'c> {
     Part,
 }
 
-impl Check for Kept {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Kept {
+    fn subject(&self) -> Subject {
+        self.of.subject()
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![self.operation()])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let mut operation = names.operation("of", self.operation());
+    fn references(&self, references: &mut References) {
+        let mut operation = references.operation("of", self.of.id());
         for parameter in self.shown.keys() {
             operation.parameter("shown", parameter);
         }
         for shown in self.shown.values() {
-            names.kind("kind", &shown.kind).pointer("at", &shown.at);
+            references
+                .kind("kind", &shown.kind)
+                .pointer("at", &shown.at);
         }
         for hook in &self.through {
-            if hooks::find(hook).is_none() {
-                names.problem("through", "there is no such hook");
-            }
+            references.hook("through", hook);
         }
     }
-}
 
-impl Predicate for Kept {
-    const NAME: &'static str = "kept";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -112,8 +104,8 @@ impl Predicate for Kept {
                 continue;
             };
             let seen = &case.seen[index];
-            let is_this = seen.exchange.service == rule.service
-                && seen.exchange.operation == self.operation();
+            let is_this =
+                seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
             if let Some(operation) = seen.operation.filter(|_| is_this)
                 && write.outcome == Outcome::Done
                 && !case.history.brings_what_is_there(case, index)
@@ -225,15 +217,6 @@ impl Predicate for Kept {
 }
 
 impl Kept {
-    fn operation(&self) -> &str {
-        self.of.rsplit('/').next().unwrap_or_default()
-    }
-
-    /// Whether a parameter comes back elsewhere than in the answer.
-    pub fn shows(&self, operation: &str, parameter: &str) -> bool {
-        self.of == operation && self.shown.contains_key(parameter)
-    }
-
     fn judge_write(
         &self,
         case: &Case<'_>,

@@ -42,33 +42,27 @@ enum To {
     NoOther,
 }
 
-impl Check for Leads {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Leads {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.shown.first().map_or("", |place| &place.kind))
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
     }
 
-    fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.shown.iter().map(|place| place.kind.as_str()).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         for place in &self.shown {
-            names.kind("kind", &place.kind).pointer("at", &place.at);
+            references
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
             if let Some(lists) = &place.lists {
-                names.kind("lists", lists);
+                references.kind("lists", lists);
             }
         }
     }
-}
 
-impl Predicate for Leads {
-    const NAME: &'static str = "leads";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -26,42 +26,34 @@ struct Linked {
     given: Option<String>,
 }
 
-impl Check for LinksForEach {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for LinksForEach {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.shown.first().map_or("", |linked| &linked.kind))
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.shown.first().map_or("", |linked| &linked.kind))
-    }
-
-    fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(
             self.shown
                 .iter()
-                .map(|linked| linked.kind.as_str())
+                .map(|linked| linked.kind.clone())
                 .collect(),
         )
     }
 
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         for Linked {
             kind, at, given, ..
         } in &self.shown
         {
-            let mut kind = names.kind("kind", kind);
+            let mut kind = references.kind("kind", kind);
             kind.pointer("at", at);
             if let Some(given) = given {
                 kind.pointer("given", given);
             }
         }
     }
-}
 
-impl Predicate for LinksForEach {
-    const NAME: &'static str = "links-for-each";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -11,21 +11,19 @@ use conformant_rulebook::Does;
 #[serde(deny_unknown_fields)]
 pub struct Listed {
     /// The list operation with its service.
-    of: String,
-}
-
-check_of_operation!(Listed);
-
-impl OfOperation for Listed {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for Listed {
-    const NAME: &'static str = "listed";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -34,7 +32,7 @@ impl Predicate for Listed {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let of = self.operation();
+        let of = self.of.id();
         // Half a list does not show what it lacks.
         for walk in &case.evidence.walks {
             let is_ours = walk.service == rule.service && walk.operation == of;

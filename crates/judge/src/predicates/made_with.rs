@@ -46,27 +46,19 @@ enum Shows {
     Masked,
 }
 
-impl Check for MadeWith {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for MadeWith {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
-        names.kind("kind", &self.kind).pointer("at", &self.at);
+        references.kind("kind", &self.kind).pointer("at", &self.at);
     }
-}
 
-impl Predicate for MadeWith {
-    const NAME: &'static str = "made-with";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

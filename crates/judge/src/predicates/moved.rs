@@ -20,26 +20,18 @@ pub struct Moved {
     at: String,
 }
 
-impl Check for Moved {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Moved {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .answers("at", &self.at);
     }
-}
 
-impl Predicate for Moved {
-    const NAME: &'static str = "moved";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -38,26 +38,18 @@ enum Whose {
     Nearly,
 }
 
-impl Check for Named {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Named {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             operation.parameter("parameter", &self.parameter);
         });
     }
-}
 
-impl Predicate for Named {
-    const NAME: &'static str = "named";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -15,29 +15,21 @@ pub struct NoLongerThan {
     size: String,
 }
 
-impl Check for NoLongerThan {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for NoLongerThan {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(self.operations.iter().map(String::as_str).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operations("operations", &self.operations, |operation| {
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
             if let Some(at) = &self.at {
                 operation.answers("at", at);
             }
             operation.answers("size", &self.size);
         });
     }
-}
 
-impl Predicate for NoLongerThan {
-    const NAME: &'static str = "no-longer-than";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

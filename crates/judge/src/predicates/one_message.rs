@@ -1,55 +1,60 @@
-//! `one-message`: the events of one message say the same of it. Says nothing of what two messages may share.
+//! `one-message`: a field has the same value in all events of one message. Does not compare two messages.
 
 use super::prelude::*;
-use super::told::collected;
+use super::told::Feed;
 #[cfg(test)]
-use super::told::{COLLECT, SEND};
+use super::told::{COLLECT, SEND, feed};
 use crate::compare::as_text;
 use std::collections::BTreeMap;
 
-/// A field is the same in all events of a send that go to one recipient at one attempt.
+/// A field is the same in all events of a send to one recipient in one attempt.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OneMessage {
+    /// Where the events come from.
+    feed: Feed,
     /// Where in each payload.
     at: String,
-}
-
-impl Check for OneMessage {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Service
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.any_event("at", &self.at);
-    }
+    /// The recipient in each payload.
+    recipient: String,
+    /// The argument of the send that lists the recipients.
+    recipients: String,
+    /// The number of the attempt in each payload.
+    attempt: String,
 }
 
 impl Predicate for OneMessage {
-    const NAME: &'static str = "one-message";
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("at", &self.at);
+        references.any_event("recipient", &self.recipient);
+        references.any_event("attempt", &self.attempt);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in collected(case) {
-            let given = collected.sent.arguments.get("to").and_then(Value::as_array);
+        for collected in self.feed.collected(case) {
+            let given = collected
+                .argument(&self.recipients)
+                .and_then(Value::as_array);
             let given: Vec<String> = given.into_iter().flatten().map(as_text).collect();
             let mut messages: BTreeMap<(String, String), Vec<(usize, String)>> = BTreeMap::new();
             for (n, event) in collected.events().iter().enumerate() {
                 let payload = event.get("payload");
                 let text = |at: &str| payload?.pointer(at).map(as_text);
-                let (Some(to), Some(value)) = (text("/to/address"), text(&self.at)) else {
+                let (Some(to), Some(value)) = (text(&self.recipient), text(&self.at)) else {
                     continue;
                 };
-                // Whoever is sent two messages at once may be told of either.
+                // With two messages to one recipient, an event may be about either.
                 if given.iter().filter(|one| **one == to).count() == 1 {
-                    let attempt = text("/attempt").unwrap_or_default();
+                    let attempt = text(&self.attempt).unwrap_or_default();
                     messages.entry((to, attempt)).or_default().push((n, value));
                 }
             }
@@ -61,7 +66,7 @@ impl Predicate for OneMessage {
                 let wrong = other.map(|(n, value)| {
                     let fact = Fact {
                         kind: "one-message",
-                        expected: format!("{first}, as an earlier event of this message has it"),
+                        expected: format!("{first}, as in an earlier event of this message"),
                         actual: value.clone(),
                         ..Fact::default()
                     };
@@ -82,7 +87,11 @@ impl Predicate for OneMessage {
         };
         let collected = |to: &[&str], events: &[Value]| {
             let sent = json!({"channel": "sms", "to": to, "outcome": "delivered"});
-            Example::of("events", json!({"at": "/message_id"}))
+            let parameters = json!({
+                "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
+                "attempt": "/attempt",
+            });
+            Example::of("events", parameters)
                 .hook(SEND, sent, json!({"operation_id": "o1"}))
                 .hook(
                     COLLECT,

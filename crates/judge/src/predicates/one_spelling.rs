@@ -14,27 +14,19 @@ pub struct OneSpelling {
     pub of: Vec<String>,
 }
 
-impl Check for OneSpelling {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for OneSpelling {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("kind", &self.kind).pointer("at", &self.at);
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
         if self.of.len() < 2 {
-            names.problem("of", "one spelling of several: name at least two");
+            references.problem("of", "one spelling of several: name at least two");
         }
     }
-}
 
-impl Predicate for OneSpelling {
-    const NAME: &'static str = "one-spelling";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -26,26 +26,18 @@ enum Direction {
     Descending,
 }
 
-impl Check for OrderedBy {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for OrderedBy {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .answers("at", &self.at);
     }
-}
 
-impl Predicate for OrderedBy {
-    const NAME: &'static str = "ordered-by";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -9,21 +9,19 @@ use crate::history::{Outcome, Shows, Sight, ThingId, Write};
 #[serde(deny_unknown_fields)]
 pub struct OthersStay {
     /// The operation with its service.
-    of: String,
-}
-
-check_of_operation!(OthersStay);
-
-impl OfOperation for OthersStay {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for OthersStay {
-    const NAME: &'static str = "others-stay";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -33,7 +31,7 @@ impl Predicate for OthersStay {
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
-        let operation = self.operation();
+        let operation = self.of.id();
         if case.of_operation(&rule.service, operation).next().is_none() {
             return;
         }

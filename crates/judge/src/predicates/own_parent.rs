@@ -11,28 +11,19 @@ use conformant_rulebook::Does;
 #[serde(deny_unknown_fields)]
 pub struct OwnParent {
     /// The operation with its service.
-    of: String,
-}
-
-impl OwnParent {
-    /// Whether it is about that operation, named with its service.
-    pub fn is_of(&self, operation: &str) -> bool {
-        self.of == operation
-    }
-}
-
-check_of_operation!(OwnParent);
-
-impl OfOperation for OwnParent {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for OwnParent {
-    const NAME: &'static str = "own-parent";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -55,7 +46,7 @@ impl Predicate for OwnParent {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
             match (seen.operation.map(|o| o.does), &seen.acceptance) {
                 (_, Acceptance::Inconclusive(_)) | (None, _) => {}
                 (Some(Does::Lists), _) => judge_page(case, rule, index, verdicts),

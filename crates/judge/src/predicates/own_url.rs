@@ -13,30 +13,22 @@ pub struct OwnUrl {
 
 const URL: &str = "/url";
 
-impl Check for OwnUrl {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for OwnUrl {
+    fn subject(&self) -> Subject {
         self.kinds.subject()
     }
 
-    fn bears_on(&self) -> Bears<'_> {
-        self.kinds.bear()
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
     }
 
-    fn names(&self, names: &mut Names<'_>) {
+    fn references(&self, references: &mut References) {
         for kind in self.kinds.iter() {
-            names.kind("kinds", kind).pointer("kinds", URL);
+            references.kind("kinds", kind).pointer("kinds", URL);
         }
     }
-}
 
-impl Predicate for OwnUrl {
-    const NAME: &'static str = "own-url";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub struct Pages {
     /// The list operation with its service.
-    of: String,
+    of: OperationName,
     /// What of it.
     #[serde(default)]
     aspect: Aspect,
@@ -40,18 +40,16 @@ enum Aspect {
 /// What each page of a list holds, by exchange.
 type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
 
-check_of_operation!(Pages);
-
-impl OfOperation for Pages {
-    fn of(&self) -> &str {
-        &self.of
-    }
-}
-
 impl Predicate for Pages {
-    const NAME: &'static str = "pages";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -70,7 +68,7 @@ impl Predicate for Pages {
             };
             let from = &case.seen[via.exchange];
             let is_ours = from.exchange.service == rule.service
-                && from.exchange.operation == self.operation()
+                && from.exchange.operation == self.of.id()
                 && from.value(&via.pointer).is_some();
             // Wrong credentials are refused wherever they lead.
             let has_right = matches!(

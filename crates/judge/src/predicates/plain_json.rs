@@ -13,22 +13,14 @@ use conformant_base::json::Note;
 #[serde(deny_unknown_fields)]
 pub struct PlainJson {}
 
-impl Check for PlainJson {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for PlainJson {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, _: &mut References) {}
 
-impl Predicate for PlainJson {
-    const NAME: &'static str = "plain-json";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Document]
     }
 

@@ -1,4 +1,4 @@
-//! What a predicate's file uses.
+//! Imports of the predicates' files.
 
 pub(super) use crate::case::{Case, Representation};
 pub(super) use crate::change::Change;
@@ -10,44 +10,30 @@ pub(super) use crate::sites::{Site, Sites};
 pub(super) use crate::verdicts::{Fact, Trivial, Verdicts};
 pub(super) use conformant_base::json;
 pub(super) use conformant_rulebook::{
-    Bears, Check, Model, Names, Operation, PayloadRule, Rule, Subject,
+    AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
 };
 pub(super) use schemars::JsonSchema;
 pub(super) use serde::Deserialize;
 pub(super) use serde_json::{Value, json};
 
-/// A law of one operation, which its parameter `of` names with the service.
-pub(super) trait OfOperation: Predicate {
-    /// `SERVICE/OPERATION`.
-    fn of(&self) -> &str;
+/// An operation with its service: `SERVICE/OPERATION`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(inline)]
+pub(super) struct OperationName(String);
 
+impl OperationName {
     /// The operation's id.
-    fn operation(&self) -> &str {
-        operation_of(self.of())
+    pub(super) fn id(&self) -> &str {
+        self.0.rsplit('/').next().unwrap_or_default()
+    }
+
+    pub(super) fn subject(&self) -> Subject {
+        Subject::operation(self.id())
     }
 }
 
-/// Implements [`Check`] for a law of one operation.
-macro_rules! check_of_operation {
-    ($predicate:ty) => {
-        impl Check for $predicate {
-            fn predicate(&self) -> &'static str {
-                Self::NAME
-            }
-
-            fn subject(&self) -> Subject<'_> {
-                Subject::Operations(vec![OfOperation::operation(self)])
-            }
-
-            fn names(&self, names: &mut Names<'_>) {
-                names.operation("of", OfOperation::operation(self));
-            }
-        }
-    };
-}
-pub(super) use check_of_operation;
-
-/// The kinds of representations that a law is about; the first names its subject.
+/// Resource types that an invariant is about; the first one is its subject.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -62,21 +48,16 @@ impl Kinds {
         self.iter().any(|own| own == kind)
     }
 
-    pub(super) fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.iter().next().unwrap_or_default())
+    pub(super) fn subject(&self) -> Subject {
+        Subject::kind(self.iter().next().unwrap_or_default())
     }
 
-    pub(super) fn bear(&self) -> Bears<'_> {
-        Bears::Kinds(self.iter().collect())
+    pub(super) fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(self.0.clone())
     }
 }
 
-/// The id of an operation that is written with its service.
-pub(super) fn operation_of(of: &str) -> &str {
-    of.rsplit('/').next().unwrap_or_default()
-}
-
-/// The operations that a law fits, with their service.
+/// The operations that an invariant applies to, with their service.
 pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -> Vec<String> {
     let services = model.services.values();
     let operations = services.flat_map(|service| service.operations.values());
@@ -84,7 +65,7 @@ pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -
     fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
 }
 
-/// Whether an address stands there: some lead to the newest of what a thing holds.
+/// Whether the pointer leads to an address: some addresses follow the newest child of a resource.
 pub(super) fn is_address(pointer: &str) -> bool {
     ["/url", "/links"]
         .iter()

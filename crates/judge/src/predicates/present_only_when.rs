@@ -20,36 +20,28 @@ pub struct PresentOnlyWhen {
     may_be_absent: bool,
 }
 
-impl Check for PresentOnlyWhen {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for PresentOnlyWhen {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .kind("kind", &self.kind)
             .pointer("field", &self.field)
             .pointer("when", &self.when);
     }
 
-    fn payload(&self) -> Option<PayloadRule<'_>> {
+    fn payload(&self) -> Option<PayloadRule> {
         Some(PayloadRule::PresentOnlyWhen {
-            field: &self.field,
-            when: &self.when,
-            is: &self.is,
+            field: self.field.clone(),
+            when: self.when.clone(),
+            is: self.is.clone(),
             may_be_absent: self.may_be_absent,
         })
     }
-}
 
-impl Predicate for PresentOnlyWhen {
-    const NAME: &'static str = "present-only-when";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Document]
     }
 

@@ -17,27 +17,19 @@ pub struct PresentWhen {
     is: Vec<Value>,
 }
 
-impl Check for PresentWhen {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for PresentWhen {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .kind("kind", &self.kind)
             .pointer("field", &self.field)
             .pointer("when", &self.when);
     }
-}
 
-impl Predicate for PresentWhen {
-    const NAME: &'static str = "present-when";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -24,31 +24,25 @@ struct Place {
     at: String,
 }
 
-impl Check for RefersWithin {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for RefersWithin {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(self.shown.first().map_or("", |place| &place.kind))
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
     }
 
-    fn bears_on(&self) -> Bears<'_> {
-        Bears::Kinds(self.shown.iter().map(|place| place.kind.as_str()).collect())
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("to", &self.to);
+    fn references(&self, references: &mut References) {
+        references.kind("to", &self.to);
         for place in &self.shown {
-            names.kind("kind", &place.kind).pointer("at", &place.at);
+            references
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
         }
     }
-}
 
-impl Predicate for RefersWithin {
-    const NAME: &'static str = "refers-within";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

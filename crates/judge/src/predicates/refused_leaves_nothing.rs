@@ -10,21 +10,19 @@ use conformant_rulebook::Does;
 #[serde(deny_unknown_fields)]
 pub struct RefusedLeavesNothing {
     /// The operation with its service.
-    of: String,
-}
-
-check_of_operation!(RefusedLeavesNothing);
-
-impl OfOperation for RefusedLeavesNothing {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for RefusedLeavesNothing {
-    const NAME: &'static str = "refused-leaves-nothing";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -41,7 +39,7 @@ impl Predicate for RefusedLeavesNothing {
         let history = &case.history;
         let is_of = |write: &&Write<'_>| {
             let exchange = write.exchange().map(|index| case.seen[index].exchange);
-            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.operation())
+            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
         };
         let refused = history
             .writes

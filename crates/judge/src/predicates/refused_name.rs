@@ -22,27 +22,19 @@ pub struct RefusedName {
     max: Option<usize>,
 }
 
-impl Check for RefusedName {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for RefusedName {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
-        names.any_parameter("path", &self.path);
+        references.any_parameter("path", &self.path);
     }
-}
 
-impl Predicate for RefusedName {
-    const NAME: &'static str = "refused-name";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -41,29 +41,21 @@ impl std::fmt::Debug for Compiled {
     }
 }
 
-impl Check for Refuses {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Refuses {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![&self.operation])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
         if self.like.is_some() && self.pattern().is_none() {
-            names.problem("like", "not a regular expression");
+            references.problem("like", "not a regular expression");
         }
     }
-}
 
-impl Predicate for Refuses {
-    const NAME: &'static str = "refuses";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 

@@ -1,6 +1,6 @@
-//! `registers`: a scanned token registers its user where nothing is wrong with it, and nobody where one thing is. Says
-//! nothing of tokens with several flaws, of codes that were scanned before, nor of times that two clocks may see
-//! differently.
+//! `registers`: a scanned token registers its user if it is valid, and does not if it has exactly one flaw.
+//!
+//! Does not judge tokens with several flaws, codes that were scanned before, or times within the clock skew.
 
 use super::prelude::*;
 use crate::evidence::{Event, HookCall};
@@ -11,76 +11,110 @@ use conformant_base::redact::REDACTED;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use std::collections::BTreeSet;
 
-/// The hook that shows a code.
-const ANNOUNCE: &str = "announce_registration";
-/// The hook that scans one.
-const SCAN: &str = "scan_registration";
-/// What the scan brings.
-const REGISTERED: &str = "/registered";
-/// How long a token may live, and how far from now it may expire, in seconds.
-const LIFETIME_MAX: f64 = 900.0;
 /// Seconds by which clocks may differ.
 const SKEW: f64 = 5.0;
+/// The only algorithm that tokens are verified with.
+const ALGORITHM: &str = "HS256";
 
-/// A token of this kind that a person scans, and whether it registers.
+/// A token with this property registers its user, or does not.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Registers {
-    /// What the token is like.
+    /// The property of the token.
     token: Like,
+    /// How codes with tokens are shown and scanned.
+    codes: Codes,
 }
 
-/// What a token is like: good in one of two ways, or bad for one reason.
+/// Codes with tokens: the hooks that show and scan them, and what a valid token contains.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Codes {
+    /// The hook that shows a code.
+    show: String,
+    /// The hook that scans a code.
+    scan: String,
+    /// The argument of both hooks with the code.
+    code: String,
+    /// Where the scan's result says whether the user was registered.
+    registered: String,
+    /// The setting of the service that describes the application.
+    application: String,
+    /// The member of the application with the scheme that codes begin with.
+    scheme: String,
+    /// The text of a code between the scheme and the token.
+    path: String,
+    /// The member of the application with the key that signs tokens.
+    key: String,
+    /// The type in a token's header.
+    #[serde(rename = "type")]
+    token_type: String,
+    /// The claim with the user to register.
+    user: String,
+    /// The claim with the issuer.
+    issuer: Claim,
+    /// The claim with the application that the token is for.
+    audience: Claim,
+    /// The longest lifetime of a token, and the furthest expiry from now, in seconds.
+    lifetime: f64,
+}
+
+/// A claim that has the value of a member of the application.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    /// Where in the claims.
+    at: String,
+    /// The member of the application.
+    is: String,
+}
+
+/// A property of a token: valid in one of two ways, or invalid for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Like {
-    /// It keeps every rule.
+    /// Valid.
     Good,
-    /// The same, and it lives as long as a token may.
+    /// Valid, with the longest lifetime.
     LongestLived,
-    /// It is signed by another algorithm, or not at all.
+    /// Signed with another algorithm, or unsigned.
     OtherAlgorithm,
-    /// Its header spells the algorithm in another letter case.
+    /// The header spells the algorithm in another letter case.
     AlgorithmInOtherCase,
-    /// It is of another type.
+    /// Of another type.
     OtherType,
-    /// It is signed with another key, or not at all.
+    /// Signed with another key.
     OtherKey,
-    /// It names another issuer, or none.
+    /// Names another issuer, or none.
     OtherIssuer,
-    /// It does not say when it was issued.
+    /// Has no time of issue.
     NoIssue,
-    /// It lives too long.
+    /// Its lifetime is too long.
     TooLong,
-    /// It expires too far from now, or never.
+    /// Expires too far from now, or never.
     TooFar,
-    /// It has expired.
+    /// Expired.
     Expired,
-    /// It is for another application.
+    /// Names another application.
     OtherApplication,
 }
 
-impl Check for Registers {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Registers {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, references: &mut References) {
+        references.hook("codes/show", &self.codes.show);
+        references.hook("codes/scan", &self.codes.scan);
+    }
 
-impl Predicate for Registers {
-    const NAME: &'static str = "registers";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = json::get(&case.evidence.configured, "/auth/application") else {
+        let Some(application) = configured(case, &rule.service, &self.codes.application) else {
             return;
         };
         let mut shown = BTreeSet::new();
@@ -89,23 +123,23 @@ impl Predicate for Registers {
             let Event::Hook(call) = happened else {
                 continue;
             };
-            let (Ok(result), Some(qr)) = (&call.result, said(call, "qr")) else {
+            let (Ok(result), Some(qr)) = (&call.result, said(call, &self.codes.code)) else {
                 continue;
             };
-            if call.name == ANNOUNCE {
+            if call.name == self.codes.show {
                 shown.insert(qr);
             }
-            let registered = json::get(result, REGISTERED).and_then(Value::as_bool);
-            let Some(registered) = registered.filter(|_| call.name == SCAN) else {
+            let registered = json::get(result, &self.codes.registered).and_then(Value::as_bool);
+            let Some(registered) = registered.filter(|_| call.name == self.codes.scan) else {
                 continue;
             };
-            let Some(token) = Token::read(qr, application) else {
+            let Some(token) = Token::read(qr, application, &self.codes) else {
                 continue;
             };
-            // Who is registered already is not registered again.
+            // A second scan does not register the user again.
             let is_first = scanned.insert(token.of.clone());
             let is_judged = is_first && shown.contains(qr);
-            if !is_judged || token.like(application, call) != Some(self.token) {
+            if !is_judged || token.like(application, call, &self.codes) != Some(self.token) {
                 continue;
             }
             let wanted = self.token.is_good();
@@ -128,7 +162,7 @@ impl Predicate for Registers {
                 ),
             };
             verdicts
-                .instance(rule, Site::hook(event, REGISTERED))
+                .instance(rule, Site::hook(event, self.codes.registered.clone()))
                 .conclude((registered != wanted).then_some(fact));
         }
     }
@@ -140,9 +174,19 @@ impl Predicate for Registers {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
+        const ANNOUNCE: &str = "announce_registration";
+        const SCAN: &str = "scan_registration";
+        const REGISTERED: &str = "/registered";
         let scene = |token: &str| {
             let application = json!({"name": "Shop", "id": "1", "scheme": "shop", "api_key": "k"});
-            let scene = Example::of("auth", json!({ "token": token }));
+            let codes = json!({
+                "show": ANNOUNCE, "scan": SCAN, "code": "qr", "registered": REGISTERED,
+                "application": "application", "scheme": "scheme", "path": "://account?token=",
+                "key": "api_key", "type": "JWT", "user": "/context/custom_user_id",
+                "issuer": {"at": "/iss", "is": "name"},
+                "audience": {"at": "/context/auth_app_id", "is": "id"}, "lifetime": 900,
+            });
+            let scene = Example::of("auth", json!({"token": token, "codes": codes}));
             scene.configured(json!({"auth": {"application": application}}))
         };
         let claims = |expires: i64| {
@@ -179,7 +223,7 @@ impl Predicate for Registers {
             scanned(scene("other-issuer"), &foreign, "k", false).passes(),
             scanned(scene("other-issuer"), &foreign, "k", true).fails(REGISTERED),
             scanned(scene("other-key"), &claims(600), "another", true).fails(REGISTERED),
-            // Two things are wrong with it: which one counts is nobody's to say.
+            // With two flaws, either may be the reason.
             scanned(scene("other-issuer"), &foreign, "another", true).not_judged(),
             scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
             // Clocks differ.
@@ -195,20 +239,25 @@ impl Like {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Good => "keeps every rule",
-            Self::LongestLived => "lives fifteen minutes",
+            Self::Good => "is valid",
+            Self::LongestLived => "has the longest lifetime",
             Self::OtherAlgorithm => "is not signed with HS256",
             Self::AlgorithmInOtherCase => "spells HS256 in another letter case",
             Self::OtherType => "is of another type",
-            Self::OtherKey => "the application's key has not signed",
+            Self::OtherKey => "is not signed with the key of the application",
             Self::OtherIssuer => "names another issuer or none",
-            Self::NoIssue => "does not say when it was issued",
-            Self::TooLong => "lives longer than fifteen minutes",
-            Self::TooFar => "expires more than fifteen minutes from now",
+            Self::NoIssue => "has no time of issue",
+            Self::TooLong => "has too long a lifetime",
+            Self::TooFar => "expires too far from now",
             Self::Expired => "has expired",
             Self::OtherApplication => "is for another application",
         }
     }
+}
+
+/// A setting of a service.
+fn configured<'c>(case: &'c Case<'_>, service: &str, key: &str) -> Option<&'c Value> {
+    case.evidence.configured.get(service)?.get(key)
 }
 
 /// An argument of a hook that is a text.
@@ -216,20 +265,20 @@ fn said<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
     call.arguments.get(name)?.as_str()
 }
 
-/// A token as it stood in a code.
+/// A token in a code.
 struct Token<'c> {
     header: Value,
     claims: Value,
     message: &'c str,
     signature: &'c str,
-    /// Whom it is to register.
+    /// The user to register.
     of: String,
 }
 
 impl<'c> Token<'c> {
-    fn read(qr: &'c str, application: &Value) -> Option<Self> {
-        let scheme = application.get("scheme")?.as_str()?;
-        let rest = qr.strip_prefix(scheme)?.strip_prefix("://account?token=")?;
+    fn read(qr: &'c str, application: &Value, codes: &Codes) -> Option<Self> {
+        let scheme = application.get(&codes.scheme)?.as_str()?;
+        let rest = qr.strip_prefix(scheme)?.strip_prefix(&*codes.path)?;
         let (message, signature) = rest.rsplit_once('.')?;
         let (header, claims) = message.split_once('.')?;
         let part = |text: &str| {
@@ -237,7 +286,7 @@ impl<'c> Token<'c> {
             serde_json::from_slice::<Value>(&bytes).ok()
         };
         let claims = part(claims)?;
-        let of = json::get(&claims, "/context/custom_user_id")?;
+        let of = json::get(&claims, &codes.user)?;
         let of = of.as_str()?.to_owned();
         Some(Self {
             header: part(header)?,
@@ -248,8 +297,8 @@ impl<'c> Token<'c> {
         })
     }
 
-    /// What it is like; nothing where that cannot be said for certain, or in one word.
-    fn like(&self, application: &Value, call: &HookCall) -> Option<Like> {
+    /// Its property; `None` if it is uncertain, or if there are several flaws.
+    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<Like> {
         let own = |name: &str| application.get(name).filter(|value| **value != REDACTED);
         let claim = |pointer: &str| json::get(&self.claims, pointer);
         let mut flaws = Vec::new();
@@ -258,24 +307,27 @@ impl<'c> Token<'c> {
             .get("alg")
             .and_then(Value::as_str)
             .unwrap_or_default();
-        let is_own = algorithm.eq_ignore_ascii_case("HS256");
+        let is_own = algorithm.eq_ignore_ascii_case(ALGORITHM);
         match algorithm {
-            "HS256" => {}
+            ALGORITHM => {}
             _ if is_own => flaws.push(Like::AlgorithmInOtherCase),
             _ => flaws.push(Like::OtherAlgorithm),
         }
-        if is_own && !self.is_signed_with(own("api_key")?.as_str()?) {
+        if is_own && !self.is_signed_with(own(&codes.key)?.as_str()?) {
             flaws.push(Like::OtherKey);
         }
         let differs =
             |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) != Some(wanted);
-        if differs(self.header.get("typ"), "JWT") {
+        if differs(self.header.get("typ"), &codes.token_type) {
             flaws.push(Like::OtherType);
         }
-        if differs(claim("/iss"), own("name")?.as_str()?) {
+        if differs(claim(&codes.issuer.at), own(&codes.issuer.is)?.as_str()?) {
             flaws.push(Like::OtherIssuer);
         }
-        if differs(claim("/context/auth_app_id"), own("id")?.as_str()?) {
+        if differs(
+            claim(&codes.audience.at),
+            own(&codes.audience.is)?.as_str()?,
+        ) {
             flaws.push(Like::OtherApplication);
         }
         let (issued, expires) = (number(claim("/iat")), number(claim("/exp")));
@@ -285,21 +337,21 @@ impl<'c> Token<'c> {
         let lifetime = expires
             .zip(issued)
             .map(|(expires, issued)| expires - issued);
-        if lifetime.is_some_and(|lifetime| lifetime > LIFETIME_MAX) {
+        if lifetime.is_some_and(|lifetime| lifetime > codes.lifetime) {
             flaws.push(Like::TooLong);
         }
         let (began, ended) = (seconds(call.span.began), seconds(call.span.ended));
         match expires {
             None => flaws.push(Like::TooFar),
-            Some(expires) if expires > ended + LIFETIME_MAX + SKEW => flaws.push(Like::TooFar),
-            // Issued now for as long as may be, it expires on the bound whatever the clocks.
-            Some(expires) if expires > began + LIFETIME_MAX => return None,
+            Some(expires) if expires > ended + codes.lifetime + SKEW => flaws.push(Like::TooFar),
+            // A token issued now with the longest lifetime expires within the clock skew of the bound.
+            Some(expires) if expires > began + codes.lifetime => return None,
             Some(expires) if expires < began - SKEW => flaws.push(Like::Expired),
             Some(expires) if expires < ended + SKEW => return None,
             Some(_) => {}
         }
         match (flaws.as_slice(), lifetime) {
-            ([], Some(lifetime)) if lifetime >= LIFETIME_MAX => Some(Like::LongestLived),
+            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(Like::LongestLived),
             ([], Some(_)) => Some(Like::Good),
             ([flaw], _) => Some(*flaw),
             _ => None,

@@ -12,21 +12,19 @@ use conformant_rulebook::{Does, Place};
 #[serde(deny_unknown_fields)]
 pub struct RestStays {
     /// The operation with its service.
-    of: String,
-}
-
-check_of_operation!(RestStays);
-
-impl OfOperation for RestStays {
-    fn of(&self) -> &str {
-        &self.of
-    }
+    of: OperationName,
 }
 
 impl Predicate for RestStays {
-    const NAME: &'static str = "rest-stays";
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -35,7 +33,7 @@ impl Predicate for RestStays {
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.operation()) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
             let mut writes = case.history.writes.iter();
             let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
                 continue;
@@ -151,7 +149,7 @@ impl RestStays {
                     change.pointer,
                     json::short(change.before),
                     json::short(change.after),
-                    self.operation()
+                    self.of.id()
                 ),
             };
             (shown.site(&change.pointer), fact)

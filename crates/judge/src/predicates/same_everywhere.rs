@@ -14,24 +14,16 @@ pub struct SameEverywhere {
     of: String,
 }
 
-impl Check for SameEverywhere {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.of)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("of", &self.of);
-    }
-}
-
 impl Predicate for SameEverywhere {
-    const NAME: &'static str = "same-everywhere";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.kind("of", &self.of);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

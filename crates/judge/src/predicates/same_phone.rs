@@ -1,25 +1,65 @@
-//! `same-phone`: who registers with one phone is one user, who registers with another is another. Says nothing
-//! where people may have changed a number unseen: then it may be anybody's.
+//! `same-phone`: registrations with one phone belong to one user, registrations with different phones to different users.
+//!
+//! Does not judge recordings in which a phone number may have changed between two registrations.
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::compare::as_text;
-use crate::evidence::Event;
+use crate::evidence::{Event, HookCall};
 
-/// The operation that registers by phone.
-const CREATE: &str = "create-user";
-/// The operation that tells whom a scan registered.
-const POLL: &str = "poll-registration-status";
-
-/// Of two registrations that differ in this alone, the users are the same, or not.
+/// Two registrations that differ in one respect belong to the same user, or to different users.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SamePhone {
     /// What differs.
     differs: Differs,
+    /// Registrations by request.
+    create: Create,
+    /// Registrations by a scanned code.
+    scan: Scan,
 }
 
-/// In what two registrations differ.
+/// An operation that registers a user by phone, its parameters, and the user in its response.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Create {
+    /// The operation's id.
+    operation: String,
+    /// The parameter with the e-mail address.
+    email: String,
+    /// The parameter with the phone number.
+    phone: String,
+    /// The parameter with the country code.
+    country: String,
+    /// The parameter with the response format.
+    format: String,
+    /// Where the response shows the user.
+    at: String,
+}
+
+/// A registration in three parts: a hook shows a code, a hook scans it, an operation returns the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Scan {
+    /// The hook that shows a code.
+    show: String,
+    /// The hook that scans a code with a phone.
+    scan: String,
+    /// The argument of both hooks with the code.
+    code: String,
+    /// The argument of the scan with the phone number.
+    phone: String,
+    /// The argument of the scan with the country code.
+    country: String,
+    /// The operation that returns the registered user.
+    operation: String,
+    /// Its parameter, and the argument of `show`, that names the registration.
+    registration: String,
+    /// Where the response shows the user.
+    at: String,
+}
+
+/// The difference between two registrations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Differs {
@@ -47,29 +87,41 @@ struct Registration {
     site: Site,
 }
 
-impl Check for SamePhone {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![CREATE])
-    }
-
-    fn bears_on(&self) -> Bears<'_> {
-        // A registration by a person's app counts, too.
-        Bears::Anything
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.operation("differs", CREATE);
-    }
-}
-
 impl Predicate for SamePhone {
-    const NAME: &'static str = "same-phone";
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.create.operation)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn applies_to(&self) -> AppliesTo {
+        // A registration by a scanned code counts, too.
+        AppliesTo::Anything
+    }
+
+    fn references(&self, references: &mut References) {
+        let Create {
+            operation,
+            email,
+            phone,
+            country,
+            format,
+            at,
+        } = &self.create;
+        references
+            .operation("create/operation", operation)
+            .parameter("create/email", email)
+            .parameter("create/phone", phone)
+            .parameter("create/country", country)
+            .parameter("create/format", format)
+            .answers("create/at", at);
+        references
+            .operation("scan/operation", &self.scan.operation)
+            .parameter("scan/registration", &self.scan.registration)
+            .answers("scan/at", &self.scan.at);
+        references.hook("scan/show", &self.scan.show);
+        references.hook("scan/scan", &self.scan.scan);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
@@ -77,13 +129,13 @@ impl Predicate for SamePhone {
         if case.evidence.deeds_unseen {
             return;
         }
-        let all = registrations(case);
+        let all = self.registrations(case, &rule.service);
         for (n, later) in all.iter().enumerate() {
             let earlier: Vec<&Registration> =
                 all[..n].iter().filter(|e| self.fits(e, later)).collect();
             let is_same = |earlier: &&&Registration| earlier.user == later.user;
             let wants_same = !matches!(self.differs, Differs::Phone | Differs::Country);
-            // Where users are to differ, any that has the same number accuses.
+            // If users must differ, any earlier registration of the same user is a violation.
             let other = match wants_same {
                 true => earlier.last(),
                 false => earlier.iter().find(is_same).or(earlier.last()),
@@ -110,7 +162,23 @@ impl Predicate for SamePhone {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = |differs: &str| Example::of("auth", json!({ "differs": differs }));
+        const CREATE: &str = "create-user";
+        const POLL: &str = "poll-registration-status";
+        let scene = |differs: &str| {
+            let create = json!({
+                "operation": CREATE, "email": "user[email]", "phone": "user[cellphone]",
+                "country": "user[country_code]", "format": "FORMAT", "at": "/user/id",
+            });
+            let scan = json!({
+                "show": "announce_registration", "scan": "scan_registration", "code": "qr",
+                "phone": "cellphone", "country": "country_code", "operation": POLL,
+                "registration": "custom_user_id", "at": "/registration/auth_id",
+            });
+            Example::of(
+                "auth",
+                json!({"differs": differs, "create": create, "scan": scan}),
+            )
+        };
         let with = |scene: Scene, email: &str, phone: &str, id: u64| {
             let sent = json!({
                 "FORMAT": "json", "user[email]": email, "user[cellphone]": phone, "user[country_code]": "1",
@@ -140,7 +208,7 @@ impl Predicate for SamePhone {
             two("spelling", ("a@x", "5550100"), 8).fails("/user/id"),
             two("phone", ("b@x", "555-0101"), 8).passes(),
             two("phone", ("b@x", "555-0101"), 7).fails("/user/id"),
-            // The same person may have another phone by now.
+            // The same person may have a new phone.
             two("phone", ("a@x", "555-0101"), 7).not_judged(),
             scene("email").not_judged(),
             both_ways(7).passes(),
@@ -157,7 +225,7 @@ impl SamePhone {
         let is_spelling = earlier.phone == later.phone;
         let is_format = earlier.format == later.format;
         let is_email = earlier.email.is_some() && earlier.email == later.email;
-        // What a scan registers is said of its own phone alone.
+        // A scan registers without an e-mail address.
         let are_created = earlier.email.is_some() && later.email.is_some();
         match self.differs {
             Differs::Email => is_spelling && is_country && is_format && !is_email && are_created,
@@ -170,66 +238,68 @@ impl SamePhone {
             Differs::Country => is_phone && !is_country && !is_email,
         }
     }
-}
 
-/// Who was registered, in order: by a request, or by a scan that polling tells of.
-fn registrations(case: &Case<'_>) -> Vec<Registration> {
-    let mut found = Vec::new();
-    for (index, seen) in case.seen.iter().enumerate() {
-        let sent = |name: &str| seen.exchange.sent.get(name).map(as_text);
-        let is_auth = seen.exchange.service == "auth" && seen.acceptance == Acceptance::Accepted;
-        let format = sent("FORMAT").unwrap_or_default();
-        let operation = seen.exchange.operation.as_str();
-        let (email, phone, country, at) = match operation {
-            CREATE if is_auth => {
-                let email = sent("user[email]").map(|email| email.to_lowercase());
-                let phone = sent("user[cellphone]").unwrap_or_default();
-                let country = sent("user[country_code]").unwrap_or_default();
-                (email, phone, country, "/user/id")
+    /// All registrations of the service, in order.
+    fn registrations(&self, case: &Case<'_>, service: &str) -> Vec<Registration> {
+        let mut found = Vec::new();
+        for (index, seen) in case.seen.iter().enumerate() {
+            let exchange = seen.exchange;
+            if exchange.service != service || seen.acceptance != Acceptance::Accepted {
+                continue;
             }
-            POLL if is_auth => {
-                let Some((phone, country)) = sent("custom_user_id").and_then(|of| scan(case, &of))
+            let sent = |name: &str| exchange.sent.get(name).map(as_text);
+            let (email, phone, country, at) = if exchange.operation == self.create.operation {
+                let email = sent(&self.create.email).map(|email| email.to_lowercase());
+                let phone = sent(&self.create.phone).unwrap_or_default();
+                let country = sent(&self.create.country).unwrap_or_default();
+                (email, phone, country, &self.create.at)
+            } else if exchange.operation == self.scan.operation {
+                let registration = sent(&self.scan.registration);
+                let Some((phone, country)) =
+                    registration.and_then(|of| self.scan.phone_of(case, &of))
                 else {
                     continue;
                 };
-                (None, phone, country, "/registration/auth_id")
+                (None, phone, country, &self.scan.at)
+            } else {
+                continue;
+            };
+            if let Some(user) = seen.value(at) {
+                found.push(Registration {
+                    email,
+                    phone,
+                    country: digits(&country),
+                    format: sent(&self.create.format).unwrap_or_default(),
+                    user: as_text(user),
+                    site: Site::answer(index, at),
+                });
             }
-            _ => continue,
-        };
-        if let Some(user) = seen.value(at) {
-            found.push(Registration {
-                email,
-                phone,
-                country: digits(&country),
-                format,
-                user: as_text(user),
-                site: Site::answer(index, at),
-            });
         }
+        found
     }
-    found
 }
 
-/// The phone that scanned the only code which was shown for this user.
-fn scan(case: &Case<'_>, custom_user_id: &str) -> Option<(String, String)> {
-    let calls = |name: &'static str| {
-        let events = case.evidence.events.iter();
-        events.filter_map(move |event| match event {
-            Event::Hook(call) if call.name == name && call.result.is_ok() => Some(call),
-            Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-        })
-    };
-    let of = |call: &&crate::evidence::HookCall| {
-        call.arguments.get("custom_user_id") == Some(&json!(custom_user_id))
-    };
-    let shown = calls("announce_registration").find(of)?;
-    let qr = shown.arguments.get("qr")?;
-    let mut scans = calls("scan_registration").filter(|call| call.arguments.get("qr") == Some(qr));
-    let (scan, None) = (scans.next()?, scans.next()) else {
-        return None;
-    };
-    let said = |name: &str| scan.arguments.get(name).map(as_text);
-    Some((said("cellphone")?, said("country_code")?))
+impl Scan {
+    /// The phone and country of the only scan of the code that was shown for a registration.
+    fn phone_of(&self, case: &Case<'_>, registration: &str) -> Option<(String, String)> {
+        let calls = |name: &str| {
+            let events = case.evidence.events.iter();
+            let calls = events.filter_map(move |event| match event {
+                Event::Hook(call) if call.name == name && call.result.is_ok() => Some(call),
+                Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+            });
+            calls.collect::<Vec<_>>()
+        };
+        let is_named =
+            |call: &&HookCall| call.arguments.get(&self.registration) == Some(&json!(registration));
+        let shown = calls(&self.show).into_iter().find(is_named)?;
+        let code = shown.arguments.get(&self.code)?;
+        let mut scans = calls(&self.scan);
+        scans.retain(|call| call.arguments.get(&self.code) == Some(code));
+        let [scan] = scans[..] else { return None };
+        let argument = |name: &str| scan.arguments.get(name).map(as_text);
+        Some((argument(&self.phone)?, argument(&self.country)?))
+    }
 }
 
 fn digits(text: &str) -> String {

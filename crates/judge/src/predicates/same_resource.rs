@@ -21,27 +21,19 @@ pub struct SameResource {
     changed_by_people: bool,
 }
 
-impl Check for SameResource {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for SameResource {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointers("fields", &self.fields);
     }
-}
 
-impl Predicate for SameResource {
-    const NAME: &'static str = "same-resource";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -12,22 +12,14 @@ use std::sync::Arc;
 #[serde(deny_unknown_fields)]
 pub struct Story {}
 
-impl Check for Story {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Story {
+    fn subject(&self) -> Subject {
         Subject::Steps
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, _: &mut References) {}
 
-impl Predicate for Story {
-    const NAME: &'static str = "story";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Steps]
     }
 

@@ -1,5 +1,6 @@
-//! `takes-part`: how a user stands to a channel is what membership and invitation made of it, once that had time to
-//! follow. Says nothing of channels that strangers reach, nor where people may act unseen.
+//! `takes-part`: what a user sees of a group agrees with the user's memberships and invites, after the consistency window.
+//!
+//! Does not judge groups that other clients may reach, or recordings without all actions of people.
 
 use super::prelude::*;
 use crate::compare::as_text;
@@ -9,90 +10,129 @@ use conformant_rulebook::Does;
 #[cfg(test)]
 use scenes::{ann, ann_at, invite, member, person, scene, seen};
 
-/// A channel as one of its users sees it.
-const FACE: &str = "chat/user-channel";
-const MEMBER: &str = "chat/member";
-const INVITE: &str = "chat/invite";
-const STATUS: &str = "/status";
-const MEMBER_SID: &str = "/member_sid";
-/// What was last read, as member and user channel both show it.
-const READ: &str = "/last_consumed_message_index";
-
-/// A user channel shows how its user stands to the channel.
+/// A user's view of a group shows the membership of the user.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TakesPart {
-    /// What is said, and of whom.
+    /// What is judged.
     aspect: Aspect,
+    /// The resource types of groups and memberships, and their fields.
+    model: Memberships,
 }
 
-/// What a user channel shows of whom.
+/// Groups, members, invites and what a user sees of a group.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Memberships {
+    /// The resource type of a group.
+    group: String,
+    /// The resource type of a member.
+    member: String,
+    /// The resource type of an invite.
+    invite: String,
+    /// The resource type of what is posted to a group.
+    post: String,
+    /// The resource type of a group as one of its users sees it; user and group are its last parents.
+    view: String,
+    /// Where the view shows the status of the user.
+    status: String,
+    /// The status of a member.
+    joined: String,
+    /// The status of a user with an invite.
+    invited: String,
+    /// Where the view shows the key of the member.
+    member_key: String,
+    /// Where view and member show what the user has read.
+    read: String,
+    /// Where a group shows its type.
+    visibility: String,
+    /// The type of a group that only its members see.
+    private: Value,
+    /// The parameter of a write that names the user.
+    user_parameter: String,
+    /// The parameter of a group's creation that names its creator.
+    creator_parameter: String,
+    /// The argument of a hook that names the user.
+    user_argument: String,
+    /// The argument of a hook that names the group.
+    group_argument: String,
+}
+
+/// What a view shows of the membership.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Aspect {
-    /// Who is a member has joined.
+    /// The status of a member is joined.
     Joined,
-    /// Of a member it names the membership.
+    /// The view of a member has the key of the member.
     Member,
-    /// Of a member it shows what the member shows to have been read.
+    /// The view of a member shows the same read position as the member.
     Read,
-    /// Who is a member finds the channel in the list.
+    /// The list of a member contains the group.
     Listed,
-    /// Who was only invited has not joined.
+    /// The status of a user with only an invite is not joined.
     Guest,
-    /// Who left has not joined.
+    /// The status of a user who left is not joined.
     Left,
-    /// Who has nothing to do with a channel neither joined it nor was invited, and finds no private one listed.
+    /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
     Nobody,
 }
 
-/// How a user stands to a channel.
+/// The relation of a user to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
-    /// A member; which one, where that is known.
+    /// A member; which one, if known.
     Joined(Option<ThingId>),
     Guest,
     Left,
     Nobody,
 }
 
-/// A user and a channel of one service.
+/// A user and a group.
 type Pair = (ThingId, ThingId);
 
-impl Check for TakesPart {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(FACE)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let shown = [STATUS, MEMBER_SID, READ].map(str::to_owned);
-        names.kind("aspect", FACE).pointers("aspect", &shown);
-        names.kind("aspect", MEMBER).pointer("aspect", READ);
-    }
-}
-
 impl Predicate for TakesPart {
-    const NAME: &'static str = "takes-part";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.model.view)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        let model = &self.model;
+        references
+            .kind("model/view", &model.view)
+            .pointer("model/status", &model.status)
+            .pointer("model/member-key", &model.member_key)
+            .pointer("model/read", &model.read);
+        references
+            .kind("model/member", &model.member)
+            .pointer("model/read", &model.read);
+        references
+            .kind("model/group", &model.group)
+            .pointer("model/visibility", &model.visibility);
+        references.kind("model/invite", &model.invite);
+        references.kind("model/post", &model.post);
+        references.any_parameter("model/user-parameter", &model.user_parameter);
+        references.any_parameter("model/creator-parameter", &model.creator_parameter);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &case.history;
         if matches!(self.aspect, Aspect::Listed | Aspect::Nobody) {
-            let lists = history.lists.iter().filter(|list| list.face == FACE);
+            let lists = history
+                .lists
+                .iter()
+                .filter(|list| list.face == self.model.view);
             for list in
                 lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
             {
                 self.judge_list(case, rule, list, verdicts);
             }
         }
-        for (_, thing) in history.things.of_kind(FACE) {
+        for (_, thing) in history.things.of_kind(&self.model.view) {
             let &[.., user, channel] = &thing.parents[..] else {
                 continue;
             };
@@ -105,15 +145,17 @@ impl Predicate for TakesPart {
     fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Vec::new();
         for site in sites.iter() {
-            let others = if site.pointer().ends_with(STATUS) {
-                vec![json!("joined"), json!("notParticipating")]
-            } else if site.pointer().ends_with(MEMBER_SID) {
-                vec![json!(sid("MB", "f"))]
+            let model = &self.model;
+            let changes = if site.pointer().ends_with(&model.status) {
+                let others = [&*model.joined, "another status"];
+                others.map(|other| Change::To(json!(other))).to_vec()
+            } else if site.pointer().ends_with(&model.member_key) {
+                vec![Change::Near]
             } else {
                 Vec::new()
             };
-            let others = others.into_iter().map(Change::To);
-            mutations.extend(others.map(|change| Mutation::new(site.clone(), change)));
+            let changes = changes.into_iter();
+            mutations.extend(changes.map(|change| Mutation::new(site.clone(), change)));
         }
         mutations.extend(Mutation::of_sites(sites));
         mutations
@@ -121,6 +163,9 @@ impl Predicate for TakesPart {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
+        const STATUS: &str = "/status";
+        const MEMBER_SID: &str = "/member_sid";
+        const READ: &str = "/last_consumed_message_index";
         let of = |aspect: &str| scene(aspect);
         let joins = |scene: Scene| scene.answered("create-member", ann(), member("ann", 1));
         let leaves = |scene: Scene| scene.hook("leave_channel", person(), json!({}));
@@ -182,43 +227,61 @@ impl TakesPart {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &case.history;
-        let stands = standing(case, (user, channel), &sight.when);
+        let stands = self.model.standing(case, (user, channel), &sight.when);
         let (Some((stands, since)), Some(shown)) = (stands, sight.representation(case)) else {
             return;
         };
-        let status = shown.value(STATUS).and_then(Value::as_str);
-        let has_joined = || Some(status? == "joined");
+        let status = shown.value(&self.model.status).and_then(Value::as_str);
+        let has_joined = || Some(status? == self.model.joined);
         let (at, is_wrong, expected) = match (self.aspect, stands) {
             (Aspect::Joined, Standing::Joined(_)) => (
-                STATUS,
+                &self.model.status,
                 has_joined().map(|joined| !joined),
-                "joined, as a member".to_owned(),
+                format!("{}, as a member", self.model.joined),
             ),
-            (Aspect::Guest, Standing::Guest) => {
-                (STATUS, has_joined(), "not joined, as a guest".to_owned())
-            }
-            (Aspect::Left, Standing::Left) => {
-                (STATUS, has_joined(), "not joined, having left".to_owned())
-            }
+            (Aspect::Guest, Standing::Guest) => (
+                &self.model.status,
+                has_joined(),
+                format!("not {}, only invited", self.model.joined),
+            ),
+            (Aspect::Left, Standing::Left) => (
+                &self.model.status,
+                has_joined(),
+                format!("not {}, after leaving", self.model.joined),
+            ),
             (Aspect::Nobody, Standing::Nobody) => {
-                let takes_part = status.map(|status| ["joined", "invited"].contains(&status));
+                let takes_part = status
+                    .map(|status| status == self.model.joined || status == self.model.invited);
                 let is_listed = matches!(sight.shows, Shows::Item(_));
-                let is_hidden = is_listed && is_private(case, channel, &sight.when);
+                let is_hidden = is_listed && self.model.is_private(case, channel, &sight.when);
                 let wrong = takes_part.map(|part| part || is_hidden);
-                (STATUS, wrong, "nothing of a channel of others".to_owned())
+                (
+                    &self.model.status,
+                    wrong,
+                    format!("neither {} nor {}", self.model.joined, self.model.invited),
+                )
             }
             (Aspect::Member, Standing::Joined(Some(member))) => {
                 let key = &history.things.get(member).key;
-                let named = shown.value(MEMBER_SID).map(as_text);
-                (MEMBER_SID, named.map(|named| named != *key), key.clone())
+                let named = shown.value(&self.model.member_key).map(as_text);
+                (
+                    &self.model.member_key,
+                    named.map(|named| named != *key),
+                    key.clone(),
+                )
             }
             (Aspect::Read, Standing::Joined(Some(member))) => {
-                return judge_read(case, rule, (member, channel, sight, shown), verdicts);
+                return self.model.judge_read(
+                    case,
+                    rule,
+                    (member, channel, sight, shown),
+                    verdicts,
+                );
             }
             _ => return,
         };
         let site = shown.site(at);
-        // Who never was a member has joined at no time; what membership brings and takes away may follow.
+        // A user who never was a member is never joined. Effects of a membership may be delayed.
         let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Nobody);
         let is_due = was_never || since.is_settled(&sight.when);
         let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.accuses(&site)) else {
@@ -237,7 +300,7 @@ impl TakesPart {
             .conclude(is_wrong.then_some(fact));
     }
 
-    /// What a user's list holds beside what it shows: channels that must be in it, and those that must not.
+    /// Judges which groups a user's list contains.
     fn judge_list(
         &self,
         case: &Case<'_>,
@@ -270,8 +333,8 @@ impl TakesPart {
         };
         let mut judged = 0;
         let mut lacks = None;
-        for (channel, thing) in history.things.of_kind("chat/channel") {
-            let stands = standing(case, (user, channel), &list.first);
+        for (channel, thing) in history.things.of_kind(&self.model.group) {
+            let stands = self.model.standing(case, (user, channel), &list.first);
             let Some((stands, since)) = stands else {
                 continue;
             };
@@ -283,7 +346,7 @@ impl TakesPart {
                         lacks = lacks.or(Some(&thing.key));
                     }
                 }
-                // One that is listed is judged as it stands there.
+                // A listed group is judged by its item.
                 (Aspect::Nobody, Standing::Nobody) => judged += usize::from(!holds(channel)),
                 _ => {}
             }
@@ -303,159 +366,183 @@ impl TakesPart {
     }
 }
 
-/// Compares what was read with the last sight of the member before and the first one after.
-fn judge_read(
-    case: &Case<'_>,
-    rule: &Rule,
-    (member, channel, sight, shown): (ThingId, ThingId, &Sight<'_>, &Representation<'_>),
-    verdicts: &mut Verdicts<'_>,
-) {
-    let history = &case.history;
-    let site = shown.site(READ);
-    let sights = &history.things.get(member).sights;
-    let others = |other: &&Sight<'_>| !other.is_attempt() && other.value(case, READ).is_some();
-    let before = sights
-        .iter()
-        .rev()
-        .filter(others)
-        .find(|s| s.when.is_before(&sight.when));
-    let after = sights
-        .iter()
-        .filter(others)
-        .find(|s| sight.when.is_before(&s.when));
-    for other in [before, after].into_iter().flatten() {
-        let (first, last) = if other.when.is_before(&sight.when) {
-            (&other.when, &sight.when)
-        } else {
-            (&sight.when, &other.when)
-        };
-        let moves = |write: &&Write<'_>| {
-            let may = [FACE, MEMBER, "chat/message", ""].contains(&write.kind);
-            let elsewhere = write.kind == "chat/message"
-                && write
-                    .parents
-                    .last()
-                    .is_some_and(|of| of.is_some_and(|of| of != channel));
-            may && !elsewhere && write.outcome != Outcome::Refused
-        };
-        let moved = || history.writes.iter().filter(moves);
-        let is_between =
-            |write: &Write<'_>| !write.when.is_before(first) && !last.is_before(&write.when);
-        let own = |write: &Write<'_>| {
-            write
-                .exchange()
-                .is_some_and(|e| Some(e) == sight.exchange || Some(e) == other.exchange)
-        };
-        // What brought the first of the two sights was done before it.
-        if moved()
-            .any(|write| is_between(write) && !(own(write) && write.when.event == first.event))
-        {
-            continue;
-        }
-        let (Some(a), Some(b)) = (shown.value(READ), other.value(case, READ)) else {
-            continue;
-        };
-        let agrees = same(a, b);
-        let is_settled = moved()
-            .filter(|write| write.when.event <= first.event)
-            .all(|write| match write.when.event == first.event {
-                true => write.when.is_settled(last),
-                false => write.when.is_settled(first),
-            });
-        if verdicts.accuses(&site) || !is_settled {
-            continue;
-        }
-        let fact = Fact {
-            kind: "participation",
-            expected: format!("{}, as the member shows", json::short(b)),
-            actual: json::short(a),
-            ..Fact::default()
-        };
-        verdicts
-            .instance(rule, site.clone())
-            .conclude((!agrees).then_some(fact));
-    }
-}
-
-/// How a user stood to a channel at a moment, and what made it so; nothing where that is not known for certain.
-fn standing(case: &Case<'_>, (user, channel): Pair, until: &When) -> Option<(Standing, When)> {
-    let history = &case.history;
-    let names: Vec<&String> = history.things.names_of(user).collect();
-    let made = &history.writes[history.things.get(channel).made?];
-    let creator = made
-        .exchange()
-        .and_then(|made| case.seen[made].exchange.sent.get("CreatedBy"));
-    let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
-    // A channel's creator may be a member from the start.
-    let is_known = made.when.is_before(until)
-        && history.is_own(channel)
-        && !history.deeds_unseen
-        && !names.is_empty()
-        && !creator.is_some_and(is_meant);
-    let mut stands = (Standing::Nobody, made.when);
-    for write in is_known.then_some(&history.writes)? {
-        if write.outcome == Outcome::Refused || until.is_before(&write.when) {
-            continue;
-        }
-        let now = match write.kind {
-            MEMBER | INVITE => match identity(case, history, write, channel) {
-                Some(identity) if is_meant(identity) => after(stands.0, write),
-                Some(_) => None,
-                None if is_elsewhere(write, channel) => None,
-                None => return None,
-            },
-            "" => return None,
-            _ => None,
-        };
-        let Some(now) = now else { continue };
-        // What overlaps the sight, or came to nobody knows what, leaves it open.
-        if !write.when.is_before(until) || write.outcome == Outcome::Unknown {
-            return None;
-        }
-        stands = (now, write.when);
-    }
-    Some(stands)
-}
-
-/// What a write makes of how somebody stands; nothing where it leaves that as it is.
-fn after(before: Standing, write: &Write<'_>) -> Option<Standing> {
-    let joins = matches!(write.does, Does::Makes | Does::FindsOrMakes);
-    match (write.kind, before) {
-        (MEMBER, Standing::Joined(Some(_))) if joins && write.thing.is_none() => None,
-        (MEMBER, _) if joins => Some(Standing::Joined(write.thing)),
-        (MEMBER, _) if write.does == Does::Ends => Some(Standing::Left),
-        (INVITE, Standing::Joined(_)) => None,
-        (INVITE, _) if joins => Some(Standing::Guest),
-        _ => None,
-    }
-}
-
-/// Whom of this channel a write is about; nothing where it is about another channel, or does not say.
-fn identity<'c>(
-    case: &'c Case<'_>,
-    history: &History<'_>,
-    write: &Write<'_>,
-    channel: ThingId,
-) -> Option<&'c Value> {
-    match write.origin {
-        Origin::Exchange(index) => {
-            let sent = &case.seen[index].exchange.sent;
-            let here = write.parents.last() == Some(&Some(channel));
-            // An update names the member; nothing that a user channel shows moves with it.
-            sent.get("Identity").filter(|_| here)
-        }
-        Origin::Hook(event) => {
-            let Some(Event::Hook(call)) = case.evidence.events.get(event) else {
-                return None;
+impl Memberships {
+    /// Compares the read position with the last observation of the member before and the first one after.
+    fn judge_read(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (member, channel, sight, shown): (ThingId, ThingId, &Sight<'_>, &Representation<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let site = shown.site(&self.read);
+        let sights = &history.things.get(member).sights;
+        let others =
+            |other: &&Sight<'_>| !other.is_attempt() && other.value(case, &self.read).is_some();
+        let before = sights
+            .iter()
+            .rev()
+            .filter(others)
+            .find(|s| s.when.is_before(&sight.when));
+        let after = sights
+            .iter()
+            .filter(others)
+            .find(|s| sight.when.is_before(&s.when));
+        for other in [before, after].into_iter().flatten() {
+            let (first, last) = if other.when.is_before(&sight.when) {
+                (&other.when, &sight.when)
+            } else {
+                (&sight.when, &other.when)
             };
-            let named = as_text(call.arguments.get("channel_sid")?);
-            let here = named == history.things.get(channel).key;
-            call.arguments.get("identity").filter(|_| here)
+            let moves = |write: &&Write<'_>| {
+                let may = [&*self.view, &self.member, &self.post, ""].contains(&write.kind);
+                let elsewhere = write.kind == self.post
+                    && write
+                        .parents
+                        .last()
+                        .is_some_and(|of| of.is_some_and(|of| of != channel));
+                may && !elsewhere && write.outcome != Outcome::Refused
+            };
+            let moved = || history.writes.iter().filter(moves);
+            let is_between =
+                |write: &Write<'_>| !write.when.is_before(first) && !last.is_before(&write.when);
+            let own = |write: &Write<'_>| {
+                write
+                    .exchange()
+                    .is_some_and(|e| Some(e) == sight.exchange || Some(e) == other.exchange)
+            };
+            // The write that returned the first observation precedes it.
+            if moved()
+                .any(|write| is_between(write) && !(own(write) && write.when.event == first.event))
+            {
+                continue;
+            }
+            let (Some(a), Some(b)) = (shown.value(&self.read), other.value(case, &self.read))
+            else {
+                continue;
+            };
+            let agrees = same(a, b);
+            let is_settled = moved()
+                .filter(|write| write.when.event <= first.event)
+                .all(|write| match write.when.event == first.event {
+                    true => write.when.is_settled(last),
+                    false => write.when.is_settled(first),
+                });
+            if verdicts.accuses(&site) || !is_settled {
+                continue;
+            }
+            let fact = Fact {
+                kind: "participation",
+                expected: format!("{}, as the member shows", json::short(b)),
+                actual: json::short(a),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, site.clone())
+                .conclude((!agrees).then_some(fact));
         }
+    }
+
+    /// The relation of a user to a group at a moment, and since when; `None` if it is uncertain.
+    fn standing(
+        &self,
+        case: &Case<'_>,
+        (user, channel): Pair,
+        until: &When,
+    ) -> Option<(Standing, When)> {
+        let history = &case.history;
+        let names: Vec<&String> = history.things.names_of(user).collect();
+        let made = &history.writes[history.things.get(channel).made?];
+        let creator = made
+            .exchange()
+            .and_then(|made| case.seen[made].exchange.sent.get(&self.creator_parameter));
+        let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
+        // The creator of a group may be a member from the start.
+        let is_known = made.when.is_before(until)
+            && history.is_own(channel)
+            && !history.deeds_unseen
+            && !names.is_empty()
+            && !creator.is_some_and(is_meant);
+        let mut stands = (Standing::Nobody, made.when);
+        for write in is_known.then_some(&history.writes)? {
+            if write.outcome == Outcome::Refused || until.is_before(&write.when) {
+                continue;
+            }
+            let now = match write.kind {
+                kind if kind == self.member || kind == self.invite => {
+                    match self.identity(case, history, write, channel) {
+                        Some(identity) if is_meant(identity) => self.after(stands.0, write),
+                        Some(_) => None,
+                        None if is_elsewhere(write, channel) => None,
+                        None => return None,
+                    }
+                }
+                "" => return None,
+                _ => None,
+            };
+            let Some(now) = now else { continue };
+            // A write that overlaps the observation, or has an unknown outcome, makes the relation uncertain.
+            if !write.when.is_before(until) || write.outcome == Outcome::Unknown {
+                return None;
+            }
+            stands = (now, write.when);
+        }
+        Some(stands)
+    }
+
+    /// The relation after a write; `None` if it does not change.
+    fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
+        let joins = matches!(write.does, Does::Makes | Does::FindsOrMakes);
+        if write.kind == self.member {
+            return match before {
+                Standing::Joined(Some(_)) if joins && write.thing.is_none() => None,
+                _ if joins => Some(Standing::Joined(write.thing)),
+                _ if write.does == Does::Ends => Some(Standing::Left),
+                _ => None,
+            };
+        }
+        let is_invited = joins && !matches!(before, Standing::Joined(_));
+        is_invited.then_some(Standing::Guest)
+    }
+
+    /// The user of this group that a write is about; `None` if it is about another group or names no user.
+    fn identity<'c>(
+        &self,
+        case: &'c Case<'_>,
+        history: &History<'_>,
+        write: &Write<'_>,
+        channel: ThingId,
+    ) -> Option<&'c Value> {
+        match write.origin {
+            Origin::Exchange(index) => {
+                let sent = &case.seen[index].exchange.sent;
+                let here = write.parents.last() == Some(&Some(channel));
+                // An update names the member and changes nothing that the view shows.
+                sent.get(&self.user_parameter).filter(|_| here)
+            }
+            Origin::Hook(event) => {
+                let Some(Event::Hook(call)) = case.evidence.events.get(event) else {
+                    return None;
+                };
+                let named = as_text(call.arguments.get(&self.group_argument)?);
+                let here = named == history.things.get(channel).key;
+                call.arguments.get(&self.user_argument).filter(|_| here)
+            }
+        }
+    }
+
+    /// Whether a group was last seen to be private.
+    fn is_private(&self, case: &Case<'_>, channel: ThingId, until: &When) -> bool {
+        let sights = &case.history.things.get(channel).sights;
+        let mut before = sights.iter().rev().filter(|s| s.when.is_before(until));
+        before
+            .find_map(|s| s.value(case, &self.visibility))
+            .is_some_and(|kind| *kind == self.private)
     }
 }
 
-/// Whether a write is about another channel, or about nobody's standing.
+/// Whether a write is about another group, or does not change a relation.
 fn is_elsewhere(write: &Write<'_>, channel: ThingId) -> bool {
     let other = write.parents.last().copied().flatten();
     matches!(write.origin, Origin::Hook(_))
@@ -463,15 +550,7 @@ fn is_elsewhere(write: &Write<'_>, channel: ThingId) -> bool {
         || other.is_some_and(|other| other != channel)
 }
 
-/// Whether a channel was last seen to be private.
-fn is_private(case: &Case<'_>, channel: ThingId, until: &When) -> bool {
-    let sights = &case.history.things.get(channel).sights;
-    let mut before = sights.iter().rev().filter(|s| s.when.is_before(until));
-    before
-        .find_map(|s| s.value(case, "/type"))
-        .is_some_and(|kind| *kind == "private")
-}
-
+#[cfg(test)]
 fn sid(kind: &str, digit: &str) -> String {
     format!("{kind}{}", digit.repeat(32))
 }
@@ -495,7 +574,14 @@ mod scenes {
             "joined_channels_count": 0, "links": {}, "url": "",
         });
         let within = json!({"ServiceSid": sid("IS", "1")});
-        Example::of("chat", json!({"aspect": aspect}))
+        let model = json!({
+            "group": "chat/channel", "member": "chat/member", "invite": "chat/invite", "post": "chat/message",
+            "view": "chat/user-channel", "status": "/status", "joined": "joined", "invited": "invited",
+            "member-key": "/member_sid", "read": "/last_consumed_message_index", "visibility": "/type",
+            "private": "private", "user-parameter": "Identity", "creator-parameter": "CreatedBy",
+            "user-argument": "identity", "group-argument": "channel_sid",
+        });
+        Example::of("chat", json!({"aspect": aspect, "model": model}))
             .answered("create-user", ann(), user)
             .answered("create-channel", within, channel)
     }

@@ -1,13 +1,13 @@
 //! The examples of every predicate: each comes to what it says, each that passes can be broken, and
 //! some rule uses the predicate.
 
-use super::ENTRIES;
+use super::REGISTERED;
 use crate::evidence::Evidence;
 use crate::examples::{ComesTo, Example, RULE};
-use crate::{Judgement, Loaded, Memo, Tally, judge_known};
+use crate::{Judgement, Memo, Tally, judge_known, predicate_of};
 use conformant_base::source::{Document, Source};
 use conformant_record::{Basis, Level};
-use conformant_rulebook::{Origin, Rule, Rulebook, Rules, Written};
+use conformant_rulebook::{Check, Origin, Rule, Rulebook, Rules};
 use conformant_schema::Schemas;
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ fn loosen(schema: &mut Value) {
 
 fn rule(example: &Example, predicate: &str) -> Rule {
     let catalogue = crate::load::catalogue();
-    let written = Written::of_json(catalogue, predicate, example.parameters.clone());
+    let written = Check::of_json(catalogue, predicate, &example.parameters);
     Rule {
         id: RULE.to_owned(),
         service: example.service.to_owned(),
@@ -104,7 +104,7 @@ fn pointers(judgement: &Judgement) -> Vec<&str> {
 }
 
 fn can_be_broken(rulebook: &Rulebook, example: &Example, judgement: &Judgement) -> bool {
-    let predicate = Loaded::of(&rulebook.rules[RULE]).expect("it is a written rule");
+    let predicate = predicate_of(&rulebook.rules[RULE]).expect("it is a written rule");
     let examples = judgement.examples(RULE).iter();
     let mut mutations = examples.flat_map(|sites| predicate.break_it(sites));
     mutations.any(|mutation| {
@@ -117,7 +117,7 @@ fn can_be_broken(rulebook: &Rulebook, example: &Example, judgement: &Judgement) 
 fn every_example_comes_to_what_it_says() {
     let mut rulebook = bare();
     let mut problems = Vec::new();
-    for entry in ENTRIES {
+    for entry in REGISTERED {
         let examples = (entry.examples)();
         for wanted in ["Passes", "Fails", "NotJudged"] {
             let has = |e: &Example| format!("{:?}", e.comes_to).starts_with(wanted);
@@ -142,8 +142,9 @@ fn every_example_comes_to_what_it_says() {
 #[test]
 fn some_rule_uses_every_predicate() {
     let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
-    for entry in ENTRIES {
-        let uses = |rule: &Rule| matches!(&rule.origin, Origin::Written(w) if w.check.predicate() == entry.name);
+    for entry in REGISTERED {
+        let uses =
+            |rule: &Rule| matches!(&rule.origin, Origin::Written(w) if w.predicate == entry.name);
         assert!(
             rulebook.rules.values().any(uses),
             "no rule uses `{}`: take it away",

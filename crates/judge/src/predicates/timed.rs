@@ -41,24 +41,16 @@ enum Aspect {
     Default,
 }
 
-impl Check for Timed {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.of)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names.kind("of", &self.of).pointer("at", &self.at);
-    }
-}
-
 impl Predicate for Timed {
-    const NAME: &'static str = "timed";
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
 
-    fn needs() -> &'static [Need] {
+    fn references(&self, references: &mut References) {
+        references.kind("of", &self.of).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
         &[Need::History, Need::Clock]
     }
 

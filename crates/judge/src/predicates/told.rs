@@ -1,22 +1,35 @@
-//! `told`: what became of a bulk send is told of by an event of that type. Judged where the events of that very
-//! send were collected; says nothing of what an event carries.
+//! `told`: the outcome of a send is reported by an event of a type. Judges sends whose events were collected.
+//! Does not judge the fields of an event.
 
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
 
-/// The hook that has messages sent.
-pub(super) const SEND: &str = "send_bulk_message";
-/// The hook that brings the events of a send.
-pub(super) const COLLECT: &str = "collect_events";
+/// A feed of events: the hook that sends, and the hook that collects the events of a send.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Feed {
+    /// The hook that sends.
+    send: String,
+    /// The hook whose result `events` holds the events, each with `type` and `payload`.
+    collect: String,
+    /// The member of the send's result, and the argument of `collect`, that identifies the send.
+    id: String,
+    /// The argument of `send` with the requested outcome.
+    outcome: String,
+    /// The argument of `send` that is true if the send is scheduled for later.
+    scheduled: String,
+}
 
-/// A send that came to this is told of by an event of this type.
+/// A send with one of these outcomes is reported by an event of this type.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Told {
+    /// Where the events come from.
+    feed: Feed,
     /// The type of the event.
     r#type: String,
-    /// What the messages of the send come to, any of these.
+    /// Requested outcomes of the send, any of these.
     #[serde(default)]
     outcomes: Vec<String>,
     /// Whether the send is for later.
@@ -24,30 +37,23 @@ pub struct Told {
     scheduled: bool,
 }
 
-impl Check for Told {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn subject(&self) -> Subject<'_> {
+impl Predicate for Told {
+    fn subject(&self) -> Subject {
         Subject::Service
     }
 
-    fn names(&self, _: &mut Names<'_>) {}
-}
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
 
-impl Predicate for Told {
-    const NAME: &'static str = "told";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Hooks]
     }
 
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in collected(case) {
-            let said = |name: &str| collected.sent.arguments.get(name);
-            let outcome = said("outcome").map(as_text);
-            let is_later = said("scheduled") == Some(&Value::Bool(true));
+        for collected in self.feed.collected(case) {
+            let outcome = collected.argument(&self.feed.outcome).map(as_text);
+            let is_later = collected.argument(&self.feed.scheduled) == Some(&Value::Bool(true));
             let fits = match outcome {
                 _ if self.scheduled => is_later,
                 Some(outcome) => !is_later && self.outcomes.contains(&outcome),
@@ -81,7 +87,7 @@ impl Predicate for Told {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let parameters = json!({"type": "message.failed", "outcomes": ["failed"]});
+        let parameters = json!({"feed": feed(), "type": "message.failed", "outcomes": ["failed"]});
         let sent = |outcome: &str| {
             let arguments = json!({"channel": "sms", "to": ["+1"], "outcome": outcome});
             Example::of("events", parameters.clone()).hook(
@@ -105,57 +111,84 @@ impl Predicate for Told {
 
 /// The events of one send.
 pub(super) struct Collected<'c> {
-    /// The event in the evidence that brought them.
+    /// The call of the hook that collected them, as an index into the evidence.
     pub(super) event: usize,
-    /// The send.
-    pub(super) sent: &'c HookCall,
+    sent: &'c HookCall,
     result: &'c Value,
 }
 
 impl Collected<'_> {
-    /// As they were brought.
+    /// The events as collected.
     pub(super) fn events(&self) -> &[Value] {
         let events = self.result.get("events").and_then(Value::as_array);
         events.map_or(&[], Vec::as_slice)
     }
 
-    /// The identifier that the send brought.
-    pub(super) fn operation(&self) -> Option<String> {
-        let result = self.sent.result.as_ref().ok()?;
-        result.get("operation_id").map(as_text)
+    /// An argument of the send.
+    pub(super) fn argument(&self, name: &str) -> Option<&Value> {
+        self.sent.arguments.get(name)
+    }
+
+    /// A member of the send's result.
+    pub(super) fn result(&self, name: &str) -> Option<&Value> {
+        self.sent.result.as_ref().ok()?.get(name)
     }
 }
 
-/// Every collection that names a send of this case.
-pub(super) fn collected<'c>(case: &'c Case<'_>) -> Vec<Collected<'c>> {
-    let mut sends: Vec<&HookCall> = Vec::new();
-    let mut found = Vec::new();
-    for (event, happened) in case.evidence.events.iter().enumerate() {
-        let Event::Hook(call) = happened else {
-            continue;
-        };
-        let Ok(result) = &call.result else { continue };
-        if call.name == SEND {
-            sends.push(call);
-        }
-        let asked = call.arguments.get("operation_id").map(as_text);
-        let of = |sent: &&&HookCall| {
-            let id = sent
-                .result
-                .as_ref()
-                .ok()
-                .and_then(|r| r.get("operation_id"));
-            asked.is_some() && id.map(as_text) == asked
-        };
-        if call.name == COLLECT
-            && let Some(sent) = sends.iter().find(of)
-        {
-            found.push(Collected {
-                event,
-                sent,
-                result,
-            });
-        }
+impl Feed {
+    pub(super) fn references(&self, references: &mut References) {
+        references.hook("feed/send", &self.send);
+        references.hook("feed/collect", &self.collect);
     }
-    found
+
+    /// Whether the call collects events.
+    pub(super) fn collects(&self, call: &HookCall) -> bool {
+        call.name == self.collect
+    }
+
+    /// Whether the messages of the send were meant to be delivered.
+    pub(super) fn is_delivered(&self, collected: &Collected<'_>) -> bool {
+        collected.argument(&self.outcome) == Some(&json!("delivered"))
+    }
+
+    /// All collections of events for a send of this scenario.
+    pub(super) fn collected<'c>(&self, case: &'c Case<'_>) -> Vec<Collected<'c>> {
+        let mut sends: Vec<&HookCall> = Vec::new();
+        let mut found = Vec::new();
+        for (event, happened) in case.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = happened else {
+                continue;
+            };
+            let Ok(result) = &call.result else { continue };
+            if call.name == self.send {
+                sends.push(call);
+            }
+            let asked = call.arguments.get(&self.id).map(as_text);
+            let of = |sent: &&&HookCall| {
+                let id = sent.result.as_ref().ok().and_then(|r| r.get(&self.id));
+                asked.is_some() && id.map(as_text) == asked
+            };
+            if self.collects(call)
+                && let Some(sent) = sends.iter().find(of)
+            {
+                found.push(Collected {
+                    event,
+                    sent,
+                    result,
+                });
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+pub(super) const SEND: &str = "send_bulk_message";
+#[cfg(test)]
+pub(super) const COLLECT: &str = "collect_events";
+
+/// The feed of the examples.
+#[cfg(test)]
+pub(super) fn feed() -> Value {
+    json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
 }

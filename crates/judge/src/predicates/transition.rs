@@ -17,27 +17,19 @@ pub struct Transition {
     steps: Vec<(String, String)>,
 }
 
-impl Check for Transition {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Transition {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointer("at", &self.at);
     }
-}
 
-impl Predicate for Transition {
-    const NAME: &'static str = "transition";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

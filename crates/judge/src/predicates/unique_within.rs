@@ -17,28 +17,20 @@ pub struct UniqueWithin {
     scope: Vec<String>,
 }
 
-impl Check for UniqueWithin {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for UniqueWithin {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Kind(&self.kind)
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        names
+    fn references(&self, references: &mut References) {
+        references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointer("at", &self.at)
             .pointers("scope", &self.scope);
     }
-}
 
-impl Predicate for UniqueWithin {
-    const NAME: &'static str = "unique-within";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::History]
     }
 

@@ -1,68 +1,73 @@
-//! `uploaded`: what a service tells of a file is what the file that was sent says: its size, type and name. Says nothing
-//! of files whose bytes a recording did not keep as they were, nor of where the file itself is.
+//! `uploaded`: a representation shows the size, type and name of the uploaded file.
+//!
+//! Does not judge files whose bytes a recording did not keep unchanged, nor the file behind a link.
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::history::Outcome;
 use conformant_base::http::received;
 
-/// The operation that takes a file.
-const UPLOAD: &str = "upload-media";
-/// The part of its body that is the file.
-const PART: &str = "media";
+/// The operation that uploads a file.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Upload {
+    /// The operation's id.
+    operation: String,
+    /// The part of its multipart body that is the file.
+    part: String,
+}
 
-/// What is told of a file is what was sent.
+/// A representation shows what was uploaded.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Uploaded {
+    /// The upload.
+    upload: Upload,
     /// The representation.
     kind: String,
-    /// Where it tells the size.
+    /// Where it shows the size.
     #[serde(default)]
     size: Option<String>,
-    /// Where it tells the type.
+    /// Where it shows the media type.
     #[serde(default)]
     media_type: Option<String>,
-    /// Where it tells the name.
+    /// Where it shows the name.
     #[serde(default)]
     name: Option<String>,
-    /// Which names count.
+    /// Which names are judged.
     #[serde(default)]
     names: Spelled,
-    /// Whether it is told later, rather than in the answer to the upload.
+    /// Whether it is judged in later responses, instead of the response to the upload.
     #[serde(default)]
     later: bool,
 }
 
-/// How a name is spelled.
+/// The characters of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Spelled {
-    /// In ASCII.
+    /// ASCII only.
     #[default]
     InAscii,
-    /// Not all in ASCII.
+    /// Other characters, too.
     BeyondAscii,
 }
 
-/// A file as it was sent.
+/// A file as sent.
 pub(super) struct File<'c> {
     pub(super) name: Option<String>,
     pub(super) media_type: Option<String>,
     pub(super) content: &'c [u8],
 }
 
-impl Check for Uploaded {
-    fn predicate(&self) -> &'static str {
-        Self::NAME
+impl Predicate for Uploaded {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.upload.operation)
     }
 
-    fn subject(&self) -> Subject<'_> {
-        Subject::Operations(vec![UPLOAD])
-    }
-
-    fn names(&self, names: &mut Names<'_>) {
-        let mut kind = names.kind("kind", &self.kind);
+    fn references(&self, references: &mut References) {
+        self.upload.references(references);
+        let mut kind = references.kind("kind", &self.kind);
         for (key, at) in [
             ("size", &self.size),
             ("media_type", &self.media_type),
@@ -73,12 +78,8 @@ impl Check for Uploaded {
             }
         }
     }
-}
 
-impl Predicate for Uploaded {
-    const NAME: &'static str = "uploaded";
-
-    fn needs() -> &'static [Need] {
+    fn needs(&self) -> &'static [Need] {
         &[Need::Answer]
     }
 
@@ -87,7 +88,11 @@ impl Predicate for Uploaded {
             let (Some(index), Some(id)) = (write.exchange(), write.thing) else {
                 continue;
             };
-            let Some(file) = file_of(case, index).filter(|_| write.outcome == Outcome::Done) else {
+            let Some(file) = self
+                .upload
+                .file(case, index)
+                .filter(|_| write.outcome == Outcome::Done)
+            else {
                 continue;
             };
             for sight in &case.history.things.get(id).sights {
@@ -107,12 +112,12 @@ impl Predicate for Uploaded {
         let kind = "media/media";
         let sid = format!("ME{}", "1".repeat(32));
         let service = format!("IS{}", "1".repeat(32));
-        let uploaded = |parameters: Value, name: &str, told: Value| {
+        let uploaded = |parameters: Value, name: &str, others: Value| {
             let mut shown = json!({
                 "sid": sid, "account_sid": "", "service_sid": service, "date_created": "", "date_updated": null,
                 "size": 5, "content_type": "text/plain", "file_name": name, "author": null, "url": "", "links": {},
             });
-            for (key, value) in told.as_object().into_iter().flatten() {
+            for (key, value) in others.as_object().into_iter().flatten() {
                 shown[key] = value.clone();
             }
             let form = format!(
@@ -121,13 +126,15 @@ impl Predicate for Uploaded {
             );
             let sent = json!({"ChatServiceSid": service, "media": {"$file": name}});
             Example::of("media", parameters)
-                .answered(UPLOAD, sent, shown)
+                .answered("upload-media", sent, shown)
                 .sending("multipart/form-data; boundary=x", &form)
         };
-        let size = json!({"kind": kind, "size": "/size"});
-        let media_type = json!({"kind": kind, "media_type": "/content_type"});
-        let name = json!({"kind": kind, "name": "/file_name"});
-        let beyond = json!({"kind": kind, "name": "/file_name", "names": "beyond-ascii"});
+        let upload = json!({"operation": "upload-media", "part": "media"});
+        let size = json!({"upload": upload, "kind": kind, "size": "/size"});
+        let media_type = json!({"upload": upload, "kind": kind, "media_type": "/content_type"});
+        let name = json!({"upload": upload, "kind": kind, "name": "/file_name"});
+        let beyond =
+            json!({"upload": upload, "kind": kind, "name": "/file_name", "names": "beyond-ascii"});
         let same = json!({});
         vec![
             uploaded(size.clone(), "a.txt", same.clone()).passes(),
@@ -156,7 +163,7 @@ impl Uploaded {
     ) {
         let mut judge = |at: &str, expected: String, same: &dyn Fn(&Value) -> bool| {
             let site = shown.site(at);
-            // What a header said of it is judged as well: the one is stated of the header, this of the file.
+            // The header of the part is judged by a rule of its own.
             let Some(got) = shown.value(at) else {
                 return;
             };
@@ -184,7 +191,7 @@ impl Uploaded {
         }
         if let (Some(at), Some(name)) = (&self.name, &file.name) {
             let counts = name.is_ascii() == (self.names == Spelled::InAscii);
-            // How a name is spelled that holds one of these is not the same everywhere.
+            // Clients encode names with one of these characters differently.
             if counts && !name.is_empty() && !name.contains(['"', '\\', '%', '/']) {
                 judge(at, name.clone(), &|got| got == name);
             }
@@ -198,30 +205,39 @@ pub(super) fn essence(media_type: &str) -> String {
     essence.trim().to_ascii_lowercase()
 }
 
-/// Whether bytes came through a text that could not hold them.
+/// Whether a recording replaced bytes that are not valid UTF-8.
 pub(super) fn is_lossy(case: &Case<'_>, bytes: &[u8]) -> bool {
     case.evidence.deeds_unseen && bytes.windows(3).any(|three| three == "\u{fffd}".as_bytes())
 }
 
-/// The file that an exchange uploaded and that was accepted, where its bytes are known.
-pub(super) fn file_of<'c>(case: &'c Case<'_>, index: usize) -> Option<File<'c>> {
-    let seen = &case.seen[index];
-    let exchange = seen.exchange;
-    let is_upload = exchange.operation == UPLOAD && seen.acceptance == Acceptance::Accepted;
-    let media_type = exchange.request.headers.get("Content-Type")?;
-    let parts = received(media_type, &exchange.request.body);
-    let mut files = parts
-        .into_iter()
-        .filter(|part| part.name == PART && is_upload);
-    let (file, None) = (files.next()?, files.next()) else {
-        return None;
-    };
-    // A client that says another size is not who tells what is right.
-    let stated = exchange.request.headers.get("Content-Size");
-    let is_stated = stated.is_none_or(|stated| stated.parse() == Ok(file.content.len()));
-    (is_stated && !is_lossy(case, &exchange.request.body)).then_some(File {
-        name: file.file_name,
-        media_type: file.media_type,
-        content: file.content,
-    })
+impl Upload {
+    pub(super) fn references(&self, references: &mut References) {
+        references
+            .operation("upload/operation", &self.operation)
+            .parameter("upload/part", &self.part);
+    }
+
+    /// The file of an accepted upload, if its bytes are known.
+    pub(super) fn file<'c>(&self, case: &'c Case<'_>, index: usize) -> Option<File<'c>> {
+        let seen = &case.seen[index];
+        let exchange = seen.exchange;
+        let is_upload =
+            exchange.operation == self.operation && seen.acceptance == Acceptance::Accepted;
+        let media_type = exchange.request.headers.get("Content-Type")?;
+        let parts = received(media_type, &exchange.request.body);
+        let mut files = parts
+            .into_iter()
+            .filter(|part| part.name == self.part && is_upload);
+        let (file, None) = (files.next()?, files.next()) else {
+            return None;
+        };
+        // A wrong size in the request is the fault of the client.
+        let stated = exchange.request.headers.get("Content-Size");
+        let is_stated = stated.is_none_or(|stated| stated.parse() == Ok(file.content.len()));
+        (is_stated && !is_lossy(case, &exchange.request.body)).then_some(File {
+            name: file.file_name,
+            media_type: file.media_type,
+            content: file.content,
+        })
+    }
 }

@@ -5,7 +5,7 @@
 mod checker;
 mod step;
 
-use super::check::Written;
+use super::check::Check;
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Service};
 use super::scenario::{Group, HappyPath, Scenario};
@@ -150,7 +150,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
     let untold: Vec<_> = draft
         .rules
         .values()
-        .filter(|r| r.written().is_some_and(Written::is_story) && !told.contains(&r.id))
+        .filter(|r| r.check().is_some_and(Check::is_of_steps) && !told.contains(&r.id))
         .map(|r| (r.id.clone(), r.place.clone()))
         .collect();
     for (id, place) in untold {

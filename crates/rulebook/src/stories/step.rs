@@ -231,7 +231,7 @@ impl StepChecker<'_> {
         }
         for (n, rule) in self.step.shows().iter().enumerate() {
             let is_story = match draft.rules.get(rule).map(|r| &r.origin) {
-                Some(Origin::Written(written)) => Some(written.is_story()),
+                Some(Origin::Written(written)) => Some(written.is_of_steps()),
                 Some(_) => Some(false),
                 None => None,
             };
@@ -266,7 +266,7 @@ impl StepChecker<'_> {
 
     fn expect(&self, draft: &mut Draft, key: &str, expect: &Expect) {
         match draft.rules.get(&expect.rule).map(|r| &r.origin) {
-            Some(Origin::Written(written)) if written.is_story() => {}
+            Some(Origin::Written(written)) if written.is_of_steps() => {}
             Some(_) => {
                 let message = format!("`{}` is not a rule of scenarios", expect.rule);
                 let help = "`expect` judges rules with `check: { story: {} }`";
