@@ -44,21 +44,12 @@ pub enum ReportError {
     /// No `=`, or an empty side.
     #[error("expected FORMAT=PATH such as junit=report.xml (`-` is standard output), got `{0}`")]
     Shape(String),
-    /// A format that does not exist.
-    #[error("unknown report format `{given}`{}; there are {}", hint(.given), names().join(", "))]
-    Format {
-        /// What was given.
-        given: String,
-    },
     /// A format of an earlier version.
     #[error("the report format `{given}` was removed; use {successor}")]
     Removed {
-        /// What was given.
         given: String,
-        /// What to write instead.
         successor: &'static str,
     },
-=======
     /// An unknown format.
     #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
     Format { given: String },
