@@ -86,7 +86,7 @@ pub fn is_plain_error(exchange: &Exchange) -> bool {
 }
 
 /// Whether the documented responses of a service say by `success` whether a request was accepted.
-pub fn reports_success(rulebook: &Rulebook, service: &str) -> bool {
+pub(crate) fn reports_success(rulebook: &Rulebook, service: &str) -> bool {
     let operations = rulebook
         .services
         .get(service)

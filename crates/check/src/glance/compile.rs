@@ -6,7 +6,7 @@ use super::{
     OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use conformant_base::json::{join, segments};
-use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook};
+use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook, Subject};
 use serde_json::Value;
 
 /// A schema with the document that its references point into.
@@ -42,7 +42,7 @@ impl Glance {
             };
             // What it objects to, a mark or a name that comes twice, is nothing that a glance passes.
             let of_service = kind.split('/').next() == Some(rule.service.as_str());
-            if it.predicate == "plain-json" && of_service {
+            if it.predicate == "response-format" && it.subject == Subject::Service && of_service {
                 of_all.push(rule.id.clone());
             }
             if !it.is_about(kind) {
