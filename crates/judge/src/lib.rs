@@ -14,6 +14,7 @@ mod duplicates;
 pub mod evidence;
 #[cfg(test)]
 mod examples;
+mod former;
 pub mod history;
 mod listing;
 pub mod load;

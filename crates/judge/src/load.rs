@@ -1,5 +1,7 @@
 //! The catalogue of predicates, and rulebooks that are loaded with it.
 
+use super::former;
+use super::predicate::Registration;
 use super::predicates::REGISTERED;
 use conformant_rulebook::rules::RuleFile;
 use conformant_rulebook::{Catalogue, Check, Model, Parameters, Problems, Rulebook, Unread};
@@ -12,18 +14,42 @@ struct All;
 
 impl Catalogue for All {
     fn names(&self) -> &'static [&'static str] {
-        super::predicates::NAMES
+        static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+            let mut names = Vec::new();
+            for known in REGISTERED {
+                if !names.contains(&known.name) {
+                    names.push(known.name);
+                }
+            }
+            names
+        });
+        &NAMES
+    }
+
+    fn renamed(&self, name: &str, parameters: &Value) -> Option<(&'static str, Option<Value>)> {
+        former::renamed(name, parameters)
     }
 
     fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread> {
-        let order = REGISTERED.iter().position(|known| known.name == predicate);
-        let order = order.expect("callers pass known names only");
-        (REGISTERED[order].read)(REGISTERED[order].name, parameters, order)
+        let forms = || {
+            let all = REGISTERED.iter().enumerate();
+            all.filter(|(_, known)| known.name == predicate)
+        };
+        let is_selected = |(_, known): &(usize, &Registration)| {
+            known.selected_by.iter().any(|key| parameters.has(key))
+        };
+        let is_general = |(_, known): &(usize, &Registration)| known.selected_by.is_empty();
+        let form = forms()
+            .find(is_selected)
+            .or_else(|| forms().find(is_general))
+            .or_else(|| forms().next());
+        let (order, known) = form.expect("callers pass known names only");
+        (known.read)(known.name, parameters, order)
     }
 
     fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>> {
-        let known = REGISTERED.iter().find(|known| known.name == law)?;
-        (known.fits)(model)
+        let mut forms = REGISTERED.iter().filter(|known| known.name == law);
+        forms.find_map(|known| (known.fits)(model))
     }
 }
 
@@ -121,9 +147,9 @@ mod tests {
         };
         let listed =
             json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
-        assert!(validator.is_valid(&rule(json!({"story": {}}))));
-        assert!(validator.is_valid(&rule(json!({"no-longer-than": listed}))));
-        assert!(!validator.is_valid(&rule(json!({"no-longer-than": {}}))));
+        assert!(validator.is_valid(&rule(json!({"scenario": {}}))));
+        assert!(validator.is_valid(&rule(json!({"list-size": listed}))));
+        assert!(!validator.is_valid(&rule(json!({"list-size": {}}))));
         assert!(!validator.is_valid(&rule(json!({"no-such-predicate": {}}))));
     }
 }

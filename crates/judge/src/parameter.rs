@@ -4,7 +4,7 @@ use super::acceptance::Acceptance;
 use super::case::{Case, Seen};
 use super::compare::as_text;
 use super::evidence::Expectation;
-use super::predicates::{default, echoes};
+use super::predicates::{parameter_default, parameter_echo};
 use super::sites::Site;
 use super::verdicts::{Fact, Trivial, Verdicts};
 use conformant_base::json;
@@ -56,7 +56,7 @@ fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut
         instance.conclude(None);
         return;
     }
-    instance.conclude(default::differs(&parameter.name, value, got));
+    instance.conclude(parameter_default::differs(&parameter.name, value, got));
 }
 
 fn was_sent(
@@ -101,7 +101,7 @@ fn was_sent(
             ),
         }),
         None if echo.compare == Comparison::Limit => None,
-        None => echoes::differs(sent, got, echo.compare, &echo.or),
+        None => parameter_echo::differs(sent, got, echo.compare, &echo.or),
     };
     let instance = verdicts.instance(&parameter.rule, Site::answer(index, &echo.at));
     instance.conclude(fact);

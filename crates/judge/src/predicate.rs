@@ -137,6 +137,8 @@ pub(super) fn of_payload(kind: &str, value: Value) -> Evidence {
 #[derive(Clone, Copy)]
 pub(super) struct Registration {
     pub(super) name: &'static str,
+    /// The parameters that select this form of the predicate; none for the form of all other parameters.
+    pub(super) selected_by: &'static [&'static str],
     /// Reads the parameters; the number is the place in the order of judging.
     pub(super) read: fn(&'static str, &Parameters<'_>, usize) -> Result<Check, Unread>,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
@@ -148,9 +150,11 @@ pub(super) struct Registration {
 impl Registration {
     pub(super) const fn of<T: Predicate + DeserializeOwned + JsonSchema + 'static>(
         name: &'static str,
+        selected_by: &'static [&'static str],
     ) -> Self {
         Self {
             name,
+            selected_by,
             read: |name, parameters, order| {
                 let predicate = parameters.read::<T>()?;
                 Ok(check_of(name, parameters, order, Box::new(predicate)))

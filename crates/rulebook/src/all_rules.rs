@@ -1,6 +1,4 @@
-//! All rules of a rulebook: by id, in the order in which they judge, and by what they bear on.
-//!
-//! All this is worked out once; what a rule asks is its own business.
+//! All rules of a rulebook: by id, in the order of judging, and by what they apply to. Each order is computed once.
 
 use super::check::AppliesTo;
 use super::model::Rule;
@@ -13,29 +11,29 @@ use std::sync::OnceLock;
 #[derive(Default)]
 pub struct Rules {
     all: Vec<Rule>,
-    /// Worked out when first asked for.
+    /// Computed on first use.
     order: OnceLock<Order>,
 }
 
 impl fmt::Debug for Rules {
-    /// What was worked out says nothing more.
+    /// Omits the computed order.
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_list().entries(&self.all).finish()
     }
 }
 
-/// What came by that predicates bear on.
+/// The parts of the evidence that decide which rules apply.
 #[derive(Clone, Debug, Default)]
 pub struct CameBy<'c> {
-    /// Operations that were asked for, each with its service before it.
+    /// Requested operations, each after its service.
     pub operations: BTreeSet<(&'c str, &'c str)>,
-    /// Kinds of representations, and those that requests were about.
+    /// Resource types of representations and of requests.
     pub kinds: BTreeSet<&'c str>,
     /// Rules that statements name.
     pub stated: BTreeSet<&'c str>,
 }
 
-/// Rules that predicates judge, in the order of judging; each is found by what it bears on.
+/// Rules with a predicate in the order of judging, indexed by what they apply to.
 #[derive(Debug, Default)]
 struct Order {
     /// Where they stand among all rules. All else here are places in this list.
@@ -45,7 +43,7 @@ struct Order {
     by_kind: BTreeMap<String, Vec<usize>>,
     /// By the rule's own id.
     by_statement: BTreeMap<String, usize>,
-    /// Of which it cannot be said beforehand.
+    /// Rules that may apply to anything.
     anyhow: Vec<usize>,
 }
 
@@ -122,13 +120,12 @@ impl Rules {
         self.all.is_empty()
     }
 
-    /// Written rules in the order of their predicates: what an earlier one accuses is hidden from those
-    /// behind it.
+    /// Rules with a predicate in the order of judging. Later rules do not flag what an earlier one flagged.
     pub fn in_order(&self) -> impl Iterator<Item = &Rule> {
         self.order().ranked.iter().map(|&at| &self.all[at])
     }
 
-    /// Those of them that may conclude something of what came by, in the same order.
+    /// Those that may apply, in the same order.
     pub fn bearing_on<'r>(
         &'r self,
         came_by: &CameBy<'_>,

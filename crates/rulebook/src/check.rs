@@ -138,6 +138,9 @@ pub trait Catalogue: Sync {
     /// All names, without the former ones.
     fn names(&self) -> &'static [&'static str];
 
+    /// The present name of a former predicate, with its parameters if they change.
+    fn renamed(&self, name: &str, parameters: &Value) -> Option<(&'static str, Option<Value>)>;
+
     /// A predicate with its parameters.
     fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread>;
 
@@ -166,6 +169,11 @@ impl Parameters<'_> {
     /// The parameters as their type. An error has its place in the file.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, Unread> {
         from_node(self.0).map_err(Unread)
+    }
+
+    /// Whether there is a parameter of that name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some()
     }
 
     /// The parameters as JSON.

@@ -1,8 +1,7 @@
-//! `laws.yaml`: which law holds of what, each row with the lines that say so.
+//! `laws.yaml`: invariants, and what they apply to. Each row cites its lines and is a rule.
 //!
-//! A row is a rule. A law must have a row, or a reason why not, for everything that it fits: a new
-//! operation or kind thereby asks for each law that concerns it. What a law means is known to the
-//! catalogue that reads it.
+//! An invariant has a row, or a reason for an exception, for every operation or resource type that it applies to. A new
+//! one therefore needs a row for each invariant. The catalogue defines what an invariant means.
 
 use super::check::{Catalogue, Model, Parameters};
 use super::draft::{Derived, Draft, File};
@@ -15,17 +14,20 @@ use conformant_record::{Basis, Level};
 use conformant_yaml::{Content, Member, Node, Span};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The parameter that names what a row is about.
+/// The parameter with the subject of a row.
 const OF: &str = "of";
 
-/// One law of a service.
+/// One invariant of a service.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Law {
     #[serde(rename = "law")]
     predicate: String,
+    /// What the ids of rows end in; the predicate if omitted.
+    name: Option<String>,
     says: String,
     level: Option<Level>,
     basis: Option<Basis>,
@@ -37,7 +39,7 @@ struct Law {
     except: BTreeMap<String, String>,
 }
 
-/// What the law holds of, and where that is said.
+/// One subject of the invariant, and its source.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Row {
@@ -52,11 +54,11 @@ struct Row {
     _with: Option<IgnoredAny>,
 }
 
-/// What rows and exceptions there are, by law.
+/// All rows and exceptions by invariant.
 #[derive(Debug, Default)]
 pub(super) struct Covered(BTreeMap<String, BTreeSet<String>>);
 
-/// Reads the laws of one file as rules.
+/// Reads the invariants of one file as rules.
 pub(super) fn read(
     draft: &mut Draft,
     file: &File,
@@ -65,9 +67,14 @@ pub(super) fn read(
 ) {
     let items: Vec<_> = list(draft, file, "laws").collect();
     for (at, node) in items {
-        let Some(law) = draft.typed::<Law>(file, node) else {
+        let Some(mut law) = draft.typed::<Law>(file, node) else {
             continue;
         };
+        let former = catalogue.renamed(&law.predicate, &Value::Null);
+        if let Some((predicate, _)) = former {
+            let former = std::mem::replace(&mut law.predicate, predicate.to_owned());
+            law.name.get_or_insert(former);
+        }
         if !catalogue.names().contains(&law.predicate.as_str()) {
             let span = file.node.place(&format!("{at}/law"));
             let known = catalogue.names().iter().copied();
@@ -104,7 +111,10 @@ fn read_row(
     (law, subject, row): (&Law, &str, &Row),
 ) {
     let id = row.id.clone();
-    let id = id.unwrap_or_else(|| format!("{}/{}", full(file, subject), law.predicate));
+    let id = id.unwrap_or_else(|| {
+        let name = law.name.as_ref().unwrap_or(&law.predicate);
+        format!("{}/{name}", full(file, subject))
+    });
     check_id(draft, file, at, &id);
     let source = SourceRef {
         document: row.document,
@@ -133,7 +143,7 @@ fn read_row(
     draft.add(file, at, rule);
 }
 
-/// What `with` says in the law and in the row, and what the row is about.
+/// The parameters of the invariant and of the row, and the subject of the row.
 fn parameters(subject: &str, withs: [Option<&Node>; 2]) -> Node {
     let mut members: Vec<Member> = Vec::new();
     let mut span = Span::default();
@@ -167,7 +177,7 @@ fn full(file: &File, subject: &str) -> String {
     }
 }
 
-/// Each law has a row or a reason for everything that it fits, and for nothing else.
+/// Each invariant has a row or an exception for everything that it applies to, and for nothing else.
 pub(super) fn check(
     draft: &mut Draft,
     files: &BTreeMap<String, File>,

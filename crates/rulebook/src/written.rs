@@ -114,17 +114,23 @@ fn check(
         draft.problems.push(file.problem_at(node.span, message));
         return None;
     };
-    let known = catalogue.names();
-    if !known.contains(&&*member.key) {
-        let span = member.key_span;
-        draft.unknown(file, span, "predicate", &member.key, known.iter().copied());
-        return None;
-    }
     let at = format!("{at}/check/{}", member.key);
     let parameters = self_contained(draft, files, file, &at, &member.value);
+    let former = catalogue.renamed(&member.key, &parameters.to_json());
+    let (name, parameters) = match former {
+        Some((name, Some(changed))) => (name, Node::of_json(&changed)),
+        Some((name, None)) => (name, parameters),
+        None => (&*member.key, parameters),
+    };
+    let known = catalogue.names();
+    if !known.contains(&name) {
+        let span = member.key_span;
+        draft.unknown(file, span, "predicate", name, known.iter().copied());
+        return None;
+    }
     let of_version = of_current_version(draft, file, &at, &parameters, current);
     let check = draft.typed_by(file, &of_version, |node| {
-        let read = catalogue.read(&member.key, &Parameters(node));
+        let read = catalogue.read(name, &Parameters(node));
         read.map_err(|unread| unread.0)
     })?;
     Some(Check {

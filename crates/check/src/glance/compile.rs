@@ -5,7 +5,7 @@ use super::{
     OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use conformant_base::json::{join, segments};
-use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook};
+use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook, Subject};
 use serde_json::Value;
 
 /// A schema with the document of its references.
@@ -41,7 +41,7 @@ impl Glance {
             };
             // It reports byte order marks and duplicate names, which the fast path rejects anyway.
             let of_service = kind.split('/').next() == Some(rule.service.as_str());
-            if it.predicate == "plain-json" && of_service {
+            if it.predicate == "response-format" && it.subject == Subject::Service && of_service {
                 of_all.push(rule.id.clone());
             }
             if !it.is_about(kind) {

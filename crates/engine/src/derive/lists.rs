@@ -123,7 +123,7 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
     let rules = cases.rulebook.rules.values();
     let mut ordered = rules
         .filter_map(Rule::check)
-        .filter(|check| check.predicate == "ordered-by");
+        .filter(|check| check.predicate == "order");
     ordered.any(|check| check.subject == Subject::operation(&cases.operation.id))
 }
 

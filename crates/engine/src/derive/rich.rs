@@ -84,7 +84,7 @@ fn is_shown_later(cases: &Cases<'_>, parameter: &Parameter) -> bool {
     let laws = cases.rulebook.rules.values();
     let mut kept = laws
         .filter_map(Rule::check)
-        .filter(|check| check.predicate == "kept" && check.parameters["of"] == operation);
+        .filter(|check| check.predicate == "write-persists" && check.parameters["of"] == operation);
     kept.any(|check| check.parameters["shown"].get(&parameter.name).is_some())
 }
 

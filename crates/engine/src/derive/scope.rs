@@ -72,7 +72,7 @@ fn has_law(cases: &Cases<'_>) -> bool {
     let laws = cases.rulebook.rules.values();
     let mut laws = laws
         .filter_map(Rule::check)
-        .filter(|check| check.predicate == "own-parent");
+        .filter(|check| check.predicate == "parent-scope");
     laws.any(|check| check.parameters["of"] == cases.own_rule())
 }
 

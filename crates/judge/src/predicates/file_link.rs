@@ -1,8 +1,8 @@
-//! `file-link`: a link leads to the uploaded file. Judges links that were followed; does not judge the target of a
+//! `link-target` with `aspects`: a link leads to the uploaded file. Judges links that were followed; does not judge the target of a
 //! redirect, nor who may follow the link.
 
 use super::prelude::*;
-use super::uploaded::{Upload, essence, is_lossy};
+use super::uploaded_file::{Upload, essence, is_lossy};
 use crate::evidence::{FILE_BYTES_MAX, Outcome};
 use conformant_base::http::Response;
 

@@ -1,19 +1,19 @@
-//! `immutable`: a field that never changes is equal in every sight of its thing, whoever acts and
-//! whatever shows it. Says nothing of fields that are missing: their own rules do; nor of what a thing
-//! that had ended is like when it is there again.
+//! `immutable`: a field that never changes is equal in every observation of its resource.
+//!
+//! Does not judge absent fields, nor a resource that was deleted and created again.
 
 use super::prelude::*;
 use crate::compare::leaves_open;
 use crate::history::{Sight, same};
 use conformant_rulebook::{Does, hooks};
 
-/// These fields of a thing are equal in every sight of it.
+/// These fields of a resource are equal in every observation of it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Immutable {
-    /// The representation that shows them; what it is a face of may show them earlier.
+    /// The resource type that shows them; other representations of the resource may show them earlier.
     of: String,
-    /// Those marked `x-immutable`, where left out.
+    /// Those marked `x-immutable` if omitted.
     #[serde(default)]
     fields: Vec<String>,
 }
@@ -53,7 +53,7 @@ impl Predicate for Immutable {
         for (id, thing) in history.things.of_kind(of) {
             let ended = thing.ended.map(|write| &history.writes[write].when);
             let is_again = |sight: &Sight<'_>| ended.is_some_and(|e| !sight.when.is_before(e));
-            // Where people may have ended it unseen, each creation may have begun another life.
+            // If people may have deleted it unobserved, each creation may begin a new lifetime.
             let creations = |sight: &Sight<'_>| {
                 let made = history.writes.iter().filter(|write| {
                     matches!(write.does, Does::Makes | Does::FindsOrMakes)
@@ -115,7 +115,7 @@ impl Predicate for Immutable {
     }
 }
 
-/// One sight against the first one that shows the same field.
+/// One observation against the first one that shows the same field.
 fn judge_sight<'s>(
     case: &Case<'_>,
     rule: &Rule,
@@ -133,7 +133,7 @@ fn judge_sight<'s>(
         });
         let (first, value) = first?;
         let after = shown.value(field)?;
-        // In two faces, what one of them leaves unset may simply not apply there.
+        // A field that is unset in one representation may not apply there.
         let applies =
             first.face == later.face || !(leaves_open(field, value) || leaves_open(field, after));
         (first.shows != later.shows && applies).then_some((value, after))

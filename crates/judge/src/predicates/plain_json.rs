@@ -1,7 +1,6 @@
-//! `plain-json`: JSON that every reader takes alike: no byte order mark, no member named twice.
+//! `response-format`: JSON has no byte order mark and no duplicate members.
 //!
-//! What a table of fields says of a second member is judged with the payload; here are the members
-//! that no table covers.
+//! Duplicates of documented fields are judged with the payload. This predicate judges all other members.
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
@@ -24,7 +23,7 @@ impl Predicate for PlainJson {
         &[Need::Document]
     }
 
-    /// Judges every accepted answer and every payload of the service.
+    /// Judges every accepted response and every payload of the service.
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for (index, seen) in case.seen.iter().enumerate() {
             let exchange = seen.exchange;
@@ -88,7 +87,7 @@ fn judge(
     let mut is_plain = true;
     for note in notes {
         let (pointer, fact) = fact(note);
-        if !is_told(verdicts, place, note) {
+        if !is_reported(verdicts, place, note) {
             verdicts.instance(rule, site(pointer)).conclude(Some(fact));
             is_plain = false;
         }
@@ -99,7 +98,7 @@ fn judge(
 }
 
 /// Whether a table of fields has that member on its own account already.
-fn is_told(verdicts: &Verdicts<'_>, place: (usize, usize), note: &Note) -> bool {
+fn is_reported(verdicts: &Verdicts<'_>, place: (usize, usize), note: &Note) -> bool {
     match note {
         Note::ByteOrderMark => false,
         Note::DuplicateKey { pointer, .. } => verdicts.findings().iter().any(|f| {
@@ -177,9 +176,9 @@ mod tests {
             ),
             ["flow/json/plain should /links/executions duplicate-key"]
         );
-        let told = found("", r#"{}, "status": "published""#);
+        let doubled = found("", r#"{}, "status": "published""#);
         assert_eq!(
-            told,
+            doubled,
             ["flow/flow/no-other-fields should /status duplicate-key"]
         );
     }

@@ -1,5 +1,5 @@
-//! The examples of every predicate: each comes to what it says, each that passes can be broken, and
-//! some rule uses the predicate.
+//! The examples of every predicate: each has its stated result, a mutation breaks each that passes, and some rule uses
+//! the predicate.
 
 use super::REGISTERED;
 use crate::evidence::Evidence;
@@ -80,7 +80,7 @@ fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgement {
     )
 }
 
-/// What is not as the example says.
+/// The difference from the result that the example states.
 fn problem(rulebook: &Rulebook, example: &Example) -> Option<String> {
     let judgement = judged(rulebook, &example.evidence);
     let count = judgement.tallies.get(RULE).map_or(0, Tally::judged);
@@ -142,13 +142,13 @@ fn every_example_comes_to_what_it_says() {
 #[test]
 fn some_rule_uses_every_predicate() {
     let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
-    for entry in REGISTERED {
-        let uses =
-            |rule: &Rule| matches!(&rule.origin, Origin::Written(w) if w.predicate == entry.name);
+    for (order, entry) in REGISTERED.iter().enumerate() {
+        let uses = |rule: &Rule| rule.check().is_some_and(|check| check.order == order);
         assert!(
             rulebook.rules.values().any(uses),
-            "no rule uses `{}`: take it away",
-            entry.name
+            "no rule uses `{}` {:?}: remove it",
+            entry.name,
+            entry.selected_by
         );
     }
 }

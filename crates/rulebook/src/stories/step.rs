@@ -269,7 +269,7 @@ impl StepChecker<'_> {
             Some(Origin::Written(written)) if written.is_of_steps() => {}
             Some(_) => {
                 let message = format!("`{}` is not a rule of scenarios", expect.rule);
-                let help = "`expect` judges rules with `check: { story: {} }`";
+                let help = "`expect` judges rules with `check: { scenario: {} }`";
                 self.problem(draft, &format!("{key}/rule"), message, help);
             }
             None => {

@@ -47,15 +47,15 @@ rules:
   - id: flow/flow/draft
     source: { section: Flow status, lines: [71] }
     says: A new flow is a draft.
-    check: { story: {} }
+    check: { scenario: {} }
   - id: flow/fetch-flow/unknown
     source: { section: Endpoints, lines: [81] }
     says: An unknown flow is refused.
-    check: { story: {} }
+    check: { scenario: {} }
   - id: flow/flow/same
     source: { section: Endpoints, lines: [81] }
     says: A flow is the same everywhere.
-    check: { same-resource: { kind: flow/flow, key: /sid, fields: [/status] } }
+    check: { immutable: { kind: flow/flow, key: /sid, fields: [/status] } }
 ";
 const OPEN: &str = "\
 open-points:
@@ -416,9 +416,9 @@ fn rules() {
     );
     refuses(
         path,
-        "{ story: {} }",
-        "{ ^stori: {} }",
-        &["did you mean `story`?"],
+        "{ scenario: {} }",
+        "{ ^scenaro: {} }",
+        &["did you mean `scenario`?"],
     );
     refuses(
         path,
@@ -434,14 +434,15 @@ fn rules() {
     );
     refuses(path, "[/status]", "[^status]", &["no JSON Pointer"]);
     let ordered = |what: &str| format!("check: {{ {what} }}");
-    let same = "check: { same-resource: { kind: flow/flow, key: /sid, fields: [/status] } }";
-    let wrong = "ordered-by: { operation: ^fetch-flov, at: /x, direction: ascending }";
+    let same = "check: { immutable: { kind: flow/flow, key: /sid, fields: [/status] } }";
+    let wrong = "order: { operation: ^fetch-flov, at: /x, direction: ascending }";
     refuses(
         path,
         same,
         &ordered(wrong),
         &["operation `fetch-flov`", "did you mean"],
     );
+    // A former name of a predicate is still accepted.
     let wrong = "default: { operations: [fetch-flow], parameter: ^Syd, at: /sid, value: 1 }";
     refuses(
         path,

@@ -1,0 +1,180 @@
+//! `callback-method`: callbacks use the method that was requested with their address. Does not judge whether a callback
+//! comes, nor its content.
+
+use super::prelude::*;
+use crate::evidence::{Delivery, Event};
+use conformant_rulebook::hooks;
+
+/// A callback to an address uses the requested method.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct CallbackMethod {
+    /// The operation or hook that sets the address.
+    set_by: String,
+    /// Only if the address was set with these values.
+    #[serde(default)]
+    with: serde_json::Map<String, Value>,
+    /// The method, where it is always the same.
+    #[serde(default)]
+    method: Option<String>,
+    /// The parameter or argument that requests a method. Not judged if it is omitted.
+    #[serde(default)]
+    parameter: Option<String>,
+    /// The operation or hook that may change the method. Not judged from then on.
+    #[serde(default)]
+    changed_by: Option<String>,
+}
+
+impl Predicate for CallbackMethod {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        let requested = [
+            ("set-by", Some(&self.set_by)),
+            ("changed-by", self.changed_by.as_ref()),
+        ];
+        for (key, name) in requested {
+            // Hooks are written with underscores, operations with hyphens.
+            if let Some(name) = name.filter(|name| hooks::find(name).is_none()) {
+                references.operation(key, name);
+            }
+        }
+        if self.method.is_some() == self.parameter.is_some() {
+            references.problem(
+                "method",
+                "either a method or the parameter that asks for one",
+            );
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Callbacks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (event, happened) in case.evidence.events.iter().enumerate() {
+            let Event::Delivery(delivery) = happened else {
+                continue;
+            };
+            let Some(asked) = self.asked_for(case, rule, delivery) else {
+                continue;
+            };
+            let came = &delivery.request.method;
+            let fact = (*came != asked).then(|| Fact {
+                kind: "method",
+                expected: asked,
+                actual: came.clone(),
+                ..Fact::default()
+            });
+            verdicts
+                .instance(rule, Site::delivery(event, "/method"))
+                .conclude(fact);
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let other = Change::To(json!("PATCH"));
+        vec![Mutation::new(sites.last().clone(), other)]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let requested = |method: Value| {
+            let parameters = json!({
+                "set-by": "create-webhook", "parameter": "Configuration.Method",
+                "changed-by": "update-webhook",
+            });
+            let sent = json!({"Type": "webhook", "Configuration.Method": method});
+            Example::of("chat", parameters).answered("create-webhook", sent, json!({"sid": "WH1"}))
+        };
+        let changed = requested(json!("POST")).answered(
+            "update-webhook",
+            json!({"Sid": "WH1", "Configuration.Method": "GET"}),
+            json!({}),
+        );
+        let subscribed = |kind: &str| {
+            let parameters = json!({
+                "set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST",
+            });
+            let arguments = json!({"kind": kind, "url": "http://h/1"});
+            Example::of("auth", parameters).hook("set_callback", arguments, json!({}))
+        };
+        vec![
+            requested(json!("GET")).called(0, "GET").passes(),
+            requested(json!("POST")).called(0, "GET").fails("/method"),
+            requested(Value::Null).called(0, "GET").not_judged(),
+            requested(json!("get")).called(0, "GET").not_judged(),
+            requested(json!("POST")).not_judged(),
+            changed.called(0, "GET").not_judged(),
+            subscribed("registration").called(0, "POST").passes(),
+            subscribed("registration").called(0, "GET").fails("/method"),
+            subscribed("approval").called(0, "GET").not_judged(),
+        ]
+    }
+}
+
+impl CallbackMethod {
+    /// The method by which this call should have come, where that is known.
+    fn asked_for(&self, case: &Case<'_>, rule: &Rule, delivery: &Delivery) -> Option<String> {
+        let events = &case.evidence.events;
+        let subscription = delivery.subscription?;
+        let requested = arguments(case, rule, events.get(subscription)?, &self.set_by)?;
+        let fits = |(name, value): (&String, &Value)| requested(name).is_some_and(|v| v == value);
+        if !self.with.iter().all(fits) {
+            return None;
+        }
+        // A call may be under way while something else is asked for: whatever comes after is left alone.
+        let is_changed = |event: &Event| {
+            let changed = self.changed_by.as_deref();
+            changed.is_some_and(|by| arguments(case, rule, event, by).is_some())
+        };
+        if events.iter().skip(subscription + 1).any(is_changed) {
+            return None;
+        }
+        match (&self.method, &self.parameter) {
+            (Some(method), _) => Some(method.clone()),
+            // A service that takes `get` may well mean GET.
+            (None, Some(parameter)) => {
+                let is_method = |text: &&str| text.bytes().all(|b| b.is_ascii_uppercase());
+                let asked = requested(parameter).and_then(Value::as_str);
+                asked.filter(is_method).map(str::to_owned)
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+/// The parameters or arguments of an event, if it is of that operation or hook.
+fn arguments<'e>(
+    case: &Case<'e>,
+    rule: &Rule,
+    event: &'e Event,
+    of: &str,
+) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
+    let arguments: Vec<(&'e str, &'e Value)> = match event {
+        Event::Exchange(index) => {
+            let exchange = &case.evidence.exchanges[*index];
+            let is_it = exchange.service == rule.service && exchange.operation == of;
+            let sent = is_it.then_some(&exchange.sent)?;
+            sent.iter()
+                .map(|(name, value)| (name.as_str(), value))
+                .collect()
+        }
+        Event::Hook(call) if call.name == of => {
+            let given = call.arguments.as_object()?;
+            given
+                .iter()
+                .map(|(name, value)| (name.as_str(), value))
+                .collect()
+        }
+        Event::Hook(_) | Event::Delivery(_) | Event::Passed(_) => return None,
+    };
+    Some(move |name: &str| {
+        arguments
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, v)| *v)
+    })
+}

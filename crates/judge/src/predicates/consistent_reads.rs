@@ -1,0 +1,159 @@
+//! `consistent-reads`: two reads without a write in between agree, in every representation. Lists may lag. Fields that
+//! never change are judged by `immutable`.
+
+use super::prelude::*;
+use crate::history::{Shows, Sight, ThingId, Write};
+use conformant_rulebook::Does;
+
+/// Two observations of a resource of this kind agree, as long as nothing touches it in between.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsistentReads {
+    /// The representation that shows it.
+    of: String,
+}
+
+impl Predicate for ConsistentReads {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("of", &self.of);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let reads = operations.filter(|o| matches!(o.does, Does::Shows | Does::Lists));
+        let mut kinds: Vec<String> = reads.filter_map(|o| o.thing.clone()).collect();
+        let of = |kind: &String| model.kinds.get(kind)?.about.identity.as_ref();
+        kinds.retain(|kind| of(kind).is_some_and(|identity| !identity.shared));
+        Some(kinds)
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let known = case.rulebook.kinds.get(&self.of);
+        let of = known.and_then(|kind| kind.about.of()).unwrap_or(&self.of);
+        for (id, thing) in history
+            .things
+            .of_kind(of)
+            .filter(|(id, _)| history.is_own(*id))
+        {
+            let shown: Vec<&Sight<'_>> = thing
+                .sights
+                .iter()
+                .filter(|s| s.shows != Shows::NotFound && !s.is_attempt())
+                .collect();
+            for pair in shown.windows(2) {
+                if pair[1].face == self.of {
+                    judge_pair(case, rule, id, (pair[0], pair[1]), verdicts);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = format!("IS{}", "1".repeat(32));
+        let service = |name: &str| {
+            json!({
+                "sid": sid, "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let named = json!({"Sid": sid});
+        let made = Example::of("chat", json!({"of": "chat/service"})).answered(
+            "create-service",
+            json!({}),
+            service("a"),
+        );
+        let fetched = |scene: Scene, name: &str| {
+            scene.answered("fetch-service", named.clone(), service(name))
+        };
+        let changed = made.clone().answered(
+            "update-service",
+            json!({"Sid": sid, "FriendlyName": "b"}),
+            service("b"),
+        );
+        let listed = |scene: Scene, name: &str| {
+            let page = json!({"services": [service(name)], "meta": {"next_page_url": null, "key": "services"}});
+            scene.shown("read-services", page)
+        };
+        vec![
+            fetched(made.clone(), "a").passes(),
+            fetched(made.clone(), "b").fails("/friendly_name"),
+            fetched(changed.clone(), "a").fails("/friendly_name"),
+            listed(changed.clone(), "a").not_judged(),
+            changed.not_judged(),
+        ]
+    }
+}
+
+fn judge_pair(
+    case: &Case<'_>,
+    rule: &Rule,
+    id: ThingId,
+    (before, later): (&Sight<'_>, &Sight<'_>),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let kind = history.things.get(id).kind;
+    let touches = |write: &&Write<'_>| write.may_touch(id, kind);
+    // What answered with the first observation lies before it.
+    let between =
+        history.writes.iter().filter(touches).any(|write| {
+            write.when.event > before.when.event && !later.when.is_before(&write.when)
+        });
+    if between || !before.when.is_before(&later.when) {
+        return;
+    }
+    let Some(shown) = later.representation(case) else {
+        return;
+    };
+    let about = case.rulebook.kinds.get(later.face).map(|kind| &kind.about);
+    let for_good =
+        |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
+    let mut compared = history.compared(case, id, before, later);
+    compared.retain(|c| {
+        let applies = before.face == later.face || !is_address(&c.pointer);
+        applies && !for_good(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer)
+    });
+    let changed = compared.iter().find(|c| c.is_changed());
+    let is_item = |sight: &Sight<'_>| matches!(sight.shows, Shows::Item(_));
+    if changed.is_some() && (is_item(before) || is_item(later)) {
+        let mut sights = [before, later].into_iter().filter(|s| is_item(s));
+        let lags = sights.any(|sight| {
+            history
+                .writes
+                .iter()
+                .filter(touches)
+                .any(|write| !write.when.is_settled(&sight.when))
+        });
+        if lags {
+            return;
+        }
+    }
+    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
+        verdicts.trivial(rule, Trivial::Alone);
+        return;
+    };
+    let wrong = changed.map(|change| {
+        let fact = Fact {
+            kind: "differs",
+            expected: format!("{}, as shown before", json::short(change.before)),
+            actual: json::short(change.after),
+            ..Fact::default()
+        };
+        (shown.site(&change.pointer), fact)
+    });
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

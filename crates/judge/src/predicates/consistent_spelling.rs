@@ -1,0 +1,78 @@
+//! `consistent-spelling`: if a document spells a word in several ways, a target uses one of them.
+
+use super::prelude::*;
+
+/// The value at `at` keeps one spelling throughout a run, whatever its value.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ConsistentSpelling {
+    /// The representation.
+    pub kind: String,
+    /// The value.
+    pub at: String,
+    /// The spellings of which only one may be used.
+    pub of: Vec<String>,
+}
+
+impl Predicate for ConsistentSpelling {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+        if self.of.len() < 2 {
+            references.problem("of", "one spelling of several: name at least two");
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: Option<(&str, Site)> = None;
+        for thing in case.of_kind(&self.kind) {
+            let Some(word) = thing.value(&self.at).and_then(Value::as_str) else {
+                continue;
+            };
+            if !self.of.iter().any(|spelling| spelling == word) {
+                continue;
+            }
+            let site = thing.site(&self.at);
+            let Some((used, earlier)) = &first else {
+                verdicts.trivial(rule, Trivial::Alone);
+                first = Some((word, site));
+                continue;
+            };
+            let instance = verdicts.instance(rule, [earlier.clone(), site]);
+            instance.conclude((*used != word).then(|| Fact {
+                kind: "spelling",
+                expected: format!("{used}, as before"),
+                actual: word.to_owned(),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let words = self.of.iter().map(|word| Change::To(json!(word)));
+        words
+            .map(|change| Mutation::new(sites.last().clone(), change))
+            .collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "chat/user-channel";
+        let parameters = json!({"kind": kind, "at": "/status", "of": ["notThere", "not_there"]});
+        let scene = Example::of("chat", parameters);
+        let channel = |status: &str| json!({ "status": status });
+        let first = scene.clone().payload(kind, channel("notThere"));
+        vec![
+            first.clone().payload(kind, channel("notThere")).passes(),
+            first.payload(kind, channel("not_there")).fails("/status"),
+            scene.payload(kind, channel("joined")).not_judged(),
+        ]
+    }
+}

@@ -1,0 +1,234 @@
+//! `write-persists` with `operation`: a resource shows what it was created with: the same, extended, hidden or masked.
+//!
+//! Does not judge absent fields, nor resources whose creation was not observed.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::history::Outcome;
+
+/// Texts shorter than this may stand anywhere by chance.
+const TELLING: usize = 4;
+
+/// A name of a member that is never cut (D1, Limits).
+const NAME_MAX: usize = 20;
+
+/// A field relates to a parameter of the request that created its resource.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreatedWith {
+    /// The operation.
+    operation: String,
+    /// The parameter.
+    parameter: String,
+    /// The representation.
+    kind: String,
+    /// Where in it.
+    at: String,
+    /// How the two stand to each other.
+    shows: Shows,
+    /// Whether people may change it. Not judged after they did, or may have.
+    #[serde(default)]
+    changed_by_people: bool,
+}
+
+/// How what is shown stands to what was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Shows {
+    /// It is the same, as a text.
+    Same,
+    /// It has all sent members with short, plain names.
+    All,
+    /// It has more members than were sent.
+    More,
+    /// No member and no value of what was sent stands there.
+    Nothing,
+    /// The number that was sent does not stand there in full, however it is written.
+    Masked,
+}
+
+impl Predicate for CreatedWith {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter);
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
+            return;
+        }
+        for (_, thing) in case.history.things.iter() {
+            for sight in thing.sights.iter().filter(|s| s.face == self.kind) {
+                let made = thing.writes.iter().rev().find_map(|&write| {
+                    let write = &case.history.writes[write];
+                    let index = write
+                        .exchange()
+                        .filter(|_| write.outcome == Outcome::Done)?;
+                    let seen = &case.seen[index];
+                    let is_this = seen.exchange.operation == self.operation;
+                    let is_earlier = write.when.is_before(&sight.when);
+                    (is_this && is_earlier).then_some(seen)
+                });
+                let Some(seen) = made else { continue };
+                let sent = seen.exchange.sent.get(&self.parameter);
+                let (Some(sent), Some(shown)) = (sent, sight.representation(case)) else {
+                    continue;
+                };
+                self.judge_value(rule, sent, shown, verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
+        // What is hidden goes by this name in the scenarios.
+        for members in [json!({"other": "member"}), json!({"session": "told"})] {
+            let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
+            mutations.extend(sites.iter().map(to));
+        }
+        mutations
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        let scene = |parameter: &str, at: &str, shows: &str| {
+            let parameters = json!({
+                "operation": "create-approval-request", "parameter": parameter,
+                "kind": "auth/approval-request-fetch", "at": at, "shows": shows,
+            });
+            let sent = json!({
+                "FORMAT": "json", "AUTH_ID": 7, "message": "a", "details": {"Place": "Graz"},
+                "hidden_details": {"session": "s1234"},
+            });
+            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
+            Example::of("auth", parameters).answered("create-approval-request", sent, answer)
+        };
+        let fetched = |scene: Scene, mut request: Value| {
+            request["uuid"] = json!(uuid);
+            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
+            let shown = json!({"success": true, "approval_request": request});
+            scene.answered("fetch-approval-request", path, shown)
+        };
+        let user = || scene("AUTH_ID", "/approval_request/_auth_id", "same");
+        let details = "/approval_request/details";
+        let all = || scene("hidden_details", "/approval_request/hidden_details", "all");
+        let more = || scene("details", details, "more");
+        let nothing = || scene("hidden_details", details, "nothing");
+        let masked = || scene("hidden_details", details, "masked");
+        vec![
+            fetched(user(), json!({"_auth_id": 7})).passes(),
+            fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
+            fetched(user(), json!({})).not_judged(),
+            fetched(all(), json!({"hidden_details": {"session": "s1234"}})).passes(),
+            fetched(all(), json!({"hidden_details": {}})).fails("/approval_request/hidden_details"),
+            fetched(more(), json!({"details": {"Place": "Graz", "time": "1"}})).passes(),
+            fetched(more(), json!({"details": {"Place": "Graz"}})).fails(details),
+            fetched(nothing(), json!({"details": {"Place": "Graz"}})).passes(),
+            fetched(nothing(), json!({"details": {"session": "x"}})).fails(details),
+            fetched(nothing(), json!({"details": {"Place": "in s1234"}})).fails(details),
+            // There is no number in it.
+            fetched(masked(), json!({"details": {"Place": "Graz"}})).not_judged(),
+        ]
+    }
+}
+
+impl CreatedWith {
+    fn judge_value(
+        &self,
+        rule: &Rule,
+        sent: &Value,
+        shown: &Representation<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let site = shown.site(&self.at);
+        let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+            return;
+        };
+        let found = match self.shows {
+            Shows::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
+            Shows::All => all(sent, got),
+            Shows::More => more(sent, got),
+            Shows::Nothing => nothing(sent, got),
+            Shows::Masked => masked(sent, got),
+        };
+        let Some(wrong) = found else {
+            verdicts.trivial(rule, Trivial::Absent);
+            return;
+        };
+        let fact = wrong.map(|expected| Fact {
+            kind: "made-with",
+            expected,
+            actual: json::short(got),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, site).conclude(fact);
+    }
+}
+
+/// The expected value if it is wrong; the outer `None` if it is unknown.
+type Found = Option<Option<String>>;
+
+/// Longer names may be cut, and other characters may be written otherwise in XML.
+fn all(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    let is_plain = |name: &str| {
+        name.len() <= NAME_MAX && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+    };
+    let words = |value: &Value| {
+        let text = as_text(value);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let mut members = sent.iter().filter(|(name, _)| is_plain(name)).peekable();
+    members.peek()?;
+    let lost =
+        members.find(|(name, value)| got.get(*name).is_none_or(|got| words(got) != words(value)));
+    Some(lost.map(|(name, value)| format!("{name}: {}", json::short(value))))
+}
+
+fn more(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    Some((got.len() <= sent.len()).then(|| format!("more than the {} that were sent", sent.len())))
+}
+
+fn nothing(sent: &Value, got: &Value) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    let telling = |text: &&String| text.chars().count() >= TELLING;
+    let values: Vec<String> = sent.values().map(as_text).collect();
+    let shown: Vec<String> = got.values().map(as_text).collect();
+    let mut names = sent.keys().filter(telling).peekable();
+    let mut values = values.iter().filter(telling).peekable();
+    if names.peek().is_none() && values.peek().is_none() {
+        return None;
+    }
+    let name = names.find(|name| got.contains_key(*name));
+    let is_leaked = |value: &&String| shown.iter().any(|shown| shown.contains(value.as_str()));
+    let leaked = name.or_else(|| values.find(is_leaked));
+    Some(leaked.map(|leaked| format!("nothing of `{leaked}`")))
+}
+
+fn masked(sent: &Value, got: &Value) -> Found {
+    let digits = |value: &Value| -> String {
+        as_text(value)
+            .chars()
+            .filter(char::is_ascii_digit)
+            .collect()
+    };
+    let number = digits(sent);
+    let is_number = number.len() >= TELLING && !sent.is_object();
+    is_number.then(|| {
+        digits(got)
+            .contains(&number)
+            .then(|| "a number that is masked".to_owned())
+    })
+}

@@ -1,0 +1,145 @@
+//! `time-difference` with `kinds`: two resources are dated as far apart as they were created.
+//!
+//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone.
+
+use super::prelude::*;
+use crate::compare::instant;
+use crate::history::{Outcome, Shows, When};
+use conformant_base::clock::Timestamp;
+use conformant_rulebook::Does;
+use std::time::Duration;
+
+/// How far clocks of several machines of one service may be apart.
+const CLOCKS_APART: Duration = Duration::from_secs(60);
+
+/// The dates that creations response with lie as far apart as the creations do.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreationTimes {
+    /// The representations of what is made.
+    kinds: Kinds,
+    /// Where each shows when it was made.
+    at: String,
+}
+
+impl Predicate for CreationTimes {
+    fn subject(&self) -> Subject {
+        self.kinds.subject()
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
+    }
+
+    fn references(&self, references: &mut References) {
+        for kind in self.kinds.iter() {
+            references.kind("kinds", kind).pointer("at", &self.at);
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    /// Holds each creation against the first one.
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: Option<(When, Timestamp, Site)> = None;
+        for (when, date, site) in self.creations(case) {
+            let Some((first_when, first_date, first_site)) = &first else {
+                first = Some((when, date, site));
+                continue;
+            };
+            let least = when.span.began.duration_since(first_when.span.ended);
+            let most = when.span.ended.duration_since(first_when.span.began);
+            let apart = date.duration_since(*first_date);
+            let is_far = |between: jiff::SignedDuration| between.unsigned_abs() > CLOCKS_APART;
+            let is_wrong =
+                (apart < least && is_far(least - apart)) || (apart > most && is_far(apart - most));
+            let sites = [first_site.clone(), site];
+            if verdicts.accuses(&sites[0]) || verdicts.accuses(&sites[1]) {
+                continue;
+            }
+            let fact = is_wrong.then(|| Fact {
+                kind: "dated-apart",
+                expected: format!("about {} after {first_date}", whole(least)),
+                actual: date.to_string(),
+                ..Fact::default()
+            });
+            verdicts.instance(rule, sites).conclude(fact);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
+        let service = json!({
+            "sid": sid("IS"), "account_sid": "AC1", "friendly_name": "a",
+            "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+            "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+            "reachability_enabled": false, "typing_indicator_timeout": 5,
+            "consumption_report_interval": 10, "limits": {}, "date_created": "2026-01-31T10:20:30Z",
+            "date_updated": "2026-01-31T10:20:30Z",
+        });
+        let role = |date: &str| {
+            json!({
+                "sid": sid("RL"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": "r",
+                "type": "channel", "permissions": [], "date_created": date, "date_updated": date, "url": "",
+            })
+        };
+        let parameters = json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"});
+        let first = Example::of("chat", parameters).answered(
+            "create-service",
+            json!({"FriendlyName": "a"}),
+            service,
+        );
+        let then = |date: &str| {
+            let sent = json!({
+                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
+            });
+            first.clone().answered("create-role", sent, role(date))
+        };
+        vec![
+            then("2026-01-31T10:20:31Z").passes(),
+            // Another machine's clock.
+            then("2026-01-31T10:20:00Z").passes(),
+            then("2026-01-31T05:20:31Z").fails("/date_created"),
+            then("2026-01-31T10:01:31Z").fails("/date_created"),
+            first.not_judged(),
+        ]
+    }
+}
+
+impl CreationTimes {
+    /// When each resource was made, the date that it bears, and where that stands.
+    fn creations<'c>(
+        &'c self,
+        case: &'c Case<'_>,
+    ) -> impl Iterator<Item = (When, Timestamp, Site)> + 'c {
+        let history = &case.history;
+        history.writes.iter().filter_map(move |write| {
+            let index = write.exchange()?;
+            let is_made = write.does == Does::Makes
+                && write.outcome == Outcome::Done
+                && !history.brings_what_is_there(case, index);
+            // What is restored bears the date that it had.
+            let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
+            if !is_made || is_sent {
+                return None;
+            }
+            let mut sights = history.things.get(write.thing?).sights.iter();
+            let answer = sights.find(|s| s.exchange == Some(index))?;
+            let is_whole = matches!(answer.shows, Shows::Whole(_));
+            if !is_whole || !self.kinds.contain(answer.face) {
+                return None;
+            }
+            let shown = answer.representation(case)?;
+            let date = instant(shown.value(&self.at)?)?;
+            Some((write.when, date, shown.site(&self.at)))
+        })
+    }
+}
+
+/// Whole seconds.
+fn whole(duration: jiff::SignedDuration) -> String {
+    format!("{} s", duration.as_secs())
+}

@@ -1,0 +1,72 @@
+//! `response-format` with `of`: a response documented as empty has no body.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::evidence::Outcome;
+use conformant_rulebook::Does;
+
+/// The accepted response of this operation has no body.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EmptyResponse {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for EmptyResponse {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| {
+            o.does == Does::Ends && o.response.is_none()
+        }))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+            let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
+                continue;
+            };
+            if seen.acceptance != Acceptance::Accepted {
+                continue;
+            }
+            let wrong = (!response.body.is_empty()).then(|| Fact {
+                kind: "unexpected-body",
+                expected: "no body".to_owned(),
+                actual: format!("{} bytes", response.body.len()),
+                ..Fact::default()
+            });
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(wrong);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("chat", json!({"of": "chat/delete-binding"}));
+        let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));
+        vec![
+            gone(scene.clone()).passes(),
+            scene
+                .clone()
+                .written("delete-binding", json!({}), "{}")
+                .fails(""),
+            scene.refused("delete-binding", json!({})).not_judged(),
+        ]
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
+    }
+}

@@ -1,0 +1,194 @@
+//! `event-emitted`: the outcome of a send is reported by an event of a type. Judges sends whose events were collected.
+//! Does not judge the fields of an event.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::evidence::{Event, HookCall};
+
+/// A feed of events: the hook that sends, and the hook that collects the events of a send.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Feed {
+    /// The hook that sends.
+    send: String,
+    /// The hook whose result `events` holds the events, each with `type` and `payload`.
+    collect: String,
+    /// The member of the send's result, and the argument of `collect`, that identifies the send.
+    id: String,
+    /// The argument of `send` with the requested outcome.
+    outcome: String,
+    /// The argument of `send` that is true if the send is scheduled for later.
+    scheduled: String,
+}
+
+/// A send with one of these outcomes is reported by an event of this type.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventEmitted {
+    /// Where the events come from.
+    feed: Feed,
+    /// The type of the event.
+    r#type: String,
+    /// Requested outcomes of the send, any of these.
+    #[serde(default)]
+    outcomes: Vec<String>,
+    /// Whether the send is for later.
+    #[serde(default)]
+    scheduled: bool,
+}
+
+impl Predicate for EventEmitted {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(case) {
+            let outcome = collected.argument(&self.feed.outcome).map(as_text);
+            let is_later = collected.argument(&self.feed.scheduled) == Some(&Value::Bool(true));
+            let fits = match outcome {
+                _ if self.scheduled => is_later,
+                Some(outcome) => !is_later && self.outcomes.contains(&outcome),
+                None => false,
+            };
+            if !fits {
+                continue;
+            }
+            let mut events = collected.events().iter();
+            let came = events.any(|event| event.get("type").is_some_and(|t| *t == *self.r#type));
+            let types = collected
+                .events()
+                .iter()
+                .filter_map(|event| event.get("type")?.as_str());
+            let fact = (!came).then(|| Fact {
+                kind: "not-told",
+                expected: format!("an event {}", self.r#type),
+                actual: types.collect::<Vec<_>>().join(", "),
+                ..Fact::default()
+            });
+            verdicts
+                .instance(rule, Site::hook(collected.event, "/events"))
+                .conclude(fact);
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let none = Change::To(json!([]));
+        vec![Mutation::new(sites.last().clone(), none)]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let parameters = json!({"feed": feed(), "type": "message.failed", "outcomes": ["failed"]});
+        let sent = |outcome: &str| {
+            let arguments = json!({"channel": "sms", "to": ["+1"], "outcome": outcome});
+            Example::of("events", parameters.clone()).hook(
+                SEND,
+                arguments,
+                json!({"operation_id": "o1"}),
+            )
+        };
+        let collected = |scene: Scene, kind: &str| {
+            let events = json!({"events": [{"type": kind, "payload": {}}]});
+            scene.hook(COLLECT, json!({"operation_id": "o1"}), events)
+        };
+        vec![
+            collected(sent("failed"), "message.failed").passes(),
+            collected(sent("failed"), "message.sent").fails("/events"),
+            collected(sent("delivered"), "message.sent").not_judged(),
+            sent("failed").not_judged(),
+        ]
+    }
+}
+
+/// The events of one send.
+pub(super) struct Collected<'c> {
+    /// The call of the hook that collected them, as an index into the evidence.
+    pub(super) event: usize,
+    sent: &'c HookCall,
+    result: &'c Value,
+}
+
+impl Collected<'_> {
+    /// The events as collected.
+    pub(super) fn events(&self) -> &[Value] {
+        let events = self.result.get("events").and_then(Value::as_array);
+        events.map_or(&[], Vec::as_slice)
+    }
+
+    /// An argument of the send.
+    pub(super) fn argument(&self, name: &str) -> Option<&Value> {
+        self.sent.arguments.get(name)
+    }
+
+    /// A member of the send's result.
+    pub(super) fn result(&self, name: &str) -> Option<&Value> {
+        self.sent.result.as_ref().ok()?.get(name)
+    }
+}
+
+impl Feed {
+    pub(super) fn references(&self, references: &mut References) {
+        references.hook("feed/send", &self.send);
+        references.hook("feed/collect", &self.collect);
+    }
+
+    /// Whether the call collects events.
+    pub(super) fn collects(&self, call: &HookCall) -> bool {
+        call.name == self.collect
+    }
+
+    /// Whether the messages of the send were meant to be delivered.
+    pub(super) fn is_delivered(&self, collected: &Collected<'_>) -> bool {
+        collected.argument(&self.outcome) == Some(&json!("delivered"))
+    }
+
+    /// All collections of events for a send of this scenario.
+    pub(super) fn collected<'c>(&self, case: &'c Case<'_>) -> Vec<Collected<'c>> {
+        let mut sends: Vec<&HookCall> = Vec::new();
+        let mut found = Vec::new();
+        for (event, happened) in case.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = happened else {
+                continue;
+            };
+            let Ok(result) = &call.result else { continue };
+            if call.name == self.send {
+                sends.push(call);
+            }
+            let asked = call.arguments.get(&self.id).map(as_text);
+            let of = |sent: &&&HookCall| {
+                let id = sent.result.as_ref().ok().and_then(|r| r.get(&self.id));
+                asked.is_some() && id.map(as_text) == asked
+            };
+            if self.collects(call)
+                && let Some(sent) = sends.iter().find(of)
+            {
+                found.push(Collected {
+                    event,
+                    sent,
+                    result,
+                });
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+pub(super) const SEND: &str = "send_bulk_message";
+#[cfg(test)]
+pub(super) const COLLECT: &str = "collect_events";
+
+/// The feed of the examples.
+#[cfg(test)]
+pub(super) fn feed() -> Value {
+    json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
+}

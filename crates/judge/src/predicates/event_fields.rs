@@ -1,0 +1,198 @@
+//! `event-fields` with `of`: a field of a send's events has the value that the send was given. Does not judge fields that an
+//! event lacks.
+
+use super::event_emitted::Feed;
+#[cfg(test)]
+use super::event_emitted::{COLLECT, SEND, feed};
+use super::prelude::*;
+use crate::compare::as_text;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A field of the events has the value of an argument or a result of the send.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventFields {
+    /// Where the events come from.
+    feed: Feed,
+    /// Where in each payload.
+    at: String,
+    /// An argument of the send, or a member of its result.
+    of: String,
+    /// Its value if the send does not give it.
+    #[serde(default)]
+    default: Option<Value>,
+    /// How the two relate.
+    how: How,
+}
+
+/// How a field of an event relates to what was given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum How {
+    /// The same value. Null stands for an object.
+    Equal,
+    /// One of the values.
+    OneOf,
+    /// Each value occurs in some event of every collected type, once the messages are delivered.
+    Each,
+}
+
+/// The field in one event.
+struct Stands<'a> {
+    /// The index of the event.
+    event: usize,
+    r#type: &'a str,
+    value: &'a Value,
+}
+
+impl Predicate for EventFields {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(case) {
+            let given = collected
+                .argument(&self.of)
+                .or_else(|| collected.result(&self.of))
+                .or(self.default.as_ref());
+            let is_over = self.feed.is_delivered(&collected);
+            let Some(given) = given.filter(|_| self.how != How::Each || is_over) else {
+                continue;
+            };
+            let there = collected.events().iter().enumerate();
+            let there = there.filter_map(|(n, event)| {
+                Some(Stands {
+                    event: n,
+                    r#type: event.get("type").and_then(Value::as_str).unwrap_or(""),
+                    value: event.get("payload")?.pointer(&self.at)?,
+                })
+            });
+            let there: Vec<Stands<'_>> = there.collect();
+            let place =
+                |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
+            let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
+            let sites = match self.how {
+                // A missing value is missing from all events.
+                How::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
+                How::Equal | How::OneOf => {
+                    Sites::of(there.iter().map(|stands| place(stands.event)))
+                }
+            };
+            let Some(sites) = sites else {
+                verdicts.trivial(rule, Trivial::Absent);
+                continue;
+            };
+            let wrong = self.wrong(given, &there);
+            let wrong = wrong.map(|(n, fact)| (place(n), fact));
+            verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
+        let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!("another")));
+        mutations.extend(sites.iter().map(other));
+        mutations
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sent = |parameters: Value, outcome: &str| {
+            let arguments = json!({
+                "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
+            });
+            Example::of("events", parameters).hook(SEND, arguments, json!({"operation_id": "o1"}))
+        };
+        let collected = |scene: Scene, payloads: &[Value]| {
+            // `kind` in a payload is the type of its event.
+            let events: Vec<Value> = payloads
+                .iter()
+                .map(|p| json!({"type": p.get("kind").unwrap_or(&json!("x")), "payload": p}))
+                .collect();
+            scene.hook(
+                COLLECT,
+                json!({"operation_id": "o1"}),
+                json!({"events": events}),
+            )
+        };
+        let channel = json!({"feed": feed(), "at": "/to/channel", "of": "channel", "how": "equal"});
+        let address = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "one-of"});
+        let each = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "each"});
+        let operation =
+            json!({"feed": feed(), "at": "/operation_id", "of": "operation_id", "how": "equal"});
+        let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
+        let of = |kind: &str, address: &str| json!({"kind": kind, "to": {"address": address}});
+        vec![
+            collected(sent(channel.clone(), "read"), &[to("+1")]).passes(),
+            collected(
+                sent(channel.clone(), "read"),
+                &[json!({"to": {"channel": "rcs"}})],
+            )
+            .fails("/events/0/payload/to/channel"),
+            collected(sent(address.clone(), "read"), &[to("+2")]).passes(),
+            collected(sent(address, "read"), &[to("+3")]).fails("/events/0/payload/to/address"),
+            collected(sent(each.clone(), "delivered"), &[to("+2"), to("+1")]).passes(),
+            collected(sent(each.clone(), "delivered"), &[to("+2")])
+                .fails("/events/0/payload/to/address"),
+            collected(
+                sent(each, "delivered"),
+                &[of("queued", "+1"), of("sent", "+1"), of("sent", "+2")],
+            )
+            .fails("/events/0/payload/to/address"),
+            collected(sent(operation, "read"), &[to("+1")]).passes(),
+            collected(sent(channel, "read"), &[json!({})]).not_judged(),
+        ]
+    }
+}
+
+impl EventFields {
+    /// The first event with another value, or the last one if a value occurs in no event.
+    fn wrong(&self, given: &Value, there: &[Stands<'_>]) -> Option<(usize, Fact)> {
+        let all: Vec<String> = match given.as_array() {
+            Some(all) => all.iter().map(as_text).collect(),
+            None => vec![as_text(given)],
+        };
+        let same = |value: &Value| match self.how {
+            How::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
+            How::Equal => as_text(value) == as_text(given),
+            How::OneOf | How::Each => all.contains(&as_text(value)),
+        };
+        let fact = |expected: String, actual: String| Fact {
+            kind: "carries",
+            expected,
+            actual,
+            ..Fact::default()
+        };
+        if self.how == How::Each {
+            let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
+            for stands in there {
+                let (last, shown) = of_types.entry(stands.r#type).or_default();
+                *last = stands.event;
+                shown.insert(as_text(stands.value));
+            }
+            return of_types.into_iter().find_map(|(kind, (last, shown))| {
+                let lacks = all.iter().find(|one| !shown.contains(*one))?;
+                let others = format!("{} others", shown.len());
+                Some((last, fact(format!("{lacks} in some event {kind}"), others)))
+            });
+        }
+        let Stands { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
+        Some((
+            *event,
+            fact(
+                format!("{}, as sent", json::short(given)),
+                json::short(value),
+            ),
+        ))
+    }
+}

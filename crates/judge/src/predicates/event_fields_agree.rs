@@ -1,0 +1,117 @@
+//! `event-fields` with `recipient`: a field has the same value in all events of one message. Does not compare two messages.
+
+use super::event_emitted::Feed;
+#[cfg(test)]
+use super::event_emitted::{COLLECT, SEND, feed};
+use super::prelude::*;
+use crate::compare::as_text;
+use std::collections::BTreeMap;
+
+/// A field is the same in all events of a send to one recipient in one attempt.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventFieldsAgree {
+    /// Where the events come from.
+    feed: Feed,
+    /// Where in each payload.
+    at: String,
+    /// The recipient in each payload.
+    recipient: String,
+    /// The argument of the send that lists the recipients.
+    recipients: String,
+    /// The number of the attempt in each payload.
+    attempt: String,
+}
+
+impl Predicate for EventFieldsAgree {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("at", &self.at);
+        references.any_event("recipient", &self.recipient);
+        references.any_event("attempt", &self.attempt);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(case) {
+            let given = collected
+                .argument(&self.recipients)
+                .and_then(Value::as_array);
+            let given: Vec<String> = given.into_iter().flatten().map(as_text).collect();
+            let mut messages: BTreeMap<(String, String), Vec<(usize, String)>> = BTreeMap::new();
+            for (n, event) in collected.events().iter().enumerate() {
+                let payload = event.get("payload");
+                let text = |at: &str| payload?.pointer(at).map(as_text);
+                let (Some(to), Some(value)) = (text(&self.recipient), text(&self.at)) else {
+                    continue;
+                };
+                // With two messages to one recipient, an event may be about either.
+                if given.iter().filter(|one| **one == to).count() == 1 {
+                    let attempt = text(&self.attempt).unwrap_or_default();
+                    messages.entry((to, attempt)).or_default().push((n, value));
+                }
+            }
+            let place =
+                |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
+            for events in messages.values().filter(|events| events.len() > 1) {
+                let (_, first) = &events[0];
+                let other = events.iter().find(|(_, value)| value != first);
+                let wrong = other.map(|(n, value)| {
+                    let fact = Fact {
+                        kind: "one-message",
+                        expected: format!("{first}, as in an earlier event of this message"),
+                        actual: value.clone(),
+                        ..Fact::default()
+                    };
+                    (place(*n), fact)
+                });
+                if let Some(sites) = Sites::of(events.iter().map(|(n, _)| place(*n))) {
+                    verdicts.instance(rule, sites).conclude_at(wrong);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |to: &str, attempt: &str, id: &str| {
+            let to = json!({"address": to});
+            json!({"type": "x", "payload": {"to": to, "attempt": attempt, "message_id": id}})
+        };
+        let collected = |to: &[&str], events: &[Value]| {
+            let sent = json!({"channel": "sms", "to": to, "outcome": "delivered"});
+            let parameters = json!({
+                "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
+                "attempt": "/attempt",
+            });
+            Example::of("events", parameters)
+                .hook(SEND, sent, json!({"operation_id": "o1"}))
+                .hook(
+                    COLLECT,
+                    json!({"operation_id": "o1"}),
+                    json!({"events": events}),
+                )
+        };
+        let one = event("+1", "1", "m1");
+        vec![
+            collected(&["+1"], &[one.clone(), one.clone()]).passes(),
+            collected(
+                &["+1", "+2"],
+                &[one.clone(), one.clone(), event("+2", "1", "m2")],
+            )
+            .passes(),
+            collected(&["+1"], &[one.clone(), event("+1", "1", "m2")])
+                .fails("/events/1/payload/message_id"),
+            collected(&["+1"], &[one.clone(), event("+1", "2", "m2")]).not_judged(),
+            collected(&["+1", "+1"], &[one.clone(), event("+1", "1", "m2")]).not_judged(),
+            collected(&["+1"], &[one]).not_judged(),
+        ]
+    }
+}

@@ -1,0 +1,171 @@
+//! `event-fields` with `aspect`: the type of an event and the address of its schema belong together. Does not judge events of
+//! unknown types, or events without an address.
+
+use super::event_emitted::Feed;
+#[cfg(test)]
+use super::event_emitted::{COLLECT, feed};
+use super::prelude::*;
+use crate::evidence::Event;
+
+/// The address of an event's schema ends in a name and its version.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventSchemaAddress {
+    /// Where the events come from.
+    feed: Feed,
+    /// What of the address.
+    aspect: Aspect,
+}
+
+/// The part of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// It ends in a name and the version of that name.
+    Version,
+    /// Its name is that of the event's type.
+    Type,
+}
+
+impl Predicate for EventSchemaAddress {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, event) in case.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = event else { continue };
+            let Ok(result) = &call.result else { continue };
+            let events = result.get("events").and_then(Value::as_array);
+            for (n, event) in events
+                .filter(|_| self.feed.collects(call))
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                let schema = event.get("schema").and_then(Value::as_str);
+                let of = event.get("type").and_then(Value::as_str);
+                let Some(schema) = schema else { continue };
+                let wrong = match self.compare(case, of, schema) {
+                    Announced::Unknown => continue,
+                    Announced::Right => None,
+                    Announced::Wrong(expected) => Some(Fact {
+                        kind: "schema-address",
+                        expected,
+                        actual: schema.to_owned(),
+                        ..Fact::default()
+                    }),
+                };
+                let site = Site::hook(index, format!("/events/{n}/schema"));
+                verdicts.instance(rule, site).conclude(wrong);
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
+        let others = ["no address", "https://example.com/api.Another/1"];
+        let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
+        others.into_iter().map(to).collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |aspect: &str, kind: &str, schema: &str| {
+            let kind = format!("com.svc.comms-api.{kind}");
+            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
+            Example::of("events", json!({"feed": feed(), "aspect": aspect})).hook(
+                COLLECT,
+                json!({}),
+                events,
+            )
+        };
+        let version = |schema: &str| event("version", "message.sent", schema);
+        let at = "/events/0/schema";
+        vec![
+            version("https://h/CommsApi.MessageSent/4").passes(),
+            version("https://h/CommsApi.MessageScheduled/1").passes(),
+            version("https://h/CommsApi.MessageSentAgain/1").passes(),
+            version("https://h/CommsApi.OperationPaused/7").passes(),
+            version("CommsApi.MessageQueued/3").passes(),
+            version("CommsApi.MessageRead/9").passes(),
+            version("https://h/CommsApi.MessageSent/5").fails(at),
+            version("https://h/CommsApi.MessageSent/44").fails(at),
+            version("https://h/CommsApi.MessageSent").fails(at),
+            version("CommsApi.OperationCompleted/1").fails(at),
+            event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
+            event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
+            event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
+            Example::of("events", json!({"feed": feed(), "aspect": "type"}))
+                .hook(
+                    COLLECT,
+                    json!({}),
+                    json!({"events": [{"type": "x", "payload": {}}]}),
+                )
+                .not_judged(),
+        ]
+    }
+}
+
+/// How an address compares with the table of event types.
+enum Announced {
+    /// Not in the table.
+    Unknown,
+    /// As in the table.
+    Right,
+    /// Different, with the expected text.
+    Wrong(String),
+}
+
+impl EventSchemaAddress {
+    fn compare(&self, case: &Case<'_>, of: Option<&str>, schema: &str) -> Announced {
+        let announced = name_and_version(schema);
+        let types = &case.rulebook.event_types;
+        match (self.aspect, announced) {
+            (Aspect::Version, None) => {
+                Announced::Wrong("an address that ends in a name and a version".to_owned())
+            }
+            (Aspect::Version, Some((name, version))) => {
+                let mut known = types.values().flatten().filter_map(|kind| named(kind));
+                match known.find(|(known, _)| *known == name) {
+                    Some((_, known)) if known != version => {
+                        Announced::Wrong(format!("{name}/{known}"))
+                    }
+                    Some(_) | None => Announced::Right,
+                }
+            }
+            (Aspect::Type, announced) => {
+                let kind = of.and_then(|of| types.get(of)?.as_deref());
+                match (kind.and_then(named), announced) {
+                    (Some((own, _)), Some((name, _))) if own != name => {
+                        Announced::Wrong(format!("the schema of {own}"))
+                    }
+                    (Some(_), Some(_)) => Announced::Right,
+                    _ => Announced::Unknown,
+                }
+            }
+        }
+    }
+}
+
+/// `events/MessageSent/4`: `MessageSent` and `4`.
+fn named(kind: &str) -> Option<(&str, &str)> {
+    kind.strip_prefix("events/")?.split_once('/')
+}
+
+/// `https://h/CommsApi.MessageSent/4`: `MessageSent` and `4`.
+fn name_and_version(schema: &str) -> Option<(&str, &str)> {
+    let (before, version) = schema.rsplit_once('/')?;
+    let (_, name) = before.rsplit_once('.')?;
+    let is_version = !version.is_empty() && version.bytes().all(|b| b.is_ascii_digit());
+    let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    (is_version && is_name).then_some((name, version))
+}

@@ -1,0 +1,83 @@
+//! `field-presence`: a field is present once another one has one of these values. Judges responses.
+
+use super::prelude::*;
+
+/// Where the value at `when` is one of `is`, `field` is there.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FieldRequiredWhen {
+    /// The representation.
+    kind: String,
+    /// The field that is to be there.
+    field: String,
+    /// The field that decides.
+    when: String,
+    /// Values under which `field` is there.
+    is: Vec<Value>,
+}
+
+impl Predicate for FieldRequiredWhen {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .kind("kind", &self.kind)
+            .pointer("field", &self.field)
+            .pointer("when", &self.when);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for shown in case.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
+            let Some(decides) = shown.value(&self.when) else {
+                continue;
+            };
+            let is_due = self.is.iter().any(|value| json::equal(value, decides));
+            let site = shown.site(&self.field);
+            let is_broken = shown
+                .broken
+                .iter()
+                .any(|at| json::overlap(site.pointer(), at));
+            if !is_due || is_broken || verdicts.accuses(&site) {
+                continue;
+            }
+            let is_there = shown
+                .value(&self.field)
+                .is_some_and(|value| !value.is_null());
+            let fact = Fact {
+                kind: "missing-field",
+                expected: format!("present, as {} is {}", self.when, json::short(decides)),
+                actual: "nothing".to_owned(),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, [shown.site(&self.when), site])
+                .conclude((!is_there).then_some(fact));
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let parameters = json!({
+            "kind": "auth/approval-request-fetch", "field": "/approval_request/device",
+            "when": "/approval_request/status", "is": ["approved", "denied"],
+        });
+        let fetched = |request: Value| {
+            let answer = json!({"success": true, "approval_request": request});
+            let scene = Example::of("auth", parameters.clone());
+            scene.shown("fetch-approval-request", answer)
+        };
+        let at = "/approval_request/device";
+        vec![
+            fetched(json!({"status": "approved", "device": {"id": 1}})).passes(),
+            fetched(json!({"status": "denied"})).fails(at),
+            fetched(json!({"status": "denied", "device": null})).fails(at),
+            fetched(json!({"status": "pending"})).not_judged(),
+        ]
+    }
+}

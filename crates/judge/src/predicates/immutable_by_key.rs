@@ -1,0 +1,121 @@
+//! `immutable` with `key`: all representations with one key have the same values in these fields.
+
+use super::prelude::*;
+use crate::compare::{names_nothing, same};
+use std::collections::BTreeMap;
+
+/// Within one run of a scenario, representations of the same resource (same `key`) agree in these
+/// fields, whichever operation they came from.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImmutableByKey {
+    /// The representation.
+    kind: String,
+    /// What identifies the resource: `/sid`.
+    key: String,
+    /// Fields that never change.
+    fields: Vec<String>,
+    /// Whether people may change them. Not judged after they did, or may have.
+    #[serde(default)]
+    changed_by_people: bool,
+}
+
+impl Predicate for ImmutableByKey {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .kind("kind", &self.kind)
+            .pointer("key", &self.key)
+            .pointers("fields", &self.fields);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
+            return;
+        }
+        let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
+        for later in case.of_kind(&self.kind) {
+            let key = later
+                .value(&self.key)
+                .filter(|key| !names_nothing(&self.key, key));
+            let Some(identity) = key.map(Value::to_string) else {
+                continue;
+            };
+            let Some(earlier) = first.get(&identity).copied() else {
+                verdicts.trivial(rule, Trivial::Alone);
+                first.insert(identity, later);
+                continue;
+            };
+            let both = |field: &String| Some((named(earlier, field)?, named(later, field)?));
+            let fields = self.fields.iter().filter(|field| both(field).is_some());
+            let Some(sites) = Sites::of(fields.map(|field| later.site(field))) else {
+                continue;
+            };
+            let wrong = self.fields.iter().find_map(|field| {
+                let (before, after) = both(field)?;
+                let fact = Fact {
+                    kind: "changed",
+                    expected: format!("{}, as before", json::short(before)),
+                    actual: json::short(after),
+                    ..Fact::default()
+                };
+                (!same(before, after)).then(|| (later.site(field), fact))
+            });
+            verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let nameless = |sid: Value, created: &str| json!({"sid": sid, "date_created": created});
+        let kind = "flow/flow";
+        let parameters = json!({"kind": kind, "key": "/sid", "fields": ["/date_created"]});
+        let nowhere = parameters.clone();
+        let bindings = json!({"kind": "chat/binding", "key": "/sid", "fields": ["/user_sid"]});
+        let bound = |user: &str| json!({"sid": "BS1", "user_sid": user});
+        let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
+        let first =
+            Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
+        vec![
+            first
+                .clone()
+                .payload(kind, flow("FW1", "2026-01-01T00:00:00+00:00"))
+                .passes(),
+            first
+                .clone()
+                .payload(kind, flow("FW1", "2026-01-01T00:00:01Z"))
+                .fails("/date_created"),
+            first
+                .clone()
+                .payload(kind, flow("FW2", "2026-01-01T00:00:01Z"))
+                .not_judged(),
+            first
+                .clone()
+                .payload(kind, json!({"sid": "FW1"}))
+                .not_judged(),
+            // A binding at the service may name no user.
+            Example::of("chat", bindings)
+                .payload("chat/binding", bound(""))
+                .payload("chat/binding", bound("US1"))
+                .not_judged(),
+            // Without a key, the resource is unknown.
+            Example::of("flow", nowhere)
+                .payload(kind, nameless(json!(""), "2026-01-01T00:00:00Z"))
+                .payload(kind, nameless(json!(""), "2026-01-01T00:00:01Z"))
+                .not_judged(),
+        ]
+    }
+}
+
+/// What it shows there, but for the SID of no resource.
+fn named<'r>(shown: &'r Representation<'_>, field: &str) -> Option<&'r Value> {
+    let value = shown.value(field)?;
+    (!names_nothing(field, value)).then_some(value)
+}

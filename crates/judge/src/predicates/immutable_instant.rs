@@ -1,0 +1,109 @@
+//! `immutable` with `at`: all observations of a resource show the same instant, in every representation and format.
+//!
+//! Does not judge times that are not in ISO 8601, nor a difference of one second.
+
+use super::prelude::*;
+use crate::compare::instant;
+use conformant_base::clock::Timestamp;
+use jiff::SignedDuration;
+
+/// The tolerance between two representations: one of them may have whole seconds.
+const ROUNDING: SignedDuration = SignedDuration::from_secs(1);
+
+/// A time is the same in every observation of its resource.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ImmutableInstant {
+    /// The representation that shows it; what else shows the resource may show it earlier.
+    of: String,
+    /// Where.
+    at: String,
+}
+
+impl Predicate for ImmutableInstant {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("of", &self.of).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(known) = case.rulebook.kinds.get(&self.of) else {
+            return;
+        };
+        let of = known.about.of().unwrap_or(&self.of);
+        for (_, thing) in case.history.things.of_kind(of) {
+            let mut first: Option<(Site, Timestamp)> = None;
+            for sight in &thing.sights {
+                let Some(shown) = sight.representation(case) else {
+                    continue;
+                };
+                let site = shown.site(&self.at);
+                let Some(at) = shown.value(&self.at).and_then(instant) else {
+                    continue;
+                };
+                let is_this = sight.face == self.of;
+                let Some((before, was)) = &first else {
+                    first = Some((site, at));
+                    if is_this {
+                        verdicts.trivial(rule, Trivial::Alone);
+                    }
+                    continue;
+                };
+                if !is_this || verdicts.accuses(&site) {
+                    continue;
+                }
+                let fact = || Fact {
+                    kind: "another-instant",
+                    expected: format!("{was}, as before"),
+                    actual: at.to_string(),
+                    ..Fact::default()
+                };
+                let wrong = at.duration_since(*was).abs() > ROUNDING;
+                verdicts
+                    .instance(rule, [before.clone(), site])
+                    .conclude(wrong.then(fact));
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        vec![Mutation::new(sites.last().clone(), Change::Up)]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        let at = "/approval_request/created_at";
+        let parameters = json!({"of": "auth/approval-request-fetch", "at": at});
+        let shown = |created: &str| json!({"success": true, "approval_request": {"uuid": uuid, "created_at": created}});
+        let made = |created: &str| {
+            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"});
+            let scene = Example::of("auth", parameters.clone());
+            scene.answered("create-approval-request", sent, shown(created))
+        };
+        let fetched = |scene: Scene, format: &str, created: &str| {
+            let path = json!({"FORMAT": format, "PUSH_UUID": uuid});
+            scene.answered("fetch-approval-request", path, shown(created))
+        };
+        let noon = "2026-01-01T12:00:00.25Z";
+        vec![
+            fetched(made(noon), "json", "2026-01-01T12:00:00+00:00").passes(),
+            fetched(made(noon), "json", "2026-01-01T13:00:00Z").fails(at),
+            fetched(
+                fetched(made("today"), "json", noon),
+                "xml",
+                "2026-01-01T12:01:00Z",
+            )
+            .fails(at),
+            fetched(made(noon), "xml", "1767268800").not_judged(),
+            made(noon).not_judged(),
+        ]
+    }
+}

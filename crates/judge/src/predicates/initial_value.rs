@@ -1,0 +1,334 @@
+//! `initial-value`: a field that was not set has its documented initial value, from creation until the next action.
+//!
+//! Does not judge later states, nor resources whose creation was not observed.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{Origin, Outcome, STEADY, Shows, Sight, ThingId, Write};
+use std::collections::BTreeMap;
+
+/// A new resource shows this value, unless the request that made it set another.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InitialValue {
+    /// The representations that show it.
+    kinds: Kinds,
+    /// Where.
+    at: String,
+    /// Further places with the same value.
+    #[serde(default)]
+    also: Vec<String>,
+    /// The values any of which may stand there.
+    #[serde(default)]
+    is: Vec<Value>,
+    /// Whether they stand there as JSON in a text.
+    #[serde(default)]
+    json: bool,
+    /// The field of what it belongs to that has the value.
+    #[serde(default)]
+    from: Option<From>,
+    /// Parameters that set it.
+    #[serde(default)]
+    unless: Vec<String>,
+    /// Parameters that must have been sent with these values.
+    #[serde(default)]
+    given: BTreeMap<String, Value>,
+    /// Parameters that must have been sent, and not empty.
+    #[serde(default)]
+    beside: Vec<String>,
+    /// Not judged if this parameter has the value of this field of a parent.
+    #[serde(default)]
+    apart: Option<Apart>,
+}
+
+/// A parameter that may have the value of a field of a parent.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Apart {
+    /// The parameter.
+    parameter: String,
+    /// The field.
+    is: From,
+}
+
+/// A field of what a resource belongs to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct From {
+    /// The representation that shows it.
+    kind: String,
+    /// Where.
+    at: String,
+}
+
+impl Predicate for InitialValue {
+    fn subject(&self) -> Subject {
+        self.kinds.subject()
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
+    }
+
+    fn references(&self, references: &mut References) {
+        for kind in self.kinds.iter() {
+            references
+                .kind("kinds", kind)
+                .pointer("at", &self.at)
+                .pointers("also", &self.also);
+        }
+        for parameter in self
+            .unless
+            .iter()
+            .chain(self.given.keys())
+            .chain(&self.beside)
+        {
+            references.any_parameter("unless", parameter);
+        }
+        let apart = self.apart.as_ref().map(|apart| &apart.is);
+        for from in self.from.iter().chain(apart) {
+            references.kind("kind", &from.kind).pointer("at", &from.at);
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        for (id, thing) in history.things.iter() {
+            let Some(made) = thing.made.map(|write| &history.writes[write]) else {
+                continue;
+            };
+            let is_shown =
+                |sight: &&Sight<'_>| !sight.is_attempt() && self.kinds.contain(sight.face);
+            let mut shown = thing.sights.iter().filter(is_shown).peekable();
+            if shown.peek().is_none() || self.sets(case, made) || self.is_apart(case, id, made) {
+                continue;
+            }
+            for sight in shown {
+                if is_first(case, id, made, sight) {
+                    self.judge_sight(case, rule, (id, made, sight), verdicts);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
+        let service = |enabled: bool| {
+            json!({
+                "sid": sid("IS"), "account_sid": "AC1", "friendly_name": "a",
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": enabled,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let named = json!({"Sid": sid("IS"), "FriendlyName": "b"});
+        let parameters =
+            json!({"kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true]});
+        let made = |enabled: bool| {
+            let scene = Example::of("chat", parameters.clone());
+            scene.answered(
+                "create-service",
+                json!({"FriendlyName": "a"}),
+                service(enabled),
+            )
+        };
+        let user = |role: &str| {
+            json!({
+                "sid": sid("US"), "account_sid": "AC1", "service_sid": sid("IS"), "attributes": "{}",
+                "friendly_name": null, "role_sid": role, "identity": "ann", "is_online": null,
+                "is_notifiable": null, "date_created": "", "date_updated": "",
+                "joined_channels_count": 0, "links": {}, "url": "",
+            })
+        };
+        let role = json!({
+            "kinds": ["chat/user"], "at": "/role_sid", "unless": ["RoleSid"],
+            "from": {"kind": "chat/service", "at": "/default_service_role_sid"},
+        });
+        let joined = |role_sid: &str, given: Value| {
+            Example::of("chat", role.clone())
+                .answered("create-service", json!({}), service(true))
+                .answered("create-user", given, user(role_sid))
+        };
+        let ann = json!({"ServiceSid": sid("IS"), "Identity": "ann"});
+        let with_role = json!({"ServiceSid": sid("IS"), "Identity": "ann", "RoleSid": "RL9"});
+        let named_only = json!({
+            "kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true], "beside": ["FriendlyName"],
+        });
+        let beside = |sent: Value| {
+            let scene = Example::of("chat", named_only.clone());
+            scene.answered("create-service", sent, service(false))
+        };
+        vec![
+            beside(json!({"FriendlyName": "a"})).fails("/read_status_enabled"),
+            beside(json!({"FriendlyName": ""})).not_judged(),
+            made(true).passes(),
+            made(false).fails("/read_status_enabled"),
+            made(true)
+                .answered("fetch-service", json!({"Sid": sid("IS")}), service(false))
+                .fails("/read_status_enabled"),
+            joined("RL1", ann.clone()).passes(),
+            joined("RL2", ann).fails("/role_sid"),
+            joined("RL9", with_role).not_judged(),
+            Example::of("chat", parameters)
+                .answered("update-service", named, service(false))
+                .not_judged(),
+        ]
+    }
+}
+
+/// Whether no action happened between a creation and an observation.
+fn is_first(case: &Case<'_>, id: ThingId, made: &Write<'_>, sight: &Sight<'_>) -> bool {
+    let history = &case.history;
+    let is_own_answer = sight.exchange.is_some() && sight.exchange == made.exchange();
+    // People may have set it unobserved.
+    let is_later = made.when.is_before(&sight.when) && history.is_own(id) && !history.deeds_unseen;
+    // What time alone may bring is not the first state any more.
+    let is_later_time = case
+        .evidence
+        .events
+        .iter()
+        .enumerate()
+        .any(|(index, event)| {
+            let between = index > made.when.event && index < sight.when.event;
+            between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
+        });
+    let since = sight.when.span.began.duration_since(made.when.span.ended);
+    let is_disturbed = is_later_time
+        || since.unsigned_abs() >= STEADY
+        || history.writes.iter().any(|other| {
+            other.origin != made.origin
+                && other.outcome != Outcome::Refused
+                && !other.when.is_before(&made.when)
+                && !sight.when.is_before(&other.when)
+        });
+    // What a list shows is compared with what the resource itself shows.
+    matches!(sight.shows, Shows::Whole(_)) && (is_own_answer || is_later) && !is_disturbed
+}
+
+impl InitialValue {
+    /// Whether the creation sets the value.
+    fn sets(&self, case: &Case<'_>, made: &Write<'_>) -> bool {
+        self.unless.iter().any(|name| match made.origin {
+            // An empty text sets nothing.
+            Origin::Exchange(index) => {
+                let sent = case.seen[index].exchange.sent.get(name);
+                sent.is_some_and(|sent| *sent != "")
+            }
+            Origin::Hook(event) => match case.evidence.events.get(event) {
+                Some(Event::Hook(call)) => call.arguments.get(name).is_some(),
+                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => true,
+            },
+        })
+    }
+
+    /// Whether it was created with other values than the required ones, or for the exception.
+    fn is_apart(&self, case: &Case<'_>, id: ThingId, made: &Write<'_>) -> bool {
+        let sent = made.exchange().map(|index| &case.seen[index].exchange.sent);
+        let said = |name: &str| sent.and_then(|sent| sent.get(name));
+        let mut given = self.given.iter();
+        let differs = given.any(|(name, value)| said(name) != Some(value));
+        let is_them = self.apart.as_ref().is_some_and(|apart| {
+            let field = apart.is.value(case, id, made);
+            said(&apart.parameter).is_some_and(|said| field.is_none_or(|(value, _)| value == said))
+        });
+        let is_said = |name: &String| said(name).is_some_and(|sent| !sent.is_null() && *sent != "");
+        differs || is_them || !self.beside.iter().all(is_said)
+    }
+
+    fn judge_sight(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (id, made, sight): (ThingId, &Write<'_>, &Sight<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let Some(shown) = sight.representation(case) else {
+            return;
+        };
+        for at in std::iter::once(&self.at).chain(&self.also) {
+            self.judge_value(case, rule, (id, made), (shown, at), verdicts);
+        }
+    }
+
+    fn judge_value(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (id, made): (ThingId, &Write<'_>),
+        (shown, at): (&Representation<'_>, &str),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let found = shown.value(at);
+        let Some(got) = found.filter(|_| !verdicts.accuses_in(shown, at)) else {
+            return;
+        };
+        let (expected, sites) = match &self.from {
+            None => (self.is.as_slice(), Sites::from(shown.site(at))),
+            Some(from) => match from.value(case, id, made) {
+                Some((value, source)) => (
+                    std::slice::from_ref(value),
+                    Sites::from([source, shown.site(at)]),
+                ),
+                None => return,
+            },
+        };
+        let parsed = got
+            .as_str()
+            .filter(|_| self.json)
+            .and_then(json::parse_text);
+        let got = parsed.as_ref().unwrap_or(got);
+        let wrong = !expected.iter().any(|value| json::equal(value, got));
+        let fact = || {
+            let words: Vec<String> = expected.iter().map(json::short).collect();
+            Fact {
+                kind: "initial",
+                expected: words.join(" or "),
+                actual: json::short(got),
+                message: format!(
+                    "{} of a new {} that was given none: expected {}, got {}",
+                    at,
+                    case.history.things.get(id).kind,
+                    words.join(" or "),
+                    as_text(got)
+                ),
+            }
+        };
+        verdicts.instance(rule, sites).conclude(wrong.then(fact));
+    }
+}
+
+impl From {
+    /// What the last observation of the parent before the making shows, where nothing may have changed it since.
+    fn value<'a>(
+        &self,
+        case: &Case<'a>,
+        id: ThingId,
+        made: &Write<'_>,
+    ) -> Option<(&'a Value, Site)> {
+        let history = &case.history;
+        let kind = &case.rulebook.kinds.get(&self.kind)?.about;
+        let mut parents = history.things.get(id).parents.iter().rev();
+        let parent = *parents.find(|&&p| Some(history.things.get(p).kind) == kind.of())?;
+        let mut sights = history.things.get(parent).sights.iter().rev();
+        let sight = sights.find(|s| s.face == self.kind && s.when.is_before(&made.when))?;
+        let touched = history.writes.iter().any(|other| {
+            let is_same = other.exchange().is_some() && other.exchange() == sight.exchange;
+            !is_same
+                && !other.when.is_before(&sight.when)
+                && !made.when.is_before(&other.when)
+                && other.origin != made.origin
+                && other.may_touch(parent, history.things.get(parent).kind)
+        });
+        let shown = sight
+            .representation(case)
+            .filter(|_| !touched && history.is_own(parent))?;
+        Some((shown.value(&self.at)?, shown.site(&self.at)))
+    }
+}

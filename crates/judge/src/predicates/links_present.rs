@@ -1,0 +1,125 @@
+//! `link-target` without `to`: `links` contain a separate address for each documented target. If the keys are given in
+//! words, any keys are allowed.
+
+use super::prelude::*;
+use std::collections::BTreeSet;
+
+/// The links of a representation are at least as many as the resources that they lead to.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinksPresent {
+    /// Where links stand, and to how many resources they lead.
+    shown: Vec<Linked>,
+}
+
+/// Links of one representation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Linked {
+    /// The representation.
+    kind: String,
+    /// Where its links stand.
+    at: String,
+    /// The resources that they lead to, in the document's words.
+    things: Vec<String>,
+    /// A field that names one of them, which may not exist where the field names nothing.
+    given: Option<String>,
+}
+
+impl Predicate for LinksPresent {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.shown.first().map_or("", |linked| &linked.kind))
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(
+            self.shown
+                .iter()
+                .map(|linked| linked.kind.clone())
+                .collect(),
+        )
+    }
+
+    fn references(&self, references: &mut References) {
+        for Linked {
+            kind, at, given, ..
+        } in &self.shown
+        {
+            let mut kind = references.kind("kind", kind);
+            kind.pointer("at", at);
+            if let Some(given) = given {
+                kind.pointer("given", given);
+            }
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for linked in &self.shown {
+            for shown in case.of_kind(&linked.kind) {
+                let site = shown.site(&linked.at);
+                let links = shown.value(&linked.at).and_then(Value::as_object);
+                let names_nothing = linked.given.as_ref().is_some_and(|given| {
+                    shown
+                        .value(given)
+                        .and_then(Value::as_str)
+                        .is_none_or(str::is_empty)
+                });
+                let is_open = names_nothing || verdicts.accuses(&site);
+                let Some(links) = links.filter(|_| !is_open) else {
+                    continue;
+                };
+                // What is null now may lead somewhere later; one address leads to one resource.
+                let null = links.values().filter(|link| link.is_null()).count();
+                let led = links.values().filter_map(Value::as_str);
+                let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
+                let few = led.len() + null < linked.things.len();
+                let fact = Fact {
+                    kind: "missing-link",
+                    expected: format!("a link of its own to {}", linked.things.join(", ")),
+                    actual: format!("{} different links, {null} without an address", led.len()),
+                    ..Fact::default()
+                };
+                verdicts.instance(rule, site).conclude(few.then_some(fact));
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
+        vec![Mutation::new(site.clone(), Change::To(json!({})))]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "chat/user";
+        let parameters = json!({
+            "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"]}],
+        });
+        let with_member = |sid: Value| {
+            let parameters = json!({
+                "shown": [{
+                    "kind": "chat/user-channel", "at": "/links", "things": ["channel", "member"],
+                    "given": "/member_sid",
+                }],
+            });
+            let shown = json!({"member_sid": sid, "links": {"channel": "/a", "member": ""}});
+            Example::of("chat", parameters).payload("chat/user-channel", shown)
+        };
+        let shown = |links: Value| {
+            Example::of("chat", parameters.clone()).payload(kind, json!({"links": links}))
+        };
+        vec![
+            shown(json!({"one": "/a", "other": "/b"})).passes(),
+            shown(json!({"one": "/a", "other": null})).passes(),
+            shown(json!({"one": "/a", "other": "/a"})).fails("/links"),
+            shown(json!({"channels": "/a"})).fails("/links"),
+            shown(json!("/a")).not_judged(),
+            with_member(Value::Null).not_judged(),
+            with_member(json!("MB1")).fails("/links"),
+        ]
+    }
+}

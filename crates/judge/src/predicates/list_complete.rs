@@ -1,0 +1,149 @@
+//! `list-complete`: a list contains each existing resource once, after the consistency window.
+
+use super::prelude::*;
+use crate::evidence::WalkEnd;
+use crate::history::{List, ThingId, When};
+use conformant_rulebook::Does;
+
+/// This list holds what exists in its scope, each resource once.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListComplete {
+    /// The list operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for ListComplete {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| o.does == Does::Lists))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let of = self.of.id();
+        // Half a list does not show what it lacks.
+        for walk in &case.evidence.walks {
+            let is_ours = walk.service == rule.service && walk.operation == of;
+            if is_ours && let WalkEnd::Cut(why) = &walk.end {
+                verdicts.inconclusive(rule, why);
+            }
+        }
+        for list in &case.history.lists {
+            let is_ours = list.operation.service == rule.service && list.operation.id == of;
+            if is_ours && list.filters.is_empty() && list.is_complete && !list.is_attempt {
+                judge_list(case, rule, list, verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let (service, channel) = (
+            format!("IS{}", "1".repeat(32)),
+            format!("CH{}", "1".repeat(32)),
+        );
+        let member = |digit: &str| {
+            json!({
+                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
+                "service_sid": service, "identity": digit, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let path = json!({"ServiceSid": service, "ChannelSid": channel});
+        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
+        let listed = |scene: Scene, members: Value| {
+            scene.answered("read-members", path.clone(), page(members))
+        };
+        let made = |scene: Scene, digit: &str| {
+            scene.answered("create-member", path.clone(), member(digit))
+        };
+        let scene = Example::of("chat", json!({"of": "chat/read-members"}));
+        let first = made(scene.clone(), "1");
+        let late =
+            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        vec![
+            listed(first.clone(), json!([member("1")])).passes(),
+            listed(late(first.clone()), json!([])).fails("/members"),
+            listed(first.clone(), json!([member("1"), member("1")])).fails("/members/1"),
+            listed(first, json!([])).not_judged(),
+            listed(scene, json!([member("1")])).not_judged(),
+        ]
+    }
+}
+
+fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+    let history = &case.history;
+    let kind = case.rulebook.kinds.get(list.face);
+    let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+        return;
+    };
+    // Of what is there for certain: those that the list shows, and those that it had time to show.
+    let wanted = history.things.of_kind(of).filter(|&(id, _)| {
+        let since = history.there_since(id, &list.first);
+        let counts = |since: When| list.holds(id) || since.is_settled(&list.first);
+        history.is_own(id) && history.belongs(id, list) == Some(true) && since.is_some_and(counts)
+    });
+    let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();
+    let pages = list
+        .pages
+        .iter()
+        .map(|&page| Site::answer(page, list.place()));
+    let Some(sites) = Sites::of(pages).filter(|_| !wanted.is_empty()) else {
+        verdicts.trivial(rule, Trivial::Empty);
+        return;
+    };
+    if sites.iter().any(|site| verdicts.accuses(site)) {
+        return;
+    }
+    let last = sites.last().clone();
+    let wrong = wanted.into_iter().find_map(|id| {
+        let items: Vec<_> = list
+            .items
+            .iter()
+            .filter(|item| item.thing == Some(id))
+            .collect();
+        let key = &history.things.get(id).key;
+        let fact = |kind, expected: String, actual: String| Fact {
+            kind,
+            expected,
+            actual,
+            ..Fact::default()
+        };
+        match items.as_slice() {
+            [] => Some((
+                last.clone(),
+                fact(
+                    "not-listed",
+                    format!("{key} in the list"),
+                    "a list without it".to_owned(),
+                ),
+            )),
+            [.., again] if items.len() > 1 && list.pages.len() == 1 => {
+                let site = case.representations[again.representation].site("");
+                let times = items.len();
+                Some((
+                    site,
+                    fact(
+                        "listed-twice",
+                        format!("{key} once"),
+                        format!("{times} times"),
+                    ),
+                ))
+            }
+            _ => None,
+        }
+    });
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

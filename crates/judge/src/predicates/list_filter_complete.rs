@@ -1,0 +1,185 @@
+//! `list-filter` with `filters`: a filtered list contains each resource of its scope that matches the filter.
+//!
+//! Does not judge resources that were not observed before, nor changes within the consistency window.
+
+use super::list_filter::Keeps;
+use super::prelude::*;
+use crate::history::{List, Shows, ThingId};
+use std::collections::BTreeMap;
+
+/// A list that was asked for with these filters, and with no others, holds what fits them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ListFilterComplete {
+    /// Operation ids of the lists, without the service.
+    operations: Vec<String>,
+    /// By parameter: which value of an item it is about, and how.
+    filters: BTreeMap<String, About>,
+    /// Whether it was read page by page, or on one page.
+    #[serde(default)]
+    paged: Option<bool>,
+}
+
+/// What a filter is about.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct About {
+    /// The value of an item.
+    at: String,
+    /// How it relates to what was sent.
+    keeps: Keeps,
+}
+
+impl Predicate for ListFilterComplete {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
+            for parameter in self.filters.keys() {
+                operation.parameter("filters", parameter);
+            }
+        });
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for list in &case.history.lists {
+            let of = &list.operation;
+            let is_ours = of.service == rule.service && self.operations.contains(&of.id);
+            let same = list.filters.keys().eq(self.filters.keys());
+            let paged = self
+                .paged
+                .is_none_or(|paged| paged == (list.pages.len() > 1));
+            if is_ours && same && paged && list.is_complete && !list.is_attempt {
+                self.judge_list(case, rule, list, verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let (service, channel) = (
+            format!("IS{}", "1".repeat(32)),
+            format!("CH{}", "1".repeat(32)),
+        );
+        let member = |digit: &str, identity: &str| {
+            json!({
+                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
+                "service_sid": service, "identity": identity, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let all = json!({"ServiceSid": service, "ChannelSid": channel});
+        let asked = |identity: &str| json!({"ServiceSid": service, "ChannelSid": channel, "Identity": identity});
+        let page = |members: &[Value]| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
+        let (ann, bob) = (member("1", "ann"), member("2", "bob"));
+        let parameters = json!({
+            "operations": ["read-members"], "filters": {"Identity": {"at": "/identity", "keeps": "one-of"}},
+        });
+        let made = Example::of("chat", parameters)
+            .answered("create-member", all.clone(), ann.clone())
+            .answered("create-member", all.clone(), bob.clone());
+        let listed = made
+            .clone()
+            .answered("read-members", all, page(&[ann.clone(), bob.clone()]));
+        let filtered = |scene: Scene, members: &[Value]| {
+            scene.answered("read-members", asked("ann"), page(members))
+        };
+        vec![
+            filtered(listed.clone(), std::slice::from_ref(&ann)).passes(),
+            filtered(listed.clone(), &[]).fails("/members"),
+            filtered(made, &[]).not_judged(),
+            listed.not_judged(),
+        ]
+    }
+}
+
+impl ListFilterComplete {
+    fn judge_list(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        list: &List<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let kind = case.rulebook.kinds.get(list.face);
+        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+            return;
+        };
+        let wanted = history.things.of_kind(of).filter(|&(id, _)| {
+            let since = history.there_since(id, &list.first);
+            let is_shown = list.holds(id) || was_listed(case, id, list);
+            history.is_own(id)
+                && history.belongs(id, list) == Some(true)
+                && since.is_some_and(|since| is_shown || since.is_settled(&list.first))
+                && self.fits(case, id, list)
+        });
+        let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();
+        let pages = list
+            .pages
+            .iter()
+            .map(|&page| Site::answer(page, list.place()));
+        let Some(sites) = Sites::of(pages).filter(|_| !wanted.is_empty()) else {
+            verdicts.trivial(rule, Trivial::Empty);
+            return;
+        };
+        if sites.iter().any(|site| verdicts.accuses(site)) {
+            return;
+        }
+        let missing = wanted.into_iter().find(|&id| !list.holds(id));
+        let wrong = missing.map(|id| {
+            let key = &history.things.get(id).key;
+            let filters = json::short(&json!(list.filters));
+            Fact {
+                kind: "not-listed",
+                expected: format!("{key}, which fits {filters}"),
+                actual: "a list without it".to_owned(),
+                ..Fact::default()
+            }
+        });
+        verdicts.instance(rule, sites).conclude(wrong);
+    }
+
+    /// Whether all filters match the last observation of a resource, with no action since.
+    fn fits(&self, case: &Case<'_>, id: ThingId, list: &List<'_>) -> bool {
+        let history = &case.history;
+        self.filters.iter().all(|(parameter, about)| {
+            let mut sights = history.things.get(id).sights.iter().rev();
+            let seen = sights
+                .find(|s| s.when.is_before(&list.first) && s.value(case, &about.at).is_some());
+            let Some(sight) = seen else { return false };
+            let kind = history.things.get(id).kind;
+            let touched = history.writes.iter().any(|write| {
+                let is_its_own = write.exchange().is_some() && write.exchange() == sight.exchange;
+                let between =
+                    write.when.event > sight.when.event && !list.first.is_before(&write.when);
+                between && !is_its_own && write.thing == Some(id) && write.may_touch(id, kind)
+            });
+            let value = sight.value(case, &about.at);
+            let sent = list.filters.get(parameter.as_str());
+            !touched
+                && value
+                    .zip(sent)
+                    .is_some_and(|(value, sent)| about.keeps.fits(sent, value))
+        })
+    }
+}
+
+/// Whether the same list showed a resource before.
+fn was_listed(case: &Case<'_>, id: ThingId, list: &List<'_>) -> bool {
+    let mut sights = case.history.things.get(id).sights.iter();
+    sights.any(|sight| {
+        let by = sight.exchange.map(|index| case.seen[index].exchange);
+        let same = by.is_some_and(|e| {
+            e.operation == list.operation.id && e.service == list.operation.service
+        });
+        matches!(sight.shows, Shows::Item(_)) && same && sight.when.is_before(&list.first)
+    })
+}

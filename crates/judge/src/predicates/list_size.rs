@@ -1,0 +1,104 @@
+//! `list-size`: an array has at most as many items as a number says: a constant, or one in the same response.
+
+use super::prelude::*;
+
+/// The array at `at` has at most so many items.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ListSize {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// The array; the list of the operation if omitted.
+    #[serde(default)]
+    at: Option<String>,
+    /// The bound. Either this or `size` is given.
+    #[serde(default)]
+    at_most: Option<u64>,
+    /// The bound in the same response: `/meta/page_size`.
+    #[serde(default)]
+    size: Option<String>,
+}
+
+impl Predicate for ListSize {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
+            for (key, at) in [("at", &self.at), ("size", &self.size)] {
+                if let Some(at) = at {
+                    operation.answers(key, at);
+                }
+            }
+        });
+        if self.at_most.is_some() == self.size.is_some() {
+            references.problem("at-most", "expected either `at-most` or `size`");
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let key = seen.operation.and_then(|o| o.list_key.as_deref());
+                let own = json::join("", key.unwrap_or_default());
+                let at = self.at.as_ref().unwrap_or(&own);
+                let stated = self.size.as_ref();
+                let stated = stated.and_then(|size| Some((size, seen.value(size)?.as_u64()?)));
+                let most = self.at_most.or(stated.map(|(_, most)| most));
+                let items = seen.whole(at).and_then(Value::as_array);
+                let Some((items, most)) = items.zip(most) else {
+                    continue;
+                };
+                if items.is_empty() {
+                    verdicts.trivial(rule, Trivial::Empty);
+                    continue;
+                }
+                let (sites, reason) = match stated {
+                    Some((size, _)) => {
+                        let sites = [size, at].map(|at| Site::answer(index, at));
+                        (Sites::from(sites), format!(", as {size} says"))
+                    }
+                    None => (Sites::from(Site::answer(index, at)), String::new()),
+                };
+                let is_longer = items.len() as u64 > most;
+                verdicts
+                    .instance(rule, sites)
+                    .conclude(is_longer.then(|| Fact {
+                        kind: "bound",
+                        expected: format!("at most {most} items{reason}"),
+                        actual: format!("{} items", items.len()),
+                        ..Fact::default()
+                    }));
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let constant = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
+        let webhooks = |operation: &str, items: Value| {
+            let page = json!({"meta": {"key": "webhooks"}, "webhooks": items});
+            Example::of("chat", constant.clone()).shown(operation, page)
+        };
+        let stated =
+            json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
+        let flows = |size: Value| {
+            let page = json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
+            Example::of("flow", stated.clone()).shown("read-flows", page)
+        };
+        vec![
+            webhooks("read-webhooks", json!([1, 2])).passes(),
+            webhooks("read-webhooks", json!([1, 2, 3])).fails("/webhooks"),
+            webhooks("read-webhooks", json!([])).not_judged(),
+            webhooks("read-members", json!([1, 2, 3])).not_judged(),
+            flows(json!(1)).passes(),
+            flows(json!(0)).fails("/flows"),
+            flows(json!("1")).not_judged(),
+        ]
+    }
+}

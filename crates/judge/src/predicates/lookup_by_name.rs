@@ -1,0 +1,428 @@
+//! `lookup-by-name`: a name in a path selects the resource of that name. Acceptance is judged by the operation's own rule.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::case::Seen;
+use crate::compare::spelled;
+use crate::history::{Thing, ThingId, When};
+use conformant_rulebook::Does;
+use std::borrow::Cow;
+
+/// In the paths of these operations a name stands for the resource that was shown with it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LookupByName {
+    /// Operation ids without the service.
+    operations: Vec<String>,
+    /// The parameter of their paths.
+    parameter: String,
+    /// Whether it is the key that stands there, and no name.
+    #[serde(default)]
+    by_key: bool,
+    /// Whose name it is.
+    #[serde(default)]
+    whose: Whose,
+}
+
+/// Whose name stands in a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Whose {
+    /// That of a resource of the scope that the path names.
+    #[default]
+    Here,
+    /// That of a resource of another scope alone: it stands for nothing.
+    Elsewhere,
+    /// Nearly that of a resource of the scope, which bears it in another letter case: it stands for nothing.
+    Nearly,
+}
+
+impl Predicate for LookupByName {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
+            operation.parameter("parameter", &self.parameter);
+        });
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let flawed = seen.exchange.credentials.flaw().is_some();
+                let is_refused = matches!(seen.exchange.status(), Some(400..=499));
+                let is_answered = seen.acceptance == Acceptance::Accepted || is_refused;
+                if !is_answered || flawed {
+                    continue;
+                }
+                match self.whose {
+                    Whose::Elsewhere => self.judge_strange(case, rule, index, verdicts),
+                    Whose::Nearly => self.judge_near(case, rule, index, verdicts),
+                    Whose::Here => {
+                        if let Some(named) = self.named(case, index) {
+                            judge_one(case, rule, (index, named), verdicts);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let member = |digit: &str, identity: &str| {
+            json!({
+                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+                "service_sid": sid("IS", "1"), "identity": identity, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let channel = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
+        let at = |name: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": name});
+        let parameters = json!({"operations": ["fetch-member"], "parameter": "Sid"});
+        let two = Example::of("chat", parameters)
+            .answered("create-member", channel.clone(), member("1", "kim"))
+            .answered("create-member", channel, member("2", "Kim"));
+        let fetched = |name: &str, digit: &str, identity: &str| {
+            let scene = two.clone();
+            scene.answered("fetch-member", at(name), member(digit, identity))
+        };
+        let channel = json!({
+            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "friendly_name": null, "unique_name": "a", "attributes": "{}", "type": "public",
+            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+            "messages_count": 0, "url": "", "links": {},
+        });
+        let page = || json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
+        let made = json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a"});
+        let in_other = || json!({"ServiceSid": sid("IS", "2"), "ChannelSid": "a"});
+        let parameters = json!({
+            "operations": ["read-members"], "parameter": "ChannelSid", "whose": "elsewhere",
+        });
+        let strange = || {
+            let mut other = channel.clone();
+            other["sid"] = json!(sid("CH", "2"));
+            other["service_sid"] = json!(sid("IS", "2"));
+            other["unique_name"] = Value::Null;
+            Example::of("chat", parameters.clone())
+                .answered("create-channel", made.clone(), channel.clone())
+                .answered(
+                    "create-channel",
+                    json!({"ServiceSid": sid("IS", "2")}),
+                    other,
+                )
+                .answered(
+                    "read-members",
+                    json!({"ServiceSid": sid("IS", "1"), "ChannelSid": "a"}),
+                    page(),
+                )
+        };
+        let parameters =
+            json!({"operations": ["fetch-member"], "parameter": "Sid", "whose": "nearly"});
+        let one = Example::of("chat", parameters)
+            .answered("create-channel", made.clone(), channel.clone())
+            .answered("create-member", at("kim"), member("1", "kim"))
+            .answered("fetch-member", at("kim"), member("1", "kim"));
+        let shouted = || one.clone();
+        vec![
+            shouted().refused("fetch-member", at("KIM")).passes(),
+            shouted()
+                .answered("fetch-member", at("KIM"), member("1", "kim"))
+                .fails(""),
+            shouted()
+                .answered("create-member", at("KIM"), member("2", "KIM"))
+                .answered("fetch-member", at("KIM"), member("2", "KIM"))
+                .not_judged(),
+            fetched("kim", "1", "kim").passes(),
+            fetched("kim", "2", "Kim").fails("/sid"),
+            two.clone().refused("fetch-member", at("kim")).fails(""),
+            fetched(&sid("MB", "1"), "1", "kim").not_judged(),
+            two.not_judged(),
+            strange().refused("read-members", in_other()).passes(),
+            strange()
+                .answered("read-members", in_other(), page())
+                .fails(""),
+        ]
+    }
+}
+
+/// What a parameter of a path names: its place among those of the path, and the resource.
+#[derive(Clone, Copy)]
+struct Meant {
+    id: ThingId,
+    /// The place among the parents; `None` if it names the resource itself.
+    above: Option<usize>,
+}
+
+impl LookupByName {
+    /// A name that resources of another scope have, and none of the one that the path names.
+    fn judge_strange(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        index: usize,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let seen = &case.seen[index];
+        let bound = &history.bound[index];
+        let place = seen.operation.and_then(|operation| {
+            let mut path = operation.path_names();
+            path.position(|p| p.name == self.parameter)
+        });
+        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
+        let Some((place, text)) = place.zip(named) else {
+            return;
+        };
+        let above = place
+            .checked_sub(1)
+            .and_then(|above| bound.parents.get(above));
+        let Some(scope) = above
+            .copied()
+            .flatten()
+            .filter(|&scope| history.is_own(scope))
+        else {
+            return;
+        };
+        let when = history.moments[index];
+        // The resource that had the name before, and where it was observed.
+        let bears =
+            |id: ThingId| borne(case, history.things.get(id), &when).any(|name| name == text);
+        let kind = history.things.get(scope).kind;
+        let elsewhere = history.things.iter().find(|(id, thing)| {
+            let mut parents = thing.parents.iter();
+            let of_kind = parents.find(|&&parent| history.things.get(parent).kind == kind);
+            let is_last = thing.parents.last() == of_kind;
+            of_kind.is_some_and(|&parent| parent != scope) && is_last && bears(*id)
+        });
+        // Anything that was sent into this scope may have brought the name there.
+        let brings = |(other, seen): (usize, &Seen<'_>)| {
+            let sent = seen.exchange.sent.iter();
+            let mut others = sent.filter(|(name, _)| **name != self.parameter);
+            history.bound[other].parents.contains(&Some(scope))
+                && !matches!(seen.acceptance, Acceptance::Rejected(_))
+                && others.any(|(_, value)| spelled(value) == text)
+        };
+        let brought = || case.seen[..index].iter().enumerate().any(brings);
+        let site = Site::Exchange(index);
+        let Some((id, _)) = elsewhere.filter(|_| !verdicts.accuses(&site) && !brought()) else {
+            return;
+        };
+        let found = seen.acceptance == Acceptance::Accepted;
+        let fact = found.then(|| Fact {
+            kind: "wrong-scope",
+            expected: format!(
+                "nothing: it names {}, of another scope",
+                history.things.get(id).key
+            ),
+            actual: "found".to_owned(),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, site).conclude(fact);
+    }
+
+    /// A name in another letter case than what bears it in the scope that the path names, where nothing bears
+    /// that one.
+    fn judge_near(&self, case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let (seen, bound) = (&case.seen[index], &history.bound[index]);
+        let place = seen.operation.and_then(|operation| {
+            let mut path = operation.path_names();
+            path.position(|p| p.name == self.parameter)
+        });
+        let named = seen.exchange.sent.get(&self.parameter).map(spelled);
+        let Some((place, text)) = place.zip(named) else {
+            return;
+        };
+        let about = bound.face.and_then(|face| case.rulebook.kinds.get(face));
+        let Some(about) = about.map(|kind| &kind.about) else {
+            return;
+        };
+        let own = about.identity.as_ref().map(|identity| &identity.of);
+        let kind = about.parents.get(place).map(|(_, kind)| kind).or(own);
+        let above = &bound.parents[..place.min(bound.parents.len())];
+        let when = history.moments[index];
+        let folded = text.to_lowercase();
+        let mut near = None;
+        for (id, thing) in kind
+            .into_iter()
+            .flat_map(|kind| history.things.of_kind(kind))
+        {
+            let names = borne(case, thing, &when);
+            if history.is_own(id) && history.is_under(id, above) == Some(true) {
+                for name in names.filter(|name| name.to_lowercase() == folded) {
+                    if name == text {
+                        return;
+                    }
+                    near = Some(name);
+                }
+            }
+        }
+        // Whatever took the name along may have made something that bears it.
+        let brings = |seen: &Seen<'_>| {
+            let mut sent = seen.exchange.sent.values();
+            !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| spelled(v) == text)
+        };
+        let Some(near) = near.filter(|_| !case.seen[..index].iter().any(brings)) else {
+            return;
+        };
+        let found = seen.acceptance == Acceptance::Accepted;
+        let fact = found.then(|| Fact {
+            kind: "wrong-case",
+            expected: format!("nothing: what is there is {near}, in another letter case"),
+            actual: "found".to_owned(),
+            ..Fact::default()
+        });
+        verdicts
+            .instance(rule, Site::Exchange(index))
+            .conclude(fact);
+    }
+
+    /// What the parameter stands for, where that was shown before with the very name.
+    fn named(&self, case: &Case<'_>, index: usize) -> Option<Meant> {
+        let history = &case.history;
+        let seen = &case.seen[index];
+        let text = spelled(seen.exchange.sent.get(&self.parameter)?);
+        let mut path = seen.operation?.path_names();
+        let place = path.position(|p| p.name == self.parameter)?;
+        let bound = &history.bound[index];
+        let above = (place < bound.parents.len()).then_some(place);
+        let id = match above {
+            Some(place) => bound.parents.get(place).copied().flatten()?,
+            None => bound.thing?,
+        };
+        let thing = history.things.get(id);
+        if self.by_key {
+            let is_key = thing.key == text;
+            return (is_key && history.is_own(id)).then_some(Meant { id, above });
+        }
+        let when = history.moments[index];
+        let known = thing.sights.iter().any(|sight| {
+            let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+            let names = about.and_then(|about| about.identity.as_ref());
+            sight.when.is_before(&when)
+                && names.is_some_and(|identity| {
+                    let mut names = identity.names.iter();
+                    names.any(|at| sight.value(case, at).is_some_and(|v| spelled(v) == text))
+                })
+        });
+        (known && thing.key != text && history.is_own(id)).then_some(Meant { id, above })
+    }
+}
+
+/// The natural names that a resource was shown with before.
+fn borne<'a>(
+    case: &'a Case<'_>,
+    thing: &'a Thing,
+    when: &'a When,
+) -> impl Iterator<Item = Cow<'a, str>> {
+    thing.sights.iter().flat_map(move |sight| {
+        let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+        let identity = about.and_then(|about| about.identity.as_ref());
+        let names = identity.map_or(&[][..], |identity| &identity.names);
+        let is_before = sight.when.is_before(when);
+        let values = names.iter().filter_map(|at| sight.value(case, at));
+        values.filter(move |_| is_before).map(spelled)
+    })
+}
+
+fn judge_one(
+    case: &Case<'_>,
+    rule: &Rule,
+    (index, meant): (usize, Meant),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let seen = &case.seen[index];
+    let when = history.moments[index];
+    let Some(operation) = seen.operation else {
+        return;
+    };
+    let key = &history.things.get(meant.id).key;
+    let is_there = history.there_since(meant.id, &when).is_some();
+    let is_own = match history.bound[index].thing {
+        Some(thing) => history.is_under(thing, &history.bound[index].parents) == Some(true),
+        None => true,
+    };
+    if !is_own || verdicts.accuses(&Site::Exchange(index)) {
+        return;
+    }
+    if seen.acceptance != Acceptance::Accepted {
+        // Only what is not found was not named; and what is elsewhere is not to be found here.
+        let parents = &history.bound[index].parents;
+        let above = &parents[..meant.above.unwrap_or(parents.len()).min(parents.len())];
+        let is_here = history.is_under(meant.id, above) == Some(true);
+        if seen.exchange.status() != Some(404) || !is_here {
+            return;
+        }
+        let target = history.bound[index].thing;
+        let reads = match operation.does {
+            Does::Lists => is_there,
+            Does::Shows => {
+                is_there && target.is_some_and(|id| history.there_since(id, &when).is_some())
+            }
+            Does::Makes | Does::FindsOrMakes | Does::Changes | Does::Ends => false,
+        };
+        if reads {
+            let fact = Fact {
+                kind: "not-named",
+                expected: format!("{key}, the resource of that name"),
+                actual: "rejected".to_owned(),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(Some(fact));
+        }
+        return;
+    }
+    let mut sites = Vec::new();
+    let mut wrong = None;
+    for representation in case
+        .representations
+        .iter()
+        .filter(|r| r.exchange == Some(index))
+    {
+        let Some(kind) = case.rulebook.kinds.get(representation.kind) else {
+            continue;
+        };
+        let about = &kind.about;
+        let at = match meant.above {
+            Some(place) => about.parents.get(place).map(|(at, _)| at),
+            None => about
+                .identity
+                .as_ref()
+                .and_then(|identity| identity.key.first()),
+        };
+        let Some((at, got)) = at.and_then(|at| Some((at, representation.value(at)?))) else {
+            continue;
+        };
+        let site = representation.site(at);
+        if verdicts.accuses(&site) {
+            continue;
+        }
+        if spelled(got) != *key {
+            let fact = Fact {
+                kind: "wrong-name",
+                expected: format!("{key}, the resource of that name"),
+                actual: json::short(got),
+                ..Fact::default()
+            };
+            wrong.get_or_insert((site.clone(), fact));
+        }
+        sites.push(site);
+    }
+    if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
+        && let Some(sites) = Sites::of(sites)
+    {
+        verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}

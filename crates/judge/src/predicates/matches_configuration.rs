@@ -1,0 +1,90 @@
+//! `matches-configuration`: a value is the one in the configuration of the service.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::evidence::Evidence;
+use crate::predicate::of_payload;
+
+/// The value at `at` is the one in the service's configuration, compared as text; not judged where
+/// the configuration has none.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MatchesConfiguration {
+    /// The representation.
+    kind: String,
+    /// Where.
+    at: String,
+    /// Key below the service's target: `application.name`.
+    key: String,
+}
+
+impl Predicate for MatchesConfiguration {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Document, Need::Configuration]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let pointer = format!("/{}/{}", rule.service, self.key.replace('.', "/"));
+        let Some(wanted) = json::get(&case.evidence.configured, &pointer) else {
+            return;
+        };
+        for thing in case.of_kind(&self.kind) {
+            let Some(value) = thing.value(&self.at) else {
+                continue;
+            };
+            let differs = as_text(value) != as_text(wanted);
+            let instance = verdicts.instance(rule, thing.site(&self.at));
+            instance.conclude(differs.then(|| Fact {
+                kind: "configured",
+                expected: format!("{}, as {} is configured", json::short(wanted), self.key),
+                actual: json::short(value),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn stage(&self, rule: &Rule, kind: &str, value: Value) -> Evidence {
+        let mut configured = json!({});
+        let mut slot = &mut configured[rule.service.as_str()];
+        for part in self.key.split('.') {
+            slot = &mut slot[part];
+        }
+        *slot = value.pointer(&self.at).cloned().unwrap_or_default();
+        Evidence {
+            configured,
+            ..of_payload(kind, value)
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "auth/registration-token";
+        let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
+        let scene = Example::of("auth", parameters)
+            .configured(json!({"auth": {"application": {"name": "Shop"}}}));
+        let token = |issuer: &str| json!({"claims": {"iss": issuer}});
+        vec![
+            scene.clone().payload(kind, token("Shop")).passes(),
+            scene
+                .clone()
+                .payload(kind, token("shop"))
+                .fails("/claims/iss"),
+            scene
+                .clone()
+                .payload(kind, json!({"claims": {}}))
+                .not_judged(),
+            scene
+                .configured(Value::Null)
+                .payload(kind, token("shop"))
+                .not_judged(),
+        ]
+    }
+}

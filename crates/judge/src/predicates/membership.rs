@@ -1,0 +1,626 @@
+//! `membership`: what a user sees of a group agrees with the user's memberships and invites, after the consistency window.
+//!
+//! Does not judge groups that other clients may reach, or recordings without all actions of people.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same};
+use conformant_rulebook::Does;
+#[cfg(test)]
+use scenes::{ann, ann_at, invite, member, person, scene, seen};
+
+/// A user's view of a group shows the membership of the user.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Membership {
+    /// What is judged.
+    aspect: Aspect,
+    /// The resource types of groups and memberships, and their fields.
+    model: GroupModel,
+}
+
+/// Groups, members, invites and what a user sees of a group.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct GroupModel {
+    /// The resource type of a group.
+    group: String,
+    /// The resource type of a member.
+    member: String,
+    /// The resource type of an invite.
+    invite: String,
+    /// The resource type of what is posted to a group.
+    post: String,
+    /// The resource type of a group as one of its users sees it; user and group are its last parents.
+    view: String,
+    /// Where the view shows the status of the user.
+    status: String,
+    /// The status of a member.
+    joined: String,
+    /// The status of a user with an invite.
+    invited: String,
+    /// Where the view shows the key of the member.
+    member_key: String,
+    /// Where view and member show what the user has read.
+    read: String,
+    /// Where a group shows its type.
+    visibility: String,
+    /// The type of a group that only its members see.
+    private: Value,
+    /// The parameter of a write that names the user.
+    user_parameter: String,
+    /// The parameter of a group's creation that names its creator.
+    creator_parameter: String,
+    /// The argument of a hook that names the user.
+    user_argument: String,
+    /// The argument of a hook that names the group.
+    group_argument: String,
+}
+
+/// What a view shows of the membership.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// The status of a member is joined.
+    Joined,
+    /// The view of a member has the key of the member.
+    Member,
+    /// The view of a member shows the same read position as the member.
+    Read,
+    /// The list of a member contains the group.
+    Listed,
+    /// The status of a user with only an invite is not joined.
+    Guest,
+    /// The status of a user who left is not joined.
+    Left,
+    /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
+    Nobody,
+}
+
+/// The relation of a user to a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// A member; which one, if known.
+    Joined(Option<ThingId>),
+    Guest,
+    Left,
+    Nobody,
+}
+
+/// A user and a group.
+type Pair = (ThingId, ThingId);
+
+impl Predicate for Membership {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.model.view)
+    }
+
+    fn references(&self, references: &mut References) {
+        let model = &self.model;
+        references
+            .kind("model/view", &model.view)
+            .pointer("model/status", &model.status)
+            .pointer("model/member-key", &model.member_key)
+            .pointer("model/read", &model.read);
+        references
+            .kind("model/member", &model.member)
+            .pointer("model/read", &model.read);
+        references
+            .kind("model/group", &model.group)
+            .pointer("model/visibility", &model.visibility);
+        references.kind("model/invite", &model.invite);
+        references.kind("model/post", &model.post);
+        references.any_parameter("model/user-parameter", &model.user_parameter);
+        references.any_parameter("model/creator-parameter", &model.creator_parameter);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        if matches!(self.aspect, Aspect::Listed | Aspect::Nobody) {
+            let lists = history
+                .lists
+                .iter()
+                .filter(|list| list.face == self.model.view);
+            for list in
+                lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
+            {
+                self.judge_list(case, rule, list, verdicts);
+            }
+        }
+        for (_, thing) in history.things.of_kind(&self.model.view) {
+            let &[.., user, channel] = &thing.parents[..] else {
+                continue;
+            };
+            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
+                self.judge_sight(case, rule, ((user, channel), sight), verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Vec::new();
+        for site in sites.iter() {
+            let model = &self.model;
+            let changes = if site.pointer().ends_with(&model.status) {
+                let others = [&*model.joined, "another status"];
+                others.map(|other| Change::To(json!(other))).to_vec()
+            } else if site.pointer().ends_with(&model.member_key) {
+                vec![Change::Near]
+            } else {
+                Vec::new()
+            };
+            let changes = changes.into_iter();
+            mutations.extend(changes.map(|change| Mutation::new(site.clone(), change)));
+        }
+        mutations.extend(Mutation::of_sites(sites));
+        mutations
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        const STATUS: &str = "/status";
+        const MEMBER_SID: &str = "/member_sid";
+        const READ: &str = "/last_consumed_message_index";
+        let of = |aspect: &str| scene(aspect);
+        let joins = |scene: Scene| scene.answered("create-member", ann(), member("ann", 1));
+        let leaves = |scene: Scene| scene.hook("leave_channel", person(), json!({}));
+        let enters = |scene: Scene| scene.hook("join_channel", person(), json!({}));
+        let asked = |scene: Scene| scene.answered("create-invite", ann(), invite("ann"));
+        let late =
+            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        let sees = |scene: Scene, status: &str, member: &Value| {
+            scene.answered("fetch-user-channel", ann_at(), seen(status, member))
+        };
+        let lists = |scene: Scene, items: Value| {
+            let page =
+                json!({"channels": items, "meta": {"next_page_url": null, "key": "channels"}});
+            scene.answered("read-user-channels", ann_at(), page)
+        };
+        let none = Value::Null;
+        let (hers, other) = (json!(sid("MB", "1")), json!(sid("MB", "2")));
+        let reads = |index: i64| {
+            let path =
+                json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": hers});
+            late(joins(of("read"))).answered("fetch-member", path, member("ann", index))
+        };
+        vec![
+            sees(late(joins(of("joined"))), "joined", &hers).passes(),
+            sees(late(enters(of("joined"))), "joined", &hers).passes(),
+            sees(late(joins(of("joined"))), "invited", &none).fails(STATUS),
+            // It may follow later.
+            sees(joins(of("joined")), "invited", &none).not_judged(),
+            sees(late(leaves(joins(of("joined")))), "invited", &none).not_judged(),
+            sees(late(joins(of("member"))), "joined", &hers).passes(),
+            sees(late(joins(of("member"))), "joined", &other).fails(MEMBER_SID),
+            sees(late(enters(of("member"))), "joined", &other).not_judged(),
+            sees(reads(1), "joined", &hers).passes(),
+            sees(reads(2), "joined", &hers).fails(READ),
+            sees(late(joins(of("read"))), "joined", &hers).passes(),
+            lists(late(joins(of("listed"))), json!([seen("joined", &hers)])).passes(),
+            lists(late(joins(of("listed"))), json!([])).fails("/channels"),
+            lists(joins(of("listed")), json!([])).not_judged(),
+            sees(late(asked(of("guest"))), "invited", &none).passes(),
+            sees(late(asked(of("guest"))), "joined", &hers).fails(STATUS),
+            sees(late(joins(asked(of("guest")))), "joined", &hers).not_judged(),
+            sees(late(leaves(joins(of("left")))), "notParticipating", &none).passes(),
+            sees(late(leaves(joins(of("left")))), "joined", &hers).fails(STATUS),
+            sees(late(joins(of("left"))), "joined", &hers).not_judged(),
+            sees(late(of("nobody")), "notParticipating", &none).passes(),
+            sees(late(of("nobody")), "joined", &hers).fails(STATUS),
+            lists(late(of("nobody")), json!([seen("invited", &none)])).fails("/channels/0/status"),
+            sees(late(joins(of("nobody"))), "joined", &hers).not_judged(),
+        ]
+    }
+}
+
+impl Membership {
+    fn judge_sight(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        ((user, channel), sight): (Pair, &Sight<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let stands = self.model.standing(case, (user, channel), &sight.when);
+        let (Some((stands, since)), Some(shown)) = (stands, sight.representation(case)) else {
+            return;
+        };
+        let status = shown.value(&self.model.status).and_then(Value::as_str);
+        let has_joined = || Some(status? == self.model.joined);
+        let (at, is_wrong, expected) = match (self.aspect, stands) {
+            (Aspect::Joined, Standing::Joined(_)) => (
+                &self.model.status,
+                has_joined().map(|joined| !joined),
+                format!("{}, as a member", self.model.joined),
+            ),
+            (Aspect::Guest, Standing::Guest) => (
+                &self.model.status,
+                has_joined(),
+                format!("not {}, only invited", self.model.joined),
+            ),
+            (Aspect::Left, Standing::Left) => (
+                &self.model.status,
+                has_joined(),
+                format!("not {}, after leaving", self.model.joined),
+            ),
+            (Aspect::Nobody, Standing::Nobody) => {
+                let takes_part = status
+                    .map(|status| status == self.model.joined || status == self.model.invited);
+                let is_listed = matches!(sight.shows, Shows::Item(_));
+                let is_hidden = is_listed && self.model.is_private(case, channel, &sight.when);
+                let wrong = takes_part.map(|part| part || is_hidden);
+                (
+                    &self.model.status,
+                    wrong,
+                    format!("neither {} nor {}", self.model.joined, self.model.invited),
+                )
+            }
+            (Aspect::Member, Standing::Joined(Some(member))) => {
+                let key = &history.things.get(member).key;
+                let named = shown.value(&self.model.member_key).map(as_text);
+                (
+                    &self.model.member_key,
+                    named.map(|named| named != *key),
+                    key.clone(),
+                )
+            }
+            (Aspect::Read, Standing::Joined(Some(member))) => {
+                return self.model.judge_read(
+                    case,
+                    rule,
+                    (member, channel, sight, shown),
+                    verdicts,
+                );
+            }
+            _ => return,
+        };
+        let site = shown.site(at);
+        // A user who never was a member is never joined. Effects of a membership may be delayed.
+        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Nobody);
+        let is_due = was_never || since.is_settled(&sight.when);
+        let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.accuses(&site)) else {
+            return;
+        };
+        let fact = Fact {
+            kind: "participation",
+            expected,
+            actual: shown
+                .value(at)
+                .map_or_else(|| "nothing".to_owned(), json::short),
+            ..Fact::default()
+        };
+        verdicts
+            .instance(rule, site)
+            .conclude(is_wrong.then_some(fact));
+    }
+
+    /// Judges which groups a user's list contains.
+    fn judge_list(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        list: &List<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(user) = list.scope().filter(|_| list.is_readable()) else {
+            return;
+        };
+        let pages = list
+            .pages
+            .iter()
+            .map(|&page| Site::answer(page, list.place()));
+        let Some(sites) = Sites::of(pages) else {
+            return;
+        };
+        if sites.iter().any(|site| verdicts.accuses(site)) {
+            return;
+        }
+        let holds = |channel: ThingId| {
+            let key = [user, channel]
+                .map(|id| history.things.get(id).key.as_str())
+                .join("\n");
+            list.items.iter().any(|item| {
+                item.thing
+                    .is_some_and(|thing| history.things.get(thing).key == key)
+            })
+        };
+        let mut judged = 0;
+        let mut lacks = None;
+        for (channel, thing) in history.things.of_kind(&self.model.group) {
+            let stands = self.model.standing(case, (user, channel), &list.first);
+            let Some((stands, since)) = stands else {
+                continue;
+            };
+            match (self.aspect, stands) {
+                (Aspect::Listed, Standing::Joined(_)) => {
+                    let is_due = since.is_settled(&list.first);
+                    judged += usize::from(is_due);
+                    if is_due && !holds(channel) {
+                        lacks = lacks.or(Some(&thing.key));
+                    }
+                }
+                // A listed group is judged by its item.
+                (Aspect::Nobody, Standing::Nobody) => judged += usize::from(!holds(channel)),
+                _ => {}
+            }
+        }
+        if judged == 0 {
+            verdicts.trivial(rule, Trivial::Empty);
+            return;
+        }
+        verdicts
+            .instance(rule, sites)
+            .conclude(lacks.map(|key| Fact {
+                kind: "not-listed",
+                expected: format!("{key} in the list"),
+                actual: "a list without it".to_owned(),
+                ..Fact::default()
+            }));
+    }
+}
+
+impl GroupModel {
+    /// Compares the read position with the last observation of the member before and the first one after.
+    fn judge_read(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (member, channel, sight, shown): (ThingId, ThingId, &Sight<'_>, &Representation<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let site = shown.site(&self.read);
+        let sights = &history.things.get(member).sights;
+        let others =
+            |other: &&Sight<'_>| !other.is_attempt() && other.value(case, &self.read).is_some();
+        let before = sights
+            .iter()
+            .rev()
+            .filter(others)
+            .find(|s| s.when.is_before(&sight.when));
+        let after = sights
+            .iter()
+            .filter(others)
+            .find(|s| sight.when.is_before(&s.when));
+        for other in [before, after].into_iter().flatten() {
+            let (first, last) = if other.when.is_before(&sight.when) {
+                (&other.when, &sight.when)
+            } else {
+                (&sight.when, &other.when)
+            };
+            let moves = |write: &&Write<'_>| {
+                let may = [&*self.view, &self.member, &self.post, ""].contains(&write.kind);
+                let elsewhere = write.kind == self.post
+                    && write
+                        .parents
+                        .last()
+                        .is_some_and(|of| of.is_some_and(|of| of != channel));
+                may && !elsewhere && write.outcome != Outcome::Refused
+            };
+            let moved = || history.writes.iter().filter(moves);
+            let is_between =
+                |write: &Write<'_>| !write.when.is_before(first) && !last.is_before(&write.when);
+            let own = |write: &Write<'_>| {
+                write
+                    .exchange()
+                    .is_some_and(|e| Some(e) == sight.exchange || Some(e) == other.exchange)
+            };
+            // The write that returned the first observation precedes it.
+            if moved()
+                .any(|write| is_between(write) && !(own(write) && write.when.event == first.event))
+            {
+                continue;
+            }
+            let (Some(a), Some(b)) = (shown.value(&self.read), other.value(case, &self.read))
+            else {
+                continue;
+            };
+            let agrees = same(a, b);
+            let is_settled = moved()
+                .filter(|write| write.when.event <= first.event)
+                .all(|write| match write.when.event == first.event {
+                    true => write.when.is_settled(last),
+                    false => write.when.is_settled(first),
+                });
+            if verdicts.accuses(&site) || !is_settled {
+                continue;
+            }
+            let fact = Fact {
+                kind: "participation",
+                expected: format!("{}, as the member shows", json::short(b)),
+                actual: json::short(a),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, site.clone())
+                .conclude((!agrees).then_some(fact));
+        }
+    }
+
+    /// The relation of a user to a group at a moment, and since when; `None` if it is uncertain.
+    fn standing(
+        &self,
+        case: &Case<'_>,
+        (user, channel): Pair,
+        until: &When,
+    ) -> Option<(Standing, When)> {
+        let history = &case.history;
+        let names: Vec<&String> = history.things.names_of(user).collect();
+        let made = &history.writes[history.things.get(channel).made?];
+        let creator = made
+            .exchange()
+            .and_then(|made| case.seen[made].exchange.sent.get(&self.creator_parameter));
+        let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
+        // The creator of a group may be a member from the start.
+        let is_known = made.when.is_before(until)
+            && history.is_own(channel)
+            && !history.deeds_unseen
+            && !names.is_empty()
+            && !creator.is_some_and(is_meant);
+        let mut stands = (Standing::Nobody, made.when);
+        for write in is_known.then_some(&history.writes)? {
+            if write.outcome == Outcome::Refused || until.is_before(&write.when) {
+                continue;
+            }
+            let now = match write.kind {
+                kind if kind == self.member || kind == self.invite => {
+                    match self.identity(case, history, write, channel) {
+                        Some(identity) if is_meant(identity) => self.after(stands.0, write),
+                        Some(_) => None,
+                        None if is_elsewhere(write, channel) => None,
+                        None => return None,
+                    }
+                }
+                "" => return None,
+                _ => None,
+            };
+            let Some(now) = now else { continue };
+            // A write that overlaps the observation, or has an unknown outcome, makes the relation uncertain.
+            if !write.when.is_before(until) || write.outcome == Outcome::Unknown {
+                return None;
+            }
+            stands = (now, write.when);
+        }
+        Some(stands)
+    }
+
+    /// The relation after a write; `None` if it does not change.
+    fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
+        let joins = matches!(write.does, Does::Makes | Does::FindsOrMakes);
+        if write.kind == self.member {
+            return match before {
+                Standing::Joined(Some(_)) if joins && write.thing.is_none() => None,
+                _ if joins => Some(Standing::Joined(write.thing)),
+                _ if write.does == Does::Ends => Some(Standing::Left),
+                _ => None,
+            };
+        }
+        let is_invited = joins && !matches!(before, Standing::Joined(_));
+        is_invited.then_some(Standing::Guest)
+    }
+
+    /// The user of this group that a write is about; `None` if it is about another group or names no user.
+    fn identity<'c>(
+        &self,
+        case: &'c Case<'_>,
+        history: &History<'_>,
+        write: &Write<'_>,
+        channel: ThingId,
+    ) -> Option<&'c Value> {
+        match write.origin {
+            Origin::Exchange(index) => {
+                let sent = &case.seen[index].exchange.sent;
+                let here = write.parents.last() == Some(&Some(channel));
+                // An update names the member and changes nothing that the view shows.
+                sent.get(&self.user_parameter).filter(|_| here)
+            }
+            Origin::Hook(event) => {
+                let Some(Event::Hook(call)) = case.evidence.events.get(event) else {
+                    return None;
+                };
+                let named = as_text(call.arguments.get(&self.group_argument)?);
+                let here = named == history.things.get(channel).key;
+                call.arguments.get(&self.user_argument).filter(|_| here)
+            }
+        }
+    }
+
+    /// Whether a group was last seen to be private.
+    fn is_private(&self, case: &Case<'_>, channel: ThingId, until: &When) -> bool {
+        let sights = &case.history.things.get(channel).sights;
+        let mut before = sights.iter().rev().filter(|s| s.when.is_before(until));
+        before
+            .find_map(|s| s.value(case, &self.visibility))
+            .is_some_and(|kind| *kind == self.private)
+    }
+}
+
+/// Whether a write is about another group, or does not change a relation.
+fn is_elsewhere(write: &Write<'_>, channel: ThingId) -> bool {
+    let other = write.parents.last().copied().flatten();
+    matches!(write.origin, Origin::Hook(_))
+        || write.does == Does::Changes
+        || other.is_some_and(|other| other != channel)
+}
+
+#[cfg(test)]
+fn sid(kind: &str, digit: &str) -> String {
+    format!("{kind}{}", digit.repeat(32))
+}
+
+/// Examples are about one channel of one service, and about Ann.
+#[cfg(test)]
+mod scenes {
+    use super::*;
+
+    pub(super) fn scene(aspect: &str) -> Scene {
+        let channel = json!({
+            "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
+            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+            "messages_count": 0, "url": "", "links": {},
+        });
+        let user = json!({
+            "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+            "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", "1"), "identity": "ann",
+            "is_online": null, "is_notifiable": null, "date_created": "", "date_updated": "",
+            "joined_channels_count": 0, "links": {}, "url": "",
+        });
+        let within = json!({"ServiceSid": sid("IS", "1")});
+        let model = json!({
+            "group": "chat/channel", "member": "chat/member", "invite": "chat/invite", "post": "chat/message",
+            "view": "chat/user-channel", "status": "/status", "joined": "joined", "invited": "invited",
+            "member-key": "/member_sid", "read": "/last_consumed_message_index", "visibility": "/type",
+            "private": "private", "user-parameter": "Identity", "creator-parameter": "CreatedBy",
+            "user-argument": "identity", "group-argument": "channel_sid",
+        });
+        Example::of("chat", json!({"aspect": aspect, "model": model}))
+            .answered("create-user", ann(), user)
+            .answered("create-channel", within, channel)
+    }
+
+    pub(super) fn ann() -> Value {
+        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "ann"})
+    }
+
+    pub(super) fn ann_at() -> Value {
+        json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "UserSid": "ann"})
+    }
+
+    pub(super) fn person() -> Value {
+        json!({"service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"), "identity": "ann"})
+    }
+
+    pub(super) fn member(identity: &str, read: i64) -> Value {
+        json!({
+            "sid": sid("MB", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
+            "last_consumed_message_index": read, "last_consumption_timestamp": null,
+            "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+        })
+    }
+
+    pub(super) fn invite(identity: &str) -> Value {
+        json!({
+            "sid": sid("IN", "1"), "account_sid": "AC1", "channel_sid": sid("CH", "1"),
+            "service_sid": sid("IS", "1"), "identity": identity, "role_sid": sid("RL", "1"),
+            "created_by": "system", "date_created": "", "date_updated": "", "url": "",
+        })
+    }
+
+    pub(super) fn seen(status: &str, member: &Value) -> Value {
+        json!({
+            "account_sid": "AC1", "service_sid": sid("IS", "1"), "channel_sid": sid("CH", "1"),
+            "user_sid": sid("US", "1"), "member_sid": member, "status": status,
+            "last_consumed_message_index": 1, "unread_messages_count": 0,
+            "notification_level": "default", "url": "", "links": {},
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! `other-fields-unchanged`: a write changes only the fields that it names; a rejected write changes nothing.
+//!
+//! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
+
+use super::prelude::*;
+use crate::case::Seen;
+use crate::history::{Outcome, Shows, Sight, Write};
+use conformant_rulebook::{Does, Place};
+
+/// What a write of this operation does not name stays as it was.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtherFieldsUnchanged {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for OtherFieldsUnchanged {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| o.does == Does::Changes))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+            let mut writes = case.history.writes.iter();
+            let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
+                continue;
+            };
+            let is_change = write.does == Does::Changes && write.outcome != Outcome::Unknown;
+            if is_change && !(is_silent(seen) && write.outcome == Outcome::Done) {
+                self.judge_write(case, rule, write, verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = format!("IS{}", "1".repeat(32));
+        let service = |name: &str, role: &str| {
+            json!({
+                "sid": sid, "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": role, "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let named = |name: &str| json!({"Sid": sid, "FriendlyName": name});
+        let made = Example::of("chat", json!({"of": "chat/update-service"})).answered(
+            "create-service",
+            json!({"FriendlyName": "a"}),
+            service("a", "RL1"),
+        );
+        let updated = |role: &str| {
+            let scene = made.clone();
+            scene.answered("update-service", named("b"), service("b", role))
+        };
+        vec![
+            updated("RL1").passes(),
+            updated("RL9").fails("/default_service_role_sid"),
+            made.clone()
+                .refused("update-service", named("b"))
+                .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
+                .fails("/friendly_name"),
+            made.not_judged(),
+        ]
+    }
+}
+
+impl OtherFieldsUnchanged {
+    fn judge_write(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        write: &Write<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+            return;
+        };
+        let mut sights = history.things.get(id).sights.iter();
+        let is_whole = |sight: &Sight<'_>| matches!(sight.shows, Shows::Whole(_));
+        let is_answer = |sight: &Sight<'_>| sight.exchange == write.exchange();
+        let earlier = sights.clone().rev();
+        let mut earlier = earlier.filter(|s| is_whole(s) && s.when.is_before(&write.when));
+        let after = sights.find(|s| {
+            is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt()
+        });
+        let (Some(before), Some(after)) = (earlier.next(), after) else {
+            verdicts.trivial(rule, Trivial::Alone);
+            return;
+        };
+        // Only this write lies between the two, apart from the request that returned the first one.
+        let kind = history.things.get(id).kind;
+        let is_own = |other: &Write<'_>| {
+            let by = other.exchange();
+            by.is_some()
+                && (by == write.exchange() || by == before.exchange || by == after.exchange)
+        };
+        let is_alone = !history.writes.iter().any(|other| {
+            let between = !other.when.is_before(&before.when) && !after.when.is_before(&other.when);
+            between && !is_own(other) && other.may_touch(id, kind)
+        });
+        let Some(shown) = after.representation(case).filter(|_| is_alone) else {
+            return;
+        };
+        let mut compared = history.compared(case, id, before, after);
+        compared.retain(|c| !is_address(&c.pointer));
+        let shown_by = history
+            .writes
+            .iter()
+            .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
+        if let Some(other) = shown_by.filter(|other| other.exchange() != write.exchange()) {
+            if other.exchange().is_some_and(|at| is_silent(&case.seen[at])) {
+                verdicts.trivial(rule, Trivial::Alone);
+                return;
+            }
+            compared.retain(|c| !names(other, &c.pointer));
+        }
+        compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
+        let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
+            verdicts.trivial(rule, Trivial::Alone);
+            return;
+        };
+        let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
+            let how = match write.outcome {
+                Outcome::Refused => "was refused",
+                Outcome::Done | Outcome::Unknown => "did not name it",
+            };
+            let fact = Fact {
+                kind: "changed",
+                expected: format!("{}, as before", json::short(change.before)),
+                actual: json::short(change.after),
+                message: format!(
+                    "{} went from {} to {} although {} {how}",
+                    change.pointer,
+                    json::short(change.before),
+                    json::short(change.after),
+                    self.of.id()
+                ),
+            };
+            (shown.site(&change.pointer), fact)
+        });
+        verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}
+
+/// Whether a request sends what never comes back: what that changes is not known.
+fn is_silent(seen: &Seen<'_>) -> bool {
+    seen.operation.is_some_and(|operation| {
+        operation.parameters.iter().any(|p| {
+            let is_sent = seen.exchange.sent.contains_key(&p.name);
+            is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
+        })
+    })
+}
+
+/// Whether a write that was done names the value at that place, or something above or below it.
+fn names(write: &Write<'_>, pointer: &str) -> bool {
+    let mut named = write.named.iter().map(|named| named.echo.at.as_str());
+    let overlaps = |at: &str| json::within(at, pointer) || json::within(pointer, at);
+    write.outcome == Outcome::Done && named.any(overlaps)
+}

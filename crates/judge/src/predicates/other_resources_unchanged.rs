@@ -1,0 +1,218 @@
+//! `other-resources-unchanged`: a write changes only the resource that it names.
+//!
+//! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
+
+use super::prelude::*;
+use crate::history::{Outcome, Shows, Sight, ThingId, Write};
+
+/// What a request of this operation does not name stays as it was.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OtherResourcesUnchanged {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for OtherResourcesUnchanged {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| o.does.writes()))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let operation = self.of.id();
+        if case.of_operation(&rule.service, operation).next().is_none() {
+            return;
+        }
+        let is_of = |write: &Write<'_>| {
+            let exchange = write.exchange().map(|index| case.seen[index].exchange);
+            exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
+        };
+        let is_shared = |kind: &str| {
+            let identity = case
+                .rulebook
+                .kinds
+                .get(kind)
+                .and_then(|k| k.about.identity.as_ref());
+            identity.is_some_and(|identity| identity.shared)
+        };
+        let own = history.things.iter().filter(|(id, _)| history.is_own(*id));
+        for (id, thing) in own.filter(|(_, thing)| !is_shared(thing.kind)) {
+            let sights = thing.sights.iter();
+            let alone: Vec<&Sight<'_>> = sights
+                .filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt())
+                .collect();
+            for pair in alone.windows(2) {
+                let (before, after) = (pair[0], pair[1]);
+                let mut writes = history.writes.iter().rev();
+                let last = writes
+                    .find(|w| before.when.is_before(&w.when) && w.when.is_before(&after.when));
+                if let Some(write) = last.filter(|write| is_of(write)) {
+                    judge_pair(case, rule, (write, id), (before, after), verdicts);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |digit: &str| format!("IS{}", digit.repeat(32));
+        let service = |digit: &str, name: &str| {
+            json!({
+                "sid": sid(digit), "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let renamed = Example::of("chat", json!({"of": "chat/update-service"}))
+            .answered("create-service", json!({}), service("1", "a"))
+            .answered("create-service", json!({}), service("2", "b"))
+            .answered(
+                "update-service",
+                json!({"Sid": sid("1"), "FriendlyName": "c"}),
+                service("1", "c"),
+            );
+        let fetched = |digit: &str, name: &str| {
+            let named = json!({"Sid": sid(digit)});
+            renamed
+                .clone()
+                .answered("fetch-service", named, service(digit, name))
+        };
+        let binding = |message_types: Value| {
+            json!({
+                "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+                "endpoint": "", "identity": "a", "message_types": message_types,
+            })
+        };
+        let named = json!({"ServiceSid": sid("1"), "Sid": format!("BS{}", "1".repeat(32))});
+        let in_two_faces = Example::of("chat", json!({"of": "chat/update-service"}))
+            .answered(
+                "fetch-user-binding",
+                named.clone(),
+                binding(json!(["new_message"])),
+            )
+            .answered(
+                "update-service",
+                json!({"Sid": sid("2"), "FriendlyName": "c"}),
+                service("2", "c"),
+            )
+            .answered("fetch-binding", named, binding(json!(null)));
+        // Who joins may use up an invitation, under whatever name.
+        let path = json!({"ServiceSid": sid("1"), "ChannelSid": format!("CH{}", "1".repeat(32)), "Identity": "a"});
+        let invite = json!({
+            "sid": format!("IN{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+            "channel_sid": path["ChannelSid"], "identity": "a", "role_sid": "RL1", "created_by": "system",
+            "date_created": "", "date_updated": "", "url": "",
+        });
+        let fetched_invite =
+            json!({"ServiceSid": sid("1"), "ChannelSid": path["ChannelSid"], "Sid": invite["sid"]});
+        let invited = |of: &str| {
+            Example::of("chat", json!({"of": of})).answered(
+                "create-invite",
+                path.clone(),
+                invite.clone(),
+            )
+        };
+        let joined = json!({
+            "sid": format!("MB{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": sid("1"),
+            "channel_sid": path["ChannelSid"], "identity": "b", "role_sid": "RL1", "attributes": "{}",
+        });
+        let used_up = invited("chat/create-member")
+            .answered("create-member", path.clone(), joined)
+            .refused("fetch-invite", fetched_invite.clone());
+        let lost = invited("chat/update-service")
+            .answered(
+                "update-service",
+                json!({"Sid": sid("1"), "FriendlyName": "c"}),
+                service("1", "c"),
+            )
+            .refused("fetch-invite", fetched_invite);
+        vec![
+            used_up.not_judged(),
+            lost.fails(""),
+            in_two_faces.passes(),
+            fetched("2", "b").passes(),
+            fetched("2", "c").fails("/friendly_name"),
+            renamed
+                .clone()
+                .refused("fetch-service", json!({"Sid": sid("2")}))
+                .fails(""),
+            fetched("1", "c").not_judged(),
+        ]
+    }
+}
+
+fn judge_pair(
+    case: &Case<'_>,
+    rule: &Rule,
+    (write, id): (&Write<'_>, ThingId),
+    (before, after): (&Sight<'_>, &Sight<'_>),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let kind = history.things.get(id).kind;
+    // What else lies between the two did not touch it for certain; this write names another.
+    let touched = history.writes.iter().any(|other| {
+        let between = other.when.event > before.when.event && !after.when.is_before(&other.when);
+        between && (other.may_touch(id, kind) || history.may_end(other, id))
+    });
+    let Some(by) = write
+        .exchange()
+        .filter(|_| !touched && write.outcome != Outcome::Unknown)
+    else {
+        return;
+    };
+    let operation = &case.seen[by].exchange.operation;
+    let key = &history.things.get(id).key;
+    let Some(shown) = after.representation(case) else {
+        let at = after.exchange.unwrap_or_default();
+        let own = history.is_under(id, &history.bound[at].parents) == Some(true);
+        let there = before.shows != Shows::NotFound;
+        let site = Site::Exchange(at);
+        if own && there && !verdicts.accuses(&site) {
+            let fact = Fact {
+                kind: "gone",
+                expected: format!("{key}, which {operation} did not name"),
+                actual: "not found".to_owned(),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, [Site::Exchange(by), site])
+                .conclude(Some(fact));
+        }
+        return;
+    };
+    let mut compared = history.compared(case, id, before, after);
+    compared.retain(|c| !is_address(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
+    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
+        return;
+    };
+    let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
+        let (was, is) = (json::short(change.before), json::short(change.after));
+        let fact = Fact {
+            kind: "changed",
+            message: format!(
+                "{} of {key} went from {was} to {is} although {operation} named another",
+                change.pointer
+            ),
+            expected: format!("{was}, as before"),
+            actual: is,
+        };
+        (shown.site(&change.pointer), fact)
+    });
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

@@ -1,0 +1,380 @@
+//! `page-links`: every address of a page leads to the page that it names. Does not judge items or their order.
+//!
+//! Other writers move pages: contents are compared only if the first page was read again afterwards, unchanged.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::case::Seen;
+use crate::evidence::Poll;
+use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
+use conformant_rulebook::Does;
+use conformant_rulebook::scenario::Credentials;
+use std::collections::BTreeMap;
+
+/// The addresses of a page lead to the pages that they name.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PageLinks {
+    /// The list operation with its service.
+    of: OperationName,
+    /// What of it.
+    #[serde(default)]
+    aspect: Aspect,
+}
+
+/// What is asked of the addresses of pages.
+#[derive(Clone, Copy, Debug, std::default::Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// Each leads to the page that it names, at the same size and in the same list.
+    #[default]
+    Leads,
+    /// A page that another one names as its next has an address of the page before.
+    Given,
+    /// A page has the number that its address asks for.
+    Numbered,
+}
+
+/// What each page of a list holds, by exchange.
+type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
+
+impl Predicate for PageLinks {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let lists = operations.filter(|o| o.does == Does::Lists && o.list_key.is_some());
+        Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut held = None;
+        for (index, seen) in case.seen.iter().enumerate() {
+            let Some(via) = &seen.exchange.via else {
+                continue;
+            };
+            let from = &case.seen[via.exchange];
+            let is_ours = from.exchange.service == rule.service
+                && from.exchange.operation == self.of.id()
+                && from.value(&via.pointer).is_some();
+            // Wrong credentials are refused wherever they lead.
+            let has_right = matches!(
+                seen.exchange.credentials,
+                Credentials::Default | Credentials::Account
+            );
+            if !is_ours || !has_right || seen.exchange.poll == Poll::Attempt {
+                continue;
+            }
+            let held = held.get_or_insert_with(|| held_by_page(case));
+            let link = Link {
+                case,
+                from: (via.exchange, from),
+                pointer: &via.pointer,
+                to: (index, seen),
+                held,
+            };
+            match self.aspect {
+                Aspect::Leads => link.leads(rule, verdicts),
+                Aspect::Given => link.given(rule, verdicts),
+                Aspect::Numbered => link.numbered(rule, verdicts),
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let of = |aspect: &str| json!({"of": "flow/read-steps", "aspect": aspect});
+        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
+        let page = |number: usize, digit: &str| {
+            let step = json!({
+                "sid": sid(digit), "account_sid": "", "flow_sid": format!("FW{}", "1".repeat(32)),
+                "execution_sid": format!("FN{}", "1".repeat(32)), "parent_step_sid": null, "name": "",
+                "context": {}, "transitioned_from": null, "transitioned_to": null, "date_created": "",
+                "date_updated": null, "url": "", "links": {},
+            });
+            let before = (number > 0).then_some("before");
+            json!({
+                "meta": {
+                    "page": number, "page_size": 1, "key": "steps", "url": "this", "first_page_url": "first",
+                    "previous_page_url": before, "next_page_url": "after",
+                },
+                "steps": [step],
+            })
+        };
+        let path = json!({"FlowSid": format!("FW{}", "1".repeat(32)), "ExecutionSid": format!("FN{}", "1".repeat(32))});
+        let shown = |scene: Scene, number: usize, digit: &str| {
+            scene.answered("read-steps", path.clone(), page(number, digit))
+        };
+        let walked = |aspect: &str| {
+            let first = shown(Example::of("flow", of(aspect)), 0, "1");
+            let second = shown(first, 1, "2").via(0, NEXT);
+            shown(second, 2, "3").via(1, NEXT)
+        };
+        let back = |digit: &str| shown(shown(walked("leads"), 1, digit).via(2, PREVIOUS), 0, "1");
+        let mut lost = page(1, "2");
+        lost["meta"]["previous_page_url"] = Value::Null;
+        vec![
+            back("2").passes(),
+            back("1").fails(PREVIOUS),
+            shown(shown(walked("leads"), 2, "3").via(2, FIRST), 0, "1").fails(FIRST),
+            walked("leads")
+                .refused("read-steps", path.clone())
+                .via(1, ITSELF)
+                .fails(ITSELF),
+            // A step was added meanwhile.
+            shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
+            walked("given").passes(),
+            shown(Example::of("flow", of("given")), 0, "1")
+                .answered("read-steps", path.clone(), lost)
+                .via(0, NEXT)
+                .fails(PREVIOUS),
+            shown(shown(Example::of("flow", of("numbered")), 0, "1"), 1, "2")
+                .via(0, NEXT)
+                .at("/v1/Steps?Page=1")
+                .passes(),
+            shown(shown(Example::of("flow", of("numbered")), 0, "1"), 0, "2")
+                .via(0, NEXT)
+                .at("/v1/Steps?Page=1")
+                .fails("/meta/page"),
+            walked("numbered").not_judged(),
+        ]
+    }
+}
+
+/// What a page contains, compared with what it should contain.
+enum Holds {
+    Unknown,
+    It,
+    Another(&'static str),
+}
+
+/// A link from a page that was followed.
+struct Link<'c> {
+    case: &'c Case<'c>,
+    from: (usize, &'c Seen<'c>),
+    pointer: &'c str,
+    to: (usize, &'c Seen<'c>),
+    held: &'c Held,
+}
+
+impl Link<'_> {
+    fn site(&self) -> Site {
+        Site::answer(self.from.0, self.pointer)
+    }
+
+    fn leads(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let expected = match self.pointer {
+            FIRST => "the first page",
+            PREVIOUS => "the page before",
+            ITSELF => "this page",
+            NEXT => "the page after",
+            _ => return,
+        };
+        let wrong = |actual: &str| Fact {
+            kind: "page-url",
+            expected: expected.to_owned(),
+            actual: actual.to_owned(),
+            message: format!("{} leads to {actual} instead of {expected}", self.pointer),
+        };
+        let (index, to) = self.to;
+        let nowhere = to
+            .exchange
+            .status()
+            .is_some_and(|s| s == 404 || s == 410 || s == 400);
+        if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
+            let sites = [Site::Exchange(index), self.site()];
+            verdicts
+                .instance(rule, sites)
+                .conclude(Some(wrong("nothing")));
+            return;
+        }
+        let same_list = to.exchange.operation == self.from.1.exchange.operation;
+        if to.acceptance != Acceptance::Accepted || (!same_list && to.operation.is_none()) {
+            return;
+        }
+        if !same_list || self.is_elsewhere() {
+            let sites = [Site::Exchange(index), self.site()];
+            verdicts
+                .instance(rule, sites)
+                .conclude(Some(wrong("another list")));
+            return;
+        }
+        let size = "/meta/page_size";
+        let sizes = self.from.1.value(size).zip(to.value(size));
+        if sizes.is_some_and(|(before, after)| !json::equal(before, after)) {
+            let sites = [Site::answer(index, size), self.site()];
+            let fact = wrong("one of another size");
+            verdicts.instance(rule, sites).conclude(Some(fact));
+            return;
+        }
+        let wrong = match self.holds() {
+            Holds::Unknown => {
+                verdicts.trivial(rule, Trivial::Alone);
+                return;
+            }
+            Holds::It => None,
+            Holds::Another(actual) => Some(wrong(actual)),
+        };
+        let mut shown = self.case.representations.iter();
+        let first = shown.find(|r| r.exchange == Some(index));
+        let held = first.map_or(Site::Exchange(index), |first| {
+            first.site(self.key_of(first))
+        });
+        verdicts.instance(rule, [held, self.site()]).conclude(wrong);
+    }
+
+    /// Where an item has its key.
+    fn key_of(&self, item: &Representation<'_>) -> &str {
+        let kind = self.case.rulebook.kinds.get(item.kind);
+        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+        let key = identity.and_then(|identity| identity.key.last());
+        key.map_or("", String::as_str)
+    }
+
+    fn holds(&self) -> Holds {
+        self.compared().unwrap_or(Holds::Unknown)
+    }
+
+    /// What it contains, compared with what it should contain; `None` if either is unknown.
+    fn compared(&self) -> Option<Holds> {
+        let (case, history) = (self.case, &self.case.history);
+        let (at, from) = history.page_of(case, self.from.0)?;
+        let list = &history.lists[at];
+        let place = match self.pointer {
+            FIRST => 0,
+            PREVIOUS => from.checked_sub(1)?,
+            ITSELF => from,
+            _ => from + 1,
+        };
+        let page = *list.pages.get(place).filter(|page| **page != self.to.0)?;
+        let (wanted, got) = (self.held.get(&page)?, self.held.get(&self.to.0)?);
+        let is_known =
+            |page: &[Option<ThingId>]| !page.is_empty() && page.iter().all(Option::is_some);
+        if !is_known(wanted) || !is_known(got) || self.is_open(page) || !self.is_quiet(at) {
+            return None;
+        }
+        let both = wanted.len().min(got.len());
+        if wanted[..both] == got[..both] {
+            return Some(Holds::It);
+        }
+        let mut pages = list.pages.iter();
+        let other = pages.position(|page| {
+            self.held
+                .get(page)
+                .is_some_and(|held| held[..1.min(held.len())] == got[..1])
+        });
+        // Where others may act, only what no change of theirs explains is another page.
+        let is_own = history.alone || list.scope().is_some_and(|scope| history.is_own(scope));
+        let is_earlier = other.is_some_and(|other| other < place);
+        (is_own || place == 0 || is_earlier).then_some(match other {
+            Some(0) => Holds::Another("the first page"),
+            Some(other) if other == from => Holds::Another("itself"),
+            Some(_) | None => Holds::Another("another page"),
+        })
+    }
+
+    /// Whether something was done since that page was read that may have moved what it holds.
+    fn is_open(&self, page: usize) -> bool {
+        let history = &self.case.history;
+        let (then, now) = (history.moments[page], history.moments[self.to.0]);
+        history.writes.iter().any(|write| {
+            let between = !write.when.is_before(&then) && !now.is_before(&write.when);
+            between && write.outcome != Outcome::Refused
+        })
+    }
+
+    /// Whether the list was begun again later, and its first page was what it had been.
+    fn is_quiet(&self, at: usize) -> bool {
+        let (case, history) = (self.case, &self.case.history);
+        let list = &history.lists[at];
+        let sent = &case.seen[list.pages[0]].exchange.sent;
+        history.lists[at + 1..].iter().any(|again| {
+            let first = again.pages[0];
+            again.from_start
+                && first > self.to.0
+                && again.operation.id == list.operation.id
+                && again.operation.service == list.operation.service
+                && case.seen[first].exchange.sent == *sent
+                && self.held.get(&first) == self.held.get(&list.pages[0])
+        })
+    }
+
+    /// Whether it leads below another parent.
+    fn is_elsewhere(&self) -> bool {
+        let bound = &self.case.history.bound;
+        let (ours, others) = (&bound[self.from.0].parents, &bound[self.to.0].parents);
+        let mut pairs = ours.iter().zip(others);
+        pairs.any(|(ours, other)| ours.zip(*other).is_some_and(|(ours, other)| ours != other))
+    }
+
+    fn given(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let (index, to) = self.to;
+        let holds = |page: usize| self.held.get(&page).is_some_and(|held| !held.is_empty());
+        // Where something went meanwhile, this may be the first page by now.
+        let is_open = self.is_open(self.from.0);
+        if self.pointer != NEXT || is_open || !holds(self.from.0) || !holds(index) {
+            return;
+        }
+        let Some(previous) = to.value(PREVIOUS) else {
+            return;
+        };
+        let is_missing = previous.is_null() || *previous == "";
+        let instance = verdicts.instance(rule, Site::answer(index, PREVIOUS));
+        instance.conclude(is_missing.then(|| Fact {
+            kind: "page-url",
+            expected: "the address of the page that led here".to_owned(),
+            actual: json::short(previous),
+            ..Fact::default()
+        }));
+    }
+
+    fn numbered(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let (index, to) = self.to;
+        let asked = page_in(&to.exchange.request.target);
+        let shown = to.value("/meta/page").and_then(Value::as_u64);
+        let Some((asked, shown)) = asked.zip(shown).filter(|_| self.pointer == NEXT) else {
+            return;
+        };
+        let instance = verdicts.instance(rule, Site::answer(index, "/meta/page"));
+        instance.conclude((asked != shown).then(|| Fact {
+            kind: "page-number",
+            expected: format!("{asked}, as the address of the page says"),
+            actual: shown.to_string(),
+            ..Fact::default()
+        }));
+    }
+}
+
+/// The number that an address asks for.
+fn page_in(target: &str) -> Option<u64> {
+    let (_, query) = target.split_once('?')?;
+    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let (_, number) = pairs.find(|(name, _)| name == "Page")?;
+    number.parse().ok()
+}
+
+fn held_by_page(case: &Case<'_>) -> Held {
+    let mut held = Held::new();
+    for list in &case.history.lists {
+        for &page in &list.pages {
+            held.entry(page).or_default();
+        }
+        for item in &list.items {
+            if let Some(page) = case.representations[item.representation].exchange {
+                held.entry(page).or_default().push(item.thing);
+            }
+        }
+    }
+    held
+}

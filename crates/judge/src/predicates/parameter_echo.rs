@@ -1,0 +1,112 @@
+//! `parameter-echo`: an accepted response contains the value of a parameter.
+
+use super::prelude::*;
+use crate::compare::agrees;
+use conformant_rulebook::rules::Comparison;
+
+/// A parameter comes back in the response. Prefer `x-echo`; write this for cases that it cannot express.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParameterEcho {
+    /// Operation ids without the service.
+    pub operations: Vec<String>,
+    /// Parameter as the document spells it.
+    pub parameter: String,
+    /// Where it comes back.
+    pub at: String,
+    /// How the two are compared.
+    #[serde(default, rename = "as")]
+    pub compare: Comparison,
+    /// Further values that may stand there instead.
+    #[serde(default)]
+    or: Vec<Value>,
+}
+
+impl Predicate for ParameterEcho {
+    fn subject(&self) -> Subject {
+        Subject::Operations(self.operations.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operations("operations", &self.operations, |operation| {
+            operation
+                .parameter("parameter", &self.parameter)
+                .answers("at", &self.at);
+        });
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for operation in &self.operations {
+            for (index, seen) in case.of_operation(&rule.service, operation) {
+                let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
+                    continue;
+                };
+                let values = seen.select(&self.at);
+                let places = values.iter().map(|(at, _)| Site::answer(index, at));
+                let Some(sites) = Sites::of(places) else {
+                    verdicts.trivial(rule, Trivial::Empty);
+                    continue;
+                };
+                let wrong = values.iter().find_map(|(at, got)| {
+                    let fact = differs(sent, got, self.compare, &self.or)?;
+                    Some((Site::answer(index, at), fact))
+                });
+                verdicts.instance(rule, sites).conclude_at(wrong);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let parameters = json!({
+            "operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid",
+        });
+        let scene = Example::of("flow", parameters);
+        let page = |flows: [&str; 2]| {
+            let items = flows.map(|flow| json!({"flow_sid": flow}));
+            json!({"meta": {"key": "executions"}, "executions": items})
+        };
+        let sent = json!({"FlowSid": "FW1"});
+        vec![
+            scene
+                .clone()
+                .answered("read-executions", sent.clone(), page(["FW1", "FW1"]))
+                .passes(),
+            scene
+                .clone()
+                .answered("read-executions", sent.clone(), page(["FW1", "FW2"]))
+                .fails("/executions/1/flow_sid"),
+            scene
+                .answered(
+                    "read-executions",
+                    sent,
+                    json!({"meta": {}, "executions": []}),
+                )
+                .not_judged(),
+        ]
+    }
+}
+
+/// What is wrong when `sent` came back as `got`; nothing when it is right.
+pub(crate) fn differs(
+    sent: &Value,
+    got: &Value,
+    compare: Comparison,
+    or: &[Value],
+) -> Option<Fact> {
+    if agrees(compare, sent, got) || or.contains(got) {
+        return None;
+    }
+    let expected = json::short(sent);
+    let actual = json::short(got);
+    Some(Fact {
+        kind: "not-honoured",
+        message: format!("sent {expected}, came back as {actual}"),
+        expected,
+        actual,
+    })
+}

@@ -1,0 +1,228 @@
+//! `parent-scope` with `of`: a resource is read, changed, deleted and listed under its own parent only.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::history::{Shows, ThingId, When};
+use conformant_rulebook::Does;
+
+/// This operation finds a resource under the parents that it belongs to, and under no others.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ParentScope {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for ParentScope {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        Some(operations(model, |o| {
+            let kind = o.thing.as_ref().and_then(|kind| model.kinds.get(kind));
+            let Some(about) = kind
+                .map(|kind| &kind.about)
+                .filter(|a| !a.parents.is_empty())
+            else {
+                return false;
+            };
+            match o.does {
+                Does::Lists => true,
+                // What is known by its parents is never under others.
+                Does::Shows | Does::Changes | Does::Ends => !about.is_composed(),
+                Does::Makes | Does::FindsOrMakes => false,
+            }
+        }))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+            match (seen.operation.map(|o| o.does), &seen.acceptance) {
+                (_, Acceptance::Inconclusive(_)) | (None, _) => {}
+                (Some(Does::Lists), _) => judge_page(case, rule, index, verdicts),
+                (Some(does), found) => {
+                    let accepted = *found == Acceptance::Accepted;
+                    judge_one(case, rule, (index, does, accepted), verdicts);
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let member = |channel: &str, digit: &str| {
+            json!({
+                "sid": sid("MB", digit), "account_sid": "AC1", "channel_sid": sid("CH", channel),
+                "service_sid": sid("IS", "1"), "identity": digit, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let within =
+            |channel: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", channel)});
+        let of = |channel: &str, digit: &str| {
+            let mut path = within(channel);
+            path["Sid"] = json!(sid("MB", digit));
+            path
+        };
+        let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
+        let two = |operation: &str| {
+            Example::of("chat", json!({"of": operation}))
+                .answered("create-member", within("1"), member("1", "1"))
+                .answered("create-member", within("2"), member("2", "2"))
+        };
+        let fetched =
+            two("chat/fetch-member").answered("fetch-member", of("1", "1"), member("1", "1"));
+        let list = |channel: &str, members: Value| {
+            two("chat/read-members").answered("read-members", within(channel), page(members))
+        };
+        vec![
+            fetched
+                .clone()
+                .refused("fetch-member", of("2", "1"))
+                .passes(),
+            fetched
+                .clone()
+                .answered("fetch-member", of("2", "1"), member("1", "1"))
+                .fails(""),
+            fetched.not_judged(),
+            list("1", json!([member("1", "1")])).passes(),
+            list("1", json!([member("2", "2")])).fails("/members/0"),
+        ]
+    }
+}
+
+/// What belongs to it instead.
+fn belongs(case: &Case<'_>, id: ThingId) -> String {
+    let parents = case.history.things.get(id).parents.iter();
+    let mut keys = parents.map(|&parent| case.history.things.get(parent).key.as_str());
+    keys.next_back().unwrap_or_default().to_owned()
+}
+
+fn judge_one(
+    case: &Case<'_>,
+    rule: &Rule,
+    (index, does, accepted): (usize, Does, bool),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let bound = &history.bound[index];
+    let when = history.moments[index];
+    let Some(id) = bound.thing else { return };
+    let Some(is_own) = history.is_under(id, &bound.parents) else {
+        return;
+    };
+    let site = Site::Exchange(index);
+    // The operation's own rule judges requests under the right parent.
+    let is_there = history.there_since(id, &when).is_some();
+    if !is_there || is_own || verdicts.accuses(&site) {
+        return;
+    }
+    let (found, witness) = match does {
+        // A deletion may return nothing: judge it by whether the resource survives.
+        Does::Ends => match survives(case, id, &when) {
+            Some((survives, exchange)) => (!survives, exchange),
+            None => return,
+        },
+        Does::Shows | Does::Lists | Does::Changes | Does::Makes | Does::FindsOrMakes => {
+            (accepted, None)
+        }
+    };
+    let wrong = found.then(|| Fact {
+        kind: "wrong-parent",
+        expected: format!("nothing there: it belongs to {}", belongs(case, id)),
+        actual: format!("{} found", history.things.get(id).key),
+        ..Fact::default()
+    });
+    let earlier = history
+        .things
+        .get(id)
+        .sights
+        .iter()
+        .find_map(|s| s.exchange.filter(|&e| e < index));
+    let others = earlier.into_iter().chain(witness).map(Site::Exchange);
+    let sites = Sites::of(others.chain([site]));
+    if let Some(sites) = sites {
+        verdicts.instance(rule, sites).conclude(wrong);
+    }
+}
+
+/// Whether a resource still exists after a moment, and the exchange that shows it; `None` if something
+/// else happened to it before the next observation.
+fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<(bool, Option<usize>)> {
+    let history = &case.history;
+    let thing = history.things.get(id);
+    let sight = thing.sights.iter().find(|s| {
+        let under = s.exchange.map(|e| &history.bound[e].parents);
+        let is_own = under.is_some_and(|parents| history.is_under(id, parents) == Some(true));
+        after.is_before(&s.when) && is_own
+    })?;
+    let touched = history.writes.iter().any(|write| {
+        let between = after.event < write.when.event && write.when.event < sight.when.event;
+        between && write.may_touch(id, thing.kind)
+    });
+    (!touched).then_some((sight.shows != Shows::NotFound, sight.exchange))
+}
+
+/// The items of a page, where another's resource is known that could stand there.
+fn judge_page(case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
+    let history = &case.history;
+    let bound = &history.bound[index];
+    let kind = bound.face.and_then(|face| case.rulebook.kinds.get(face));
+    let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+    let Some(key) = identity.and_then(|identity| identity.key.first()) else {
+        return;
+    };
+    let of = kind.and_then(|kind| kind.about.of()).unwrap_or_default();
+    let (mut items, mut foreign) = (Vec::new(), None);
+    for (id, thing) in history.things.of_kind(of) {
+        let is_own = history.is_under(id, &bound.parents);
+        let on_page = thing.sights.iter().find(|s| s.exchange == Some(index));
+        match on_page.and_then(|sight| sight.representation(case)) {
+            Some(item) => items.push((id, item, is_own)),
+            None if is_own == Some(false) => {
+                let mut sights = thing.sights.iter();
+                foreign = foreign.or(sights.find_map(|sight| sight.representation(case)));
+            }
+            None => {}
+        }
+    }
+    items.sort_by_key(|(_, item, _)| item.prefix.clone());
+    let wrong = items.iter().find(|(_, _, is_own)| *is_own == Some(false));
+    let sites = foreign
+        .into_iter()
+        .chain(items.iter().map(|(_, item, _)| *item));
+    let Some(sites) = Sites::of(sites.map(|shown| shown.site(key))) else {
+        return;
+    };
+    if (foreign.is_none() && wrong.is_none()) || items.is_empty() {
+        verdicts.trivial(rule, Trivial::Alone);
+        return;
+    }
+    let wrong = wrong.map(|&(id, item, _)| {
+        let fact = Fact {
+            kind: "wrong-parent",
+            expected: format!("nothing of {}", belongs(case, id)),
+            actual: format!("{} in the list", history.things.get(id).key),
+            ..Fact::default()
+        };
+        (item.site(""), fact)
+    });
+    if wrong
+        .as_ref()
+        .is_some_and(|(site, _)| verdicts.accuses(site))
+    {
+        return;
+    }
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

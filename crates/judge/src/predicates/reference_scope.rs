@@ -1,0 +1,162 @@
+//! `parent-scope` with `to`: a reference leads to a resource of the same scope. Does not judge resources that were not
+//! observed.
+
+use super::prelude::*;
+use crate::history::{History, ThingId};
+
+/// A field names a resource of the same scope.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceScope {
+    /// Where the id stands.
+    shown: Vec<Place>,
+    /// The kind of the resource that it names.
+    to: String,
+}
+
+/// A field that names another resource.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Place {
+    /// The representation.
+    kind: String,
+    /// Where in it.
+    at: String,
+}
+
+impl Predicate for ReferenceScope {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.shown.first().map_or("", |place| &place.kind))
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(self.shown.iter().map(|place| place.kind.clone()).collect())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("to", &self.to);
+        for place in &self.shown {
+            references
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        for (id, thing) in history.things.iter() {
+            for sight in &thing.sights {
+                let mut places = self.shown.iter();
+                let place = places.find(|place| place.kind == sight.face);
+                let shown = place.and_then(|place| Some((place, sight.representation(case)?)));
+                let Some((place, shown)) = shown else {
+                    continue;
+                };
+                let named = shown.value(&place.at).and_then(Value::as_str);
+                let site = shown.site(&place.at);
+                let Some(named) = named.filter(|_| !verdicts.accuses(&site)) else {
+                    continue;
+                };
+                self.judge_one(case, rule, (id, named, site), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let role = |service: &str, digit: &str| {
+            json!({
+                "sid": sid("RL", digit), "account_sid": "AC1", "service_sid": sid("IS", service),
+                "friendly_name": "a", "type": "channel", "permissions": [], "date_created": "",
+                "date_updated": "", "url": "",
+            })
+        };
+        let user = |role: &str| {
+            json!({
+                "sid": sid("US", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
+                "attributes": "{}", "friendly_name": "a", "role_sid": sid("RL", role),
+                "identity": "a", "is_online": null, "is_notifiable": null, "date_created": "",
+                "date_updated": "", "joined_channels_count": 0, "links": {}, "url": "",
+            })
+        };
+        let within = |service: &str| json!({"ServiceSid": sid("IS", service)});
+        let shown = json!([{"kind": "chat/user", "at": "/role_sid"}]);
+        let of_one = Example::of("chat", json!({"shown": shown, "to": "chat/role"})).answered(
+            "create-role",
+            within("1"),
+            role("1", "1"),
+        );
+        let of_two = of_one
+            .clone()
+            .answered("create-role", within("2"), role("2", "2"));
+        let ann = json!({"ServiceSid": sid("IS", "1"), "Identity": "a"});
+        let given =
+            |scene: Scene, role: &str| scene.answered("create-user", ann.clone(), user(role));
+        vec![
+            given(of_two.clone(), "1").passes(),
+            given(of_two.clone(), "2").fails("/role_sid"),
+            given(of_two, "3").not_judged(),
+            given(of_one, "1").not_judged(),
+        ]
+    }
+}
+
+/// Whether the reference leads into the scope of the resource; `None` if that is unknown.
+fn is_within(history: &History<'_>, id: ThingId, target: ThingId) -> Option<bool> {
+    let own = |kind: &str| {
+        let thing = history.things.get(id);
+        let mut parents = thing.parents.iter().copied();
+        if thing.kind == kind {
+            return Some(id);
+        }
+        parents.find(|&parent| history.things.get(parent).kind == kind)
+    };
+    let scopes = &history.things.get(target).parents;
+    let mut known = scopes
+        .iter()
+        .filter_map(|&scope| Some(own(history.things.get(scope).kind)? == scope))
+        .peekable();
+    known.peek()?;
+    Some(known.all(|is_own| is_own))
+}
+
+impl ReferenceScope {
+    fn judge_one(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (id, named, site): (ThingId, &str, Site),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let mut targets = history.things.of_kind(&self.to);
+        let target = targets.find(|(_, target)| target.key == named);
+        let Some(is_own) = target.and_then(|(target, _)| is_within(history, id, target)) else {
+            return;
+        };
+        // What could stand there instead, and must not.
+        let mut others = history.things.of_kind(&self.to);
+        let foreign = others.find_map(|(other, thing)| {
+            let key = case.rulebook.kinds.get(&self.to)?.about.identity.as_ref()?;
+            let key = key.key.first()?;
+            let shown = thing.sights.iter().find_map(|s| s.representation(case))?;
+            (is_within(history, id, other) == Some(false)).then(|| shown.site(key))
+        });
+        let Some(foreign) = foreign else {
+            verdicts.trivial(rule, Trivial::Alone);
+            return;
+        };
+        let wrong = (!is_own).then(|| Fact {
+            kind: "wrong-scope",
+            expected: "what belongs to the same scope".to_owned(),
+            actual: format!("{named}, which is of another one"),
+            ..Fact::default()
+        });
+        verdicts.instance(rule, [foreign, site]).conclude(wrong);
+    }
+}

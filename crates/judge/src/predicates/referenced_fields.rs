@@ -1,0 +1,177 @@
+//! `referenced-fields`: fields copied from a referenced resource equal those of the resource. Does not judge resources
+//! that were not observed, nor absent fields.
+
+use super::prelude::*;
+use crate::compare::leaves_open;
+use crate::history::{Sight, ThingId, same};
+use std::collections::BTreeMap;
+
+/// A field references a resource; further fields are copies of the fields of that resource.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferencedFields {
+    /// The resource type with the reference.
+    kind: String,
+    /// Where the reference stands.
+    at: String,
+    /// The resource type of the referenced resource.
+    with: String,
+    /// Equal fields: here, and in the resource.
+    same: BTreeMap<String, String>,
+    /// Whether the referenced resource copies the field, after the consistency window. It then has one reference only.
+    #[serde(default)]
+    follows: bool,
+}
+
+impl Predicate for ReferencedFields {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        let here: Vec<String> = self.same.keys().cloned().collect();
+        let there: Vec<String> = self.same.values().cloned().collect();
+        references
+            .kind("kind", &self.kind)
+            .pointer("at", &self.at)
+            .pointers("same", &here);
+        references.kind("with", &self.with).pointers("same", &there);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let mut naming: BTreeMap<ThingId, Vec<(ThingId, &Sight<'_>)>> = BTreeMap::new();
+        for (id, thing) in history.things.iter() {
+            let shown = |sight: &&Sight<'_>| sight.face == self.kind && !sight.is_attempt();
+            for sight in thing.sights.iter().filter(shown) {
+                let key = sight.value(case, &self.at).and_then(Value::as_str);
+                let mut things = history.things.of_kind(&self.with);
+                if let Some((named, _)) = things.find(|(_, thing)| key == Some(&thing.key)) {
+                    naming.entry(named).or_default().push((id, sight));
+                }
+            }
+        }
+        for (named, by) in naming {
+            let is_one = by.iter().all(|(id, _)| *id == by[0].0);
+            if self.follows && !is_one {
+                continue;
+            }
+            // A resource that is named in every message of a list is compared with each of them once.
+            for (_, sight) in by {
+                self.judge_sight(case, rule, (named, sight), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let message = |size: i64| {
+            json!({
+                "sid": sid("IM", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"), "to": sid("CH", "1"),
+                "channel_sid": sid("CH", "1"), "attributes": "{}", "date_created": "", "date_updated": null,
+                "last_updated_by": null, "was_edited": false, "from": "system", "body": "", "index": 0,
+                "type": "media", "url": "",
+                "media": {"sid": sid("ME", "1"), "size": size, "content_type": "text/plain", "filename": "a"},
+            })
+        };
+        let media = |message: Value| {
+            json!({
+                "sid": sid("ME", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"), "size": 5,
+                "date_created": "", "date_updated": null, "content_type": "text/plain", "file_name": "a",
+                "author": null, "url": "", "links": {}, "message_sid": message, "channel_sid": null,
+            })
+        };
+        let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
+        let sends = |parameters: &Value, size: i64| {
+            Example::of("chat", parameters.clone()).answered(
+                "create-message",
+                path.clone(),
+                message(size),
+            )
+        };
+        let fetched = |scene: Scene, message: Value| {
+            let path = json!({"ChatServiceSid": sid("IS", "1"), "MediaSid": sid("ME", "1")});
+            scene
+                .of_service("media")
+                .answered("fetch-media", path, media(message))
+        };
+        let late =
+            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        let size = json!({
+            "kind": "chat/message", "at": "/media/sid", "with": "media/media", "same": {"/media/size": "/size"},
+        });
+        let back = json!({
+            "kind": "chat/message", "at": "/media/sid", "with": "media/media", "same": {"/sid": "/message_sid"},
+            "follows": true,
+        });
+        let (none, its, other) = (Value::Null, json!(sid("IM", "1")), json!(sid("IM", "2")));
+        vec![
+            fetched(sends(&size, 5), none.clone()).passes(),
+            fetched(sends(&size, 6), none.clone()).fails("/media/size"),
+            sends(&size, 6).not_judged(),
+            fetched(late(sends(&back, 5)), its).passes(),
+            fetched(late(sends(&back, 5)), other).fails("/message_sid"),
+            fetched(late(sends(&back, 5)), none.clone()).fails("/message_sid"),
+            fetched(sends(&back, 5), none).not_judged(),
+        ]
+    }
+}
+
+impl ReferencedFields {
+    fn judge_sight(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (named, naming): (ThingId, &Sight<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let Some(here) = naming.representation(case) else {
+            return;
+        };
+        let sights = &case.history.things.get(named).sights;
+        let counts = |sight: &&Sight<'_>| {
+            let is_later = naming.when.is_before(&sight.when);
+            sight.face == self.with && !sight.is_attempt() && (is_later || !self.follows)
+        };
+        for sight in sights.iter().filter(counts) {
+            let Some(there) = sight.representation(case) else {
+                continue;
+            };
+            let has_followed = naming.when.is_settled(&sight.when);
+            for (mine, its) in &self.same {
+                // With `follows` the field of the resource is at fault, otherwise the copy.
+                let (site, beside) = match self.follows {
+                    true => (there.site(its), here.site(mine)),
+                    false => (here.site(mine), there.site(its)),
+                };
+                let values = here.value(mine).zip(there.value(its));
+                let Some((a, b)) = values.filter(|_| !verdicts.accuses(&site)) else {
+                    continue;
+                };
+                let is_same = same(a, b);
+                let is_open = match self.follows {
+                    true => !has_followed,
+                    false => leaves_open(its, b),
+                };
+                if is_open {
+                    continue;
+                }
+                let (expected, actual) = if self.follows { (a, b) } else { (b, a) };
+                let fact = Fact {
+                    kind: "disagrees",
+                    expected: json::short(expected),
+                    actual: json::short(actual),
+                    ..Fact::default()
+                };
+                verdicts
+                    .instance(rule, [beside, site])
+                    .conclude((!is_same).then_some(fact));
+            }
+        }
+    }
+}

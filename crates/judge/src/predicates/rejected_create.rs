@@ -1,0 +1,175 @@
+//! `rejected-create` with `of`: a rejected creation creates nothing. Compares two readings of the list of its scope.
+
+use super::prelude::*;
+use crate::history::{Item, List, Outcome, ThingId, Write};
+use conformant_rulebook::Does;
+
+/// What this operation was refused is not there afterwards.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RejectedCreate {
+    /// The operation with its service.
+    of: OperationName,
+}
+
+impl Predicate for RejectedCreate {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        references.operation("of", self.of.id());
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let is_listed = |made: &Operation| {
+            let service = model.services.get(&made.service);
+            let mut others = service.into_iter().flat_map(|s| s.operations.values());
+            others.any(|o| o.does == Does::Lists && o.path == made.path)
+        };
+        Some(operations(model, |o| o.does == Does::Makes && is_listed(o)))
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        let is_of = |write: &&Write<'_>| {
+            let exchange = write.exchange().map(|index| case.seen[index].exchange);
+            exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
+        };
+        let refused = history
+            .writes
+            .iter()
+            .filter(|w| w.outcome == Outcome::Refused);
+        let mut judged: Vec<usize> = Vec::new();
+        for write in refused.filter(is_of) {
+            let mut lists = history.lists.iter().filter(|list| {
+                let kind = case.rulebook.kinds.get(list.face);
+                let shows = kind.and_then(|kind| kind.about.of()) == Some(write.kind);
+                shows
+                    && list.parents == write.parents
+                    && list.filters.is_empty()
+                    && list.is_complete
+            });
+            let before = lists.clone().rfind(|list| list.last.is_before(&write.when));
+            let after = lists.find(|list| write.when.is_before(&list.first) && !list.is_attempt);
+            if let (Some(before), Some(after)) = (before, after)
+                && !judged.contains(&after.pages[0])
+            {
+                judged.push(after.pages[0]);
+                judge_lists(case, rule, write, (before, after), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let (service, channel) = (
+            format!("IS{}", "1".repeat(32)),
+            format!("CH{}", "1".repeat(32)),
+        );
+        let member = |digit: &str| {
+            json!({
+                "sid": format!("MB{}", digit.repeat(32)), "account_sid": "AC1", "channel_sid": channel,
+                "service_sid": service, "identity": digit, "role_sid": "RL1",
+                "last_consumed_message_index": null, "last_consumption_timestamp": null,
+                "date_created": "", "date_updated": "", "attributes": "{}", "url": "",
+            })
+        };
+        let path = json!({"ServiceSid": service, "ChannelSid": channel});
+        let listed = |scene: Scene, members: Value| {
+            let page =
+                json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
+            scene.answered("read-members", path.clone(), page)
+        };
+        let made = Example::of("chat", json!({"of": "chat/create-member"}))
+            .answered("create-service", json!({}), json!({"sid": service}))
+            .answered("create-member", path.clone(), member("1"));
+        let refused = |scene: Scene| scene.refused("create-member", path.clone());
+        let once = refused(listed(made.clone(), json!([member("1")])));
+        vec![
+            listed(once.clone(), json!([member("1")])).passes(),
+            listed(once, json!([member("1"), member("2")])).fails("/members/1"),
+            listed(
+                refused(listed(made.clone(), json!([]))),
+                json!([member("1")]),
+            )
+            .not_judged(),
+            listed(refused(made), json!([member("1")])).not_judged(),
+        ]
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        // Another key: it is no longer what was listed before.
+        vec![Mutation::new(sites.last().clone(), Change::Near)]
+    }
+}
+
+fn judge_lists(
+    case: &Case<'_>,
+    rule: &Rule,
+    write: &Write<'_>,
+    (before, after): (&List<'_>, &List<'_>),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let history = &case.history;
+    let scope = before.scope();
+    if scope.map_or(!history.alone, |scope| !history.is_own(scope)) {
+        return;
+    }
+    // A list that lags may show later what came before.
+    let made_before = |id: ThingId| {
+        let made = history
+            .things
+            .get(id)
+            .made
+            .map(|made| &history.writes[made]);
+        made.is_some_and(|made| made.when.is_before(&before.first))
+    };
+    let newest = history
+        .things
+        .of_kind(write.kind)
+        .map(|(id, _)| id)
+        .filter(|&id| made_before(id) && history.belongs(id, before) == Some(true));
+    let newest = newest.max_by_key(|&id| history.things.get(id).made);
+    let opened = history.writes.iter().any(|other| {
+        let between = before.first.event < other.when.event && other.when.event < after.last.event;
+        let named = other.thing.is_some() && other.does == Does::Makes;
+        let makes = matches!(other.does, Does::Makes | Does::FindsOrMakes);
+        let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();
+        between && may_bring && other.outcome != Outcome::Refused && !named
+    });
+    if opened || !newest.is_some_and(|id| before.holds(id)) {
+        return;
+    }
+    let is_new = |item: &&Item| match item.thing {
+        Some(id) => !before.holds(id) && history.things.get(id).made.is_none(),
+        None => false,
+    };
+    let key = case.rulebook.kinds.get(after.face).and_then(|kind| {
+        let identity = kind.about.identity.as_ref()?;
+        identity.key.first().cloned()
+    });
+    let shown = |item: &Item| &case.representations[item.representation];
+    let items = after
+        .items
+        .iter()
+        .map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
+    let Some(sites) = Sites::of(items) else {
+        verdicts.trivial(rule, Trivial::Empty);
+        return;
+    };
+    let wrong = after.items.iter().find(is_new).map(|item| {
+        let fact = Fact {
+            kind: "made-though-refused",
+            expected: "nothing that was not made".to_owned(),
+            actual: "one more after a refusal".to_owned(),
+            ..Fact::default()
+        };
+        (shown(item).site(""), fact)
+    });
+    verdicts.instance(rule, sites).conclude_at(wrong);
+}

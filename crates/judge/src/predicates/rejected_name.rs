@@ -1,0 +1,155 @@
+//! `rejected-create` with `path`: a name whose creation was rejected selects nothing, whole or cut to the maximum length.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::history::Outcome;
+use conformant_rulebook::Does;
+
+/// After a creation by this operation was refused, no path finds anything under the name that it asked for.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RejectedName {
+    /// The operation that makes.
+    operation: String,
+    /// Its parameter with the name.
+    parameter: String,
+    /// The parameter of paths that takes the name.
+    path: String,
+    /// How long names are at most.
+    #[serde(default)]
+    max: Option<usize>,
+}
+
+impl Predicate for RejectedName {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter);
+        references.any_parameter("path", &self.path);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &case.history;
+        for write in &history.writes {
+            let Some(index) = write.exchange() else {
+                continue;
+            };
+            let exchange = case.seen[index].exchange;
+            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
+            let is_refused = write.outcome == Outcome::Refused && write.does == Does::Makes;
+            let name = exchange.sent.get(&self.parameter).map(as_text);
+            if let Some(name) = name.filter(|name| is_this && is_refused && !name.is_empty())
+                && history.bound[index]
+                    .scope()
+                    .is_some_and(|scope| history.is_own(scope))
+            {
+                self.judge_name(case, rule, (index, &name), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
+        let parameters = json!({
+            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid", "max": 2,
+        });
+        let channel = json!({
+            "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"),
+            "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
+            "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+            "messages_count": 0, "url": "", "links": {},
+        });
+        let scene = |parameters: Value| {
+            let sent = json!({"ServiceSid": sid("IS")});
+            Example::of("chat", parameters).answered("create-channel", sent, channel.clone())
+        };
+        let refused = scene(parameters).refused(
+            "create-channel",
+            json!({"ServiceSid": sid("IS"), "UniqueName": "abc"}),
+        );
+        let at = |name: &str| json!({"ServiceSid": sid("IS"), "ChannelSid": name});
+        let page = json!({"members": [], "meta": {"next_page_url": null, "key": "members"}});
+        let found = |name: &str| {
+            let scene = refused.clone();
+            scene.answered("read-members", at(name), page.clone())
+        };
+        // The list is there, so that a change can have it response.
+        let good = scene(json!({
+            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid",
+        }))
+        .answered("read-members", at("other"), page.clone())
+        .refused(
+            "create-channel",
+            json!({"ServiceSid": sid("IS"), "UniqueName": "abc"}),
+        );
+        vec![
+            good.refused("read-members", at("abc")).passes(),
+            found("abc").fails(""),
+            found("ab").fails(""),
+            found("a").not_judged(),
+            refused.not_judged(),
+        ]
+    }
+}
+
+impl RejectedName {
+    fn judge_name(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (refused, name): (usize, &str),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let cut: Option<String> = self.max.map(|max| name.chars().take(max).collect());
+        let is_it = |text: &str| text == name || cut.as_deref() == Some(text);
+        let scope = |index: usize| history.bound[index].parents.first().copied().flatten();
+        for (index, seen) in case.seen.iter().enumerate().skip(refused + 1) {
+            let named = seen.exchange.sent.get(&self.path).map(as_text);
+            let later = history.moments[refused].is_before(&history.moments[index]);
+            let is_answered = matches!(seen.exchange.status(), Some(200..=299 | 400..=499));
+            let looked = named.is_some_and(|named| is_it(&named)) && later && is_answered;
+            if !looked
+                || scope(index) != scope(refused)
+                || seen.exchange.credentials.flaw().is_some()
+            {
+                continue;
+            }
+            // Another request may have brought it all the same.
+            let brought = case.seen[..index].iter().enumerate().any(|(other, seen)| {
+                let sent = seen.exchange.sent.get(&self.parameter).map(as_text);
+                let done = matches!(
+                    seen.acceptance,
+                    Acceptance::Accepted | Acceptance::Inconclusive(_)
+                );
+                other != refused
+                    && done
+                    && sent.is_some_and(|sent| is_it(&sent) || sent.starts_with(name))
+            });
+            let site = Site::Exchange(index);
+            if brought || verdicts.accuses(&site) {
+                continue;
+            }
+            let found = seen.acceptance == Acceptance::Accepted;
+            let fact = found.then(|| Fact {
+                kind: "refused-and-made",
+                expected: format!("nothing under {name}, whose creation was refused"),
+                actual: "something found".to_owned(),
+                ..Fact::default()
+            });
+            verdicts
+                .instance(rule, [Site::Exchange(refused), site])
+                .conclude(fact);
+        }
+    }
+}

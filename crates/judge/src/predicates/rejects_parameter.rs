@@ -1,0 +1,162 @@
+//! `rejects-parameter`: a request with an invalid value of a parameter is rejected.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use regex::Regex;
+use std::sync::OnceLock;
+
+/// A request with such a value is refused.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RejectsParameter {
+    /// Operation id without the service.
+    operation: String,
+    /// Parameter as the document spells it.
+    parameter: String,
+    /// Which values within the parameter are judged; the parameter itself if omitted.
+    #[serde(default)]
+    at: String,
+    /// The regular expression of valid values.
+    #[serde(default)]
+    like: Option<String>,
+    /// A value that must be among the values.
+    #[serde(default)]
+    holds: Option<Value>,
+    /// Whether it must be JSON, sent as a text.
+    #[serde(default)]
+    json: bool,
+    #[serde(skip)]
+    compiled: Compiled,
+}
+
+/// The expression, compiled once; not printed.
+#[derive(Default)]
+struct Compiled(OnceLock<Option<Regex>>);
+
+impl std::fmt::Debug for Compiled {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Compiled")
+    }
+}
+
+impl Predicate for RejectsParameter {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter);
+        if self.like.is_some() && self.pattern().is_none() {
+            references.problem("like", "not a regular expression");
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+            let sent = seen.exchange.sent.get(&self.parameter);
+            let Some(wrong) = sent.and_then(|sent| self.wrong(sent)) else {
+                continue;
+            };
+            let site = Site::Exchange(index);
+            match &seen.acceptance {
+                Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
+                _ if verdicts.accuses(&site) || seen.exchange.credentials.flaw().is_some() => {}
+                found @ (Acceptance::Accepted | Acceptance::Rejected(_)) => {
+                    let fact = Fact {
+                        kind: "accepted",
+                        expected: "a refusal".to_owned(),
+                        actual: "accepted".to_owned(),
+                        message: format!(
+                            "{}: {wrong}, and the request was accepted",
+                            self.parameter
+                        ),
+                    };
+                    let accepted = *found == Acceptance::Accepted;
+                    verdicts
+                        .instance(rule, site)
+                        .conclude(accepted.then_some(fact));
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let of = |how: Value| {
+            let mut parameters =
+                json!({"operation": "create-execution", "parameter": "Parameters"});
+            if let (Some(all), Value::Object(how)) = (parameters.as_object_mut(), how) {
+                all.extend(how);
+            }
+            Example::of("flow", parameters)
+        };
+        let sent =
+            |value: Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
+        let execution = json!({
+            "sid": "FN1", "account_sid": "", "flow_sid": "FW1", "contact_sid": "", "context": {},
+            "contact_channel_address": "", "status": "active", "date_created": "", "date_updated": "",
+            "url": "", "links": {},
+        });
+        let list = json!([{"url": "https://a"}, {"url": "http://b"}]);
+        let like = json!({"at": "/*/url", "like": "^https://"});
+        let refused = |scene: Scene, value: Value| scene.refused("create-execution", sent(value));
+        let taken = |scene: Scene, value: Value| {
+            scene.answered("create-execution", sent(value), execution.clone())
+        };
+        // What it takes for a change that has the request accepted.
+        let good = |how: Value| {
+            of(how).answered(
+                "create-execution",
+                sent(json!([{"url": "https://a"}])),
+                execution.clone(),
+            )
+        };
+        vec![
+            refused(good(json!({"json": true})), json!("{")).passes(),
+            taken(of(json!({"json": true})), json!("{")).fails(""),
+            taken(of(json!({"json": true})), json!("{}")).not_judged(),
+            taken(of(like.clone()), list.clone()).fails(""),
+            refused(good(like), list.clone()).passes(),
+            taken(of(json!({"at": "/*/url", "holds": "https://c"})), list).fails(""),
+        ]
+    }
+}
+
+impl RejectsParameter {
+    fn pattern(&self) -> Option<&Regex> {
+        let compile = || Regex::new(self.like.as_deref()?).ok();
+        self.compiled.0.get_or_init(compile).as_ref()
+    }
+
+    /// What is wrong with a sent value; `None` if it is valid.
+    fn wrong(&self, sent: &Value) -> Option<String> {
+        if self.json
+            && sent
+                .as_str()
+                .is_some_and(|text| json::parse_text(text).is_none())
+        {
+            return Some(format!("{} is not JSON", json::short(sent)));
+        }
+        let values = json::expand(sent, &self.at);
+        if let Some(needed) = &self.holds
+            && !values.is_empty()
+            && !values.iter().any(|(_, value)| json::equal(value, needed))
+        {
+            return Some(format!("{} is not among them", json::short(needed)));
+        }
+        let pattern = self.pattern()?;
+        let mut texts = values.iter().map(|(_, value)| as_text(value));
+        let strange = texts.find(|text| !pattern.is_match(text))?;
+        Some(format!(
+            "{} is not what may stand there",
+            json::short(&Value::from(strange))
+        ))
+    }
+}

@@ -1,0 +1,86 @@
+//! `response-format` with `parameter`: the response has the format that a parameter requests.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::evidence::Outcome;
+
+/// The body of an accepted response is written in the format that this path parameter names, `json`
+/// or `xml`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestedFormat {
+    /// Path parameter as the document spells it: `FORMAT`.
+    parameter: String,
+}
+
+impl Predicate for RequestedFormat {
+    fn subject(&self) -> Subject {
+        Subject::Parameter(self.parameter.clone())
+    }
+
+    fn references(&self, references: &mut References) {
+        references.any_parameter("parameter", &self.parameter);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.seen.iter().enumerate() {
+            let exchange = seen.exchange;
+            let Some(asked) = exchange.sent.get(&self.parameter).map(as_text) else {
+                continue;
+            };
+            let Outcome::Answered { response, .. } = &exchange.outcome else {
+                continue;
+            };
+            let accepted = seen.acceptance == Acceptance::Accepted;
+            let named = asked == "xml" || asked == "json";
+            if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
+                continue;
+            }
+            // A byte order mark is no text, and one or two bytes a character are the same here.
+            let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
+            let is_xml = text.next() == Some(&b'<');
+            let got = if is_xml { "xml" } else { "json" };
+            let instance = verdicts.instance(rule, Site::Exchange(index));
+            instance.conclude((got != asked).then(|| Fact {
+                kind: "format",
+                expected: format!("{asked}, as {} asks", self.parameter),
+                actual: got.to_owned(),
+                ..Fact::default()
+            }));
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let texts = ["{}", "<a/>"].into_iter();
+        texts
+            .map(|text| Mutation::new(sites.last().clone(), Change::Text(text)))
+            .collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("auth", json!({"parameter": "FORMAT"}));
+        let asked = |format: &str| json!({"FORMAT": format});
+        let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
+        vec![
+            scene
+                .clone()
+                .written("create-user", asked("json"), user)
+                .passes(),
+            scene
+                .clone()
+                .written("create-user", asked("xml"), user)
+                .fails(""),
+            scene
+                .clone()
+                .written("create-user", asked("yaml"), user)
+                .not_judged(),
+            scene.refused("create-user", asked("xml")).not_judged(),
+        ]
+    }
+}

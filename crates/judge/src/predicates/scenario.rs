@@ -1,0 +1,132 @@
+//! `scenario`: only statements of scenario steps that name the rule judge it.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::evidence::{Event, Statement};
+use crate::story::differs;
+use conformant_rulebook::expect::Comparison;
+use std::sync::Arc;
+
+/// Only scenario steps that name this rule (`expect`, `accepted`, `rejected`) judge it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {}
+
+impl Predicate for Scenario {
+    fn subject(&self) -> Subject {
+        Subject::Steps
+    }
+
+    fn references(&self, _: &mut References) {}
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Steps]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let statements = case.evidence.statements.iter().enumerate();
+        for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
+            let expect = &statement.expect;
+            if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
+                verdicts.trivial(rule, Trivial::Absent);
+                continue;
+            }
+            if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
+                if let Acceptance::Inconclusive(why) = &seen.acceptance {
+                    verdicts.inconclusive(rule, why);
+                    continue;
+                }
+                // A field that broke a rule of its own brings no second finding, where the result is
+                // the response's document and no view of it.
+                let document = seen.exchange.document();
+                let is_answer = document.is_some_and(|d| Arc::ptr_eq(d, &statement.result));
+                let is_accepted = seen.acceptance == Acceptance::Accepted;
+                let is_broken = is_answer && is_accepted && seen.breaks(&expect.at);
+                if is_broken && !expect.at.is_empty() {
+                    continue;
+                }
+            }
+            let site = |pointer: &str| Site::Result {
+                statement: index,
+                pointer: pointer.to_owned(),
+            };
+            let mut wrong = differs(expect, &statement.result);
+            if wrong.is_none()
+                && let Some(why) = tells_nothing(case, statement)
+            {
+                verdicts.trivial(rule, why);
+                continue;
+            }
+            // For callbacks that did not come, the finding names the wait.
+            let waited = statement.result.get("waited").and_then(Value::as_str);
+            if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
+                fact.message = format!("{} (waited {waited})", fact.message);
+            }
+            let told_at = if expect.at.contains('*') {
+                ""
+            } else {
+                &expect.at
+            };
+            verdicts
+                .instance(rule, site(&expect.at))
+                .conclude_at(wrong.map(|fact| (site(told_at), fact)));
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let scene = Example::of("flow", json!({}));
+        let kept_out = json!({"at": "/flows/*/sid", "excludes": "FW1"});
+        let listed = json!({"at": "/flows/*/sid", "includes": "FW1"});
+        let page = |items: Value| json!({ "flows": items });
+        let mine = page(json!([{"sid": "FW1"}]));
+        let quiet = json!({"at": "/count", "at-most": 0});
+        let silence = json!({"count": 0, "requests": [], "waited": "1s"});
+        let ended = json!({"at": "/status", "equals": "ended", "or-absent": true});
+        vec![
+            scene
+                .clone()
+                .stated(ended.clone(), json!({"status": "ended"}))
+                .passes(),
+            scene
+                .clone()
+                .stated(ended.clone(), json!({"status": "active"}))
+                .fails("/status"),
+            scene.clone().stated(ended, json!({})).not_judged(),
+            // A list without anything shows that something is kept out where it was listed before.
+            scene
+                .clone()
+                .stated(listed, mine)
+                .stated(kept_out.clone(), page(json!([])))
+                .passes(),
+            scene.clone().stated(kept_out, page(json!([]))).not_judged(),
+            scene.clone().stated(quiet, silence).not_judged(),
+            scene.not_judged(),
+        ]
+    }
+}
+
+/// Why a statement that holds could not have failed.
+fn tells_nothing(case: &Case<'_>, statement: &Statement) -> Option<Trivial> {
+    let Statement { expect, result, .. } = statement;
+    let is_callbacks = result.get("waited").is_some();
+    if is_callbacks && result.get("count") == Some(&json!(0)) {
+        let is_sound = |event: &Event| matches!(event, Event::Delivery(_));
+        let came = case.evidence.events.iter().any(is_sound);
+        return (!came).then_some(Trivial::Silence);
+    }
+    let selected = json::expand(result, &expect.at);
+    let is_empty = match selected.first() {
+        None => expect.at.contains('*'),
+        Some((_, Value::Array(items))) => {
+            matches!(expect.is, Comparison::Excludes(_)) && items.is_empty()
+        }
+        Some(_) => false,
+    };
+    let twin = |other: &Statement| match (&other.expect.is, &expect.is) {
+        (Comparison::Includes(wanted), Comparison::Excludes(unwanted)) => wanted == unwanted,
+        _ => false,
+    };
+    let has_twin = case.evidence.statements.iter().any(twin);
+    (is_empty && !has_twin).then_some(Trivial::Empty)
+}

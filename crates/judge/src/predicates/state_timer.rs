@@ -1,0 +1,242 @@
+//! `state-transition` with `aspect`: a state that changes after a number of seconds does so neither early nor never.
+//!
+//! Does not judge states that something else changes.
+
+use super::prelude::*;
+use crate::evidence::Event;
+use crate::history::{Origin, SETTLE, Sight, Thing};
+use conformant_base::clock::Timestamp;
+use conformant_rulebook::annotations::Transition;
+use jiff::SignedDuration;
+
+/// By how much a service that counts whole seconds may be early.
+const WHOLE_SECOND: SignedDuration = SignedDuration::from_secs(1);
+
+/// The state in this field changes with time as its `x-steps` state.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateTimer {
+    /// The representation.
+    of: String,
+    /// The state: `/status`.
+    at: String,
+    /// What is judged.
+    aspect: Aspect,
+    /// After how many seconds it moves where nothing was asked for.
+    #[serde(default)]
+    unasked: Option<i64>,
+}
+
+/// What is asked of a state that moves by time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Aspect {
+    /// That it does not move too early, where so many seconds were asked for.
+    NotBefore,
+    /// That it has moved some seconds later, where so many were asked for, and is nowhere else by what people did too
+    /// late.
+    After,
+    /// That it does not move at all, where zero seconds were asked for.
+    Never,
+    /// That it moves neither too early nor too late, where nothing was asked for.
+    Default,
+}
+
+impl Predicate for StateTimer {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.of)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("of", &self.of).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History, Need::Clock]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(kind) = case.rulebook.kinds.get(&self.of) else {
+            return;
+        };
+        let steps = kind.about.steps_at(&self.at).unwrap_or_default();
+        for step in steps.iter().filter(|step| step.by == "time") {
+            for (_, thing) in case
+                .history
+                .things
+                .of_kind(kind.about.of().unwrap_or(&self.of))
+            {
+                let sights = thing.sights.iter();
+                for sight in sights.filter(|s| s.face == self.of && !s.is_attempt()) {
+                    self.judge_sight(case, rule, step, (thing, sight), verdicts);
+                }
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
+        let sites = sites.iter();
+        let changed =
+            sites.flat_map(|site| states.clone().map(|to| Mutation::new(site.clone(), to)));
+        changed.collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let uuid = "00000000-0000-4000-8000-000000000001";
+        let parameters = |aspect: &str| {
+            json!({
+                "of": "auth/approval-request-fetch", "at": "/approval_request/status", "aspect": aspect,
+                "unasked": 86_400,
+            })
+        };
+        let created = |aspect: &str, sent: Value| {
+            let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
+            Example::of("auth", parameters(aspect)).answered(
+                "create-approval-request",
+                sent,
+                answer,
+            )
+        };
+        let made = |aspect: &str, seconds: u64| {
+            let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a", "seconds_to_expire": seconds});
+            created(aspect, sent)
+        };
+        let made_without_any = |aspect: &str| {
+            created(
+                aspect,
+                json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"}),
+            )
+        };
+        let fetched = |scene: Scene, status: &str| {
+            let shown =
+                json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
+            let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
+            scene.answered("fetch-approval-request", path, shown)
+        };
+        vec![
+            fetched(made("not-before", 86_400), "pending").passes(),
+            fetched(made("not-before", 86_400), "expired").fails("/approval_request/status"),
+            fetched(made("not-before", 0), "expired").not_judged(),
+            fetched(made("never", 0), "pending").passes(),
+            fetched(made("never", 0), "expired").fails("/approval_request/status"),
+            fetched(made("default", 60), "expired").not_judged(),
+            fetched(made_without_any("default"), "pending").passes(),
+            fetched(made_without_any("default"), "expired").fails("/approval_request/status"),
+            fetched(made("after", 86_400), "pending").not_judged(),
+            fetched(made("after", 86_400), "approved").not_judged(),
+            made("not-before", 60).not_judged(),
+        ]
+    }
+}
+
+impl StateTimer {
+    fn judge_sight(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        step: &Transition,
+        (thing, sight): (&Thing<'_>, &Sight<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let made = thing.made.map(|made| &case.history.writes[made]);
+        let (Some(made), Some(shown)) = (made, sight.representation(case)) else {
+            return;
+        };
+        let Some(state) = shown.value(&self.at).and_then(Value::as_str) else {
+            return;
+        };
+        let Some((seconds, was_asked)) = seconds(case, step, made.exchange(), self.unasked) else {
+            return;
+        };
+        let (is_before, is_after) = (state == step.from, state == step.to);
+        let made = made.when.span;
+        let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
+        let after = SignedDuration::from_secs(seconds);
+        let is_early = apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
+        let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
+        let is_over = apart(made.ended, sight.when.span.began) >= after + settle;
+        let is_some = was_asked && seconds > 0;
+        let (counts, is_wrong, expected) = match self.aspect {
+            Aspect::NotBefore => (is_some && is_early, is_after, &step.from),
+            Aspect::After => (is_some && is_over, is_before, &step.to),
+            Aspect::Never => (was_asked && seconds == 0, is_after, &step.from),
+            Aspect::Default if is_early => (!was_asked, is_after, &step.from),
+            Aspect::Default => (!was_asked && is_over, is_before, &step.to),
+        };
+        let is_late = self.aspect == Aspect::After
+            && is_over
+            && self.came_too_late(case, (step, state), thing, made.ended, after + settle);
+        let site = shown.site(&self.at);
+        if !counts || !(is_before || is_after || is_late) || verdicts.accuses(&site) {
+            return;
+        }
+        let fact = Fact {
+            kind: "untimely",
+            expected: match seconds {
+                0 => format!("{expected}, for ever"),
+                _ => format!("{expected}, for it moves after {seconds} s"),
+            },
+            actual: state.to_owned(),
+            ..Fact::default()
+        };
+        verdicts
+            .instance(rule, site)
+            .conclude((is_wrong || is_late).then_some(fact));
+    }
+
+    /// Whether only people lead to its state, and all their actions came after its time.
+    fn came_too_late(
+        &self,
+        case: &Case<'_>,
+        (step, state): (&Transition, &str),
+        thing: &Thing<'_>,
+        made: Timestamp,
+        over: SignedDuration,
+    ) -> bool {
+        let kind = case.rulebook.kinds.get(&self.of);
+        let steps = kind.and_then(|kind| kind.about.steps_at(&self.at));
+        let mut steps = steps.unwrap_or_default().iter();
+        let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
+            return false;
+        };
+        let is_it = |event: usize| match case.evidence.events.get(event) {
+            Some(Event::Hook(call)) => call.name == by.by,
+            Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
+        };
+        let reactions = thing
+            .writes
+            .iter()
+            .map(|&write| &case.history.writes[write]);
+        let reactions = reactions.filter_map(|write| match write.origin {
+            Origin::Hook(event) => Some((event, write.when.span.began)),
+            Origin::Exchange(_) => None,
+        });
+        let mut reactions = reactions.peekable();
+        let mut is_done = false;
+        reactions.peek().is_some()
+            && !case.history.deeds_unseen
+            && reactions.all(|(event, began)| {
+                is_done |= is_it(event);
+                began.duration_since(made) >= over
+            })
+            && is_done
+    }
+}
+
+/// After how many seconds the step is taken, as the request that made the resource said; else as the
+/// document says of a request that says nothing. And whether the request said so.
+fn seconds(
+    case: &Case<'_>,
+    step: &Transition,
+    made: Option<usize>,
+    unasked: Option<i64>,
+) -> Option<(i64, bool)> {
+    let name = step.after.as_ref()?.rsplit('/').next()?;
+    let sent = case.seen[made?].exchange.sent.get(name);
+    match sent {
+        Some(sent) => Some((crate::compare::as_text(sent).parse().ok()?, true)),
+        None => Some((unasked?, false)),
+    }
+}

@@ -1,0 +1,105 @@
+//! `state-transition` with `steps`: the observed states of a resource follow the stated transitions.
+
+use super::prelude::*;
+use std::collections::BTreeMap;
+
+/// The observed states of one resource move only along these steps.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StateTransition {
+    /// The representation.
+    kind: String,
+    /// What identifies the resource: `/sid`.
+    key: String,
+    /// The state: `/status`.
+    at: String,
+    /// Allowed steps as `[from, to]`; staying is always allowed.
+    steps: Vec<(String, String)>,
+}
+
+impl Predicate for StateTransition {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .kind("kind", &self.kind)
+            .pointer("key", &self.key)
+            .pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    /// Judges each resource that was observed at least twice. Between two observations several steps may have
+    /// been taken, so any state that can be reached will do.
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut last: BTreeMap<String, (&Representation<'_>, &str)> = BTreeMap::new();
+        for thing in case.of_kind(&self.kind) {
+            let (Some(identity), Some(state)) = (
+                thing.value(&self.key).map(Value::to_string),
+                thing.value(&self.at).and_then(Value::as_str),
+            ) else {
+                continue;
+            };
+            let Some((earlier, before)) = last.insert(identity, (thing, state)) else {
+                verdicts.trivial(rule, Trivial::Alone);
+                continue;
+            };
+            let sites = [earlier.site(&self.at), thing.site(&self.at)];
+            let instance = verdicts.instance(rule, sites);
+            instance.conclude((!self.can_reach(before, state)).then(|| Fact {
+                kind: "transition",
+                expected: format!("{before} or what follows it"),
+                actual: state.to_owned(),
+                message: format!("moved from {before} to {state}"),
+            }));
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "flow/execution";
+        let parameters = json!({
+            "kind": kind, "key": "/sid", "at": "/status",
+            "steps": [["waiting", "active"], ["active", "ended"]],
+        });
+        let scene = Example::of("flow", parameters);
+        let execution = |status: &str| json!({"sid": "FN1", "status": status});
+        let from = |from: &str, to: &str| {
+            let first = scene.clone().payload(kind, execution(from));
+            first.payload(kind, execution(to))
+        };
+        vec![
+            from("active", "active").passes(),
+            from("waiting", "ended").passes(),
+            from("ended", "active").fails("/status"),
+            from("active", "unheard-of").fails("/status"),
+            scene
+                .clone()
+                .payload(kind, execution("active"))
+                .not_judged(),
+        ]
+    }
+}
+
+impl StateTransition {
+    fn can_reach(&self, from: &str, to: &str) -> bool {
+        let mut reached = vec![from];
+        let mut next = 0;
+        while let Some(state) = reached.get(next).copied() {
+            if state == to {
+                return true;
+            }
+            for (before, after) in &self.steps {
+                if before == state && !reached.contains(&after.as_str()) {
+                    reached.push(after);
+                }
+            }
+            next += 1;
+        }
+        false
+    }
+}

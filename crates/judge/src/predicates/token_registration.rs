@@ -1,0 +1,374 @@
+//! `token-registration`: a scanned token registers its user if it is valid, and does not if it has exactly one flaw.
+//!
+//! Does not judge tokens with several flaws, codes that were scanned before, or times within the clock skew.
+
+use super::prelude::*;
+use crate::evidence::{Event, HookCall};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use conformant_base::clock::Timestamp;
+use conformant_base::redact::REDACTED;
+use jsonwebtoken::{Algorithm, DecodingKey, crypto};
+use std::collections::BTreeSet;
+
+/// Seconds by which clocks may differ.
+const SKEW: f64 = 5.0;
+/// The only algorithm that tokens are verified with.
+const ALGORITHM: &str = "HS256";
+
+/// A token with this property registers its user, or does not.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TokenRegistration {
+    /// The property of the token.
+    token: Like,
+    /// How codes with tokens are shown and scanned.
+    codes: Codes,
+}
+
+/// Codes with tokens: the hooks that show and scan them, and what a valid token contains.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Codes {
+    /// The hook that shows a code.
+    show: String,
+    /// The hook that scans a code.
+    scan: String,
+    /// The argument of both hooks with the code.
+    code: String,
+    /// Where the scan's result says whether the user was registered.
+    registered: String,
+    /// The setting of the service that describes the application.
+    application: String,
+    /// The member of the application with the scheme that codes begin with.
+    scheme: String,
+    /// The text of a code between the scheme and the token.
+    path: String,
+    /// The member of the application with the key that signs tokens.
+    key: String,
+    /// The type in a token's header.
+    #[serde(rename = "type")]
+    token_type: String,
+    /// The claim with the user to register.
+    user: String,
+    /// The claim with the issuer.
+    issuer: Claim,
+    /// The claim with the application that the token is for.
+    audience: Claim,
+    /// The longest lifetime of a token, and the furthest expiry from now, in seconds.
+    lifetime: f64,
+}
+
+/// A claim that has the value of a member of the application.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Claim {
+    /// Where in the claims.
+    at: String,
+    /// The member of the application.
+    is: String,
+}
+
+/// A property of a token: valid in one of two ways, or invalid for one reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Like {
+    /// Valid.
+    Good,
+    /// Valid, with the longest lifetime.
+    LongestLived,
+    /// Signed with another algorithm, or unsigned.
+    OtherAlgorithm,
+    /// The header spells the algorithm in another letter case.
+    AlgorithmInOtherCase,
+    /// Of another type.
+    OtherType,
+    /// Signed with another key.
+    OtherKey,
+    /// Names another issuer, or none.
+    OtherIssuer,
+    /// Has no time of issue.
+    NoIssue,
+    /// Its lifetime is too long.
+    TooLong,
+    /// Expires too far from now, or never.
+    TooFar,
+    /// Expired.
+    Expired,
+    /// Names another application.
+    OtherApplication,
+}
+
+impl Predicate for TokenRegistration {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        references.hook("codes/show", &self.codes.show);
+        references.hook("codes/scan", &self.codes.scan);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks, Need::Configuration, Need::Clock]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(application) = configured(case, &rule.service, &self.codes.application) else {
+            return;
+        };
+        let mut shown = BTreeSet::new();
+        let mut scanned = BTreeSet::new();
+        for (event, happened) in case.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = happened else {
+                continue;
+            };
+            let (Ok(result), Some(qr)) = (&call.result, said(call, &self.codes.code)) else {
+                continue;
+            };
+            if call.name == self.codes.show {
+                shown.insert(qr);
+            }
+            let registered = json::get(result, &self.codes.registered).and_then(Value::as_bool);
+            let Some(registered) = registered.filter(|_| call.name == self.codes.scan) else {
+                continue;
+            };
+            let Some(token) = Token::read(qr, application, &self.codes) else {
+                continue;
+            };
+            // A second scan does not register the user again.
+            let is_first = scanned.insert(token.of.clone());
+            let is_judged = is_first && shown.contains(qr);
+            if !is_judged || token.like(application, call, &self.codes) != Some(self.token) {
+                continue;
+            }
+            let wanted = self.token.is_good();
+            let words = |registered: bool| {
+                if registered {
+                    "registered"
+                } else {
+                    "not registered"
+                }
+            };
+            let fact = Fact {
+                kind: "registered",
+                expected: words(wanted).to_owned(),
+                actual: words(registered).to_owned(),
+                message: format!(
+                    "a token that {}: expected {}, got {}",
+                    self.token.words(),
+                    words(wanted),
+                    words(registered)
+                ),
+            };
+            verdicts
+                .instance(rule, Site::hook(event, self.codes.registered.clone()))
+                .conclude((registered != wanted).then_some(fact));
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let other = Change::To(json!(!self.token.is_good()));
+        vec![Mutation::new(sites.last().clone(), other)]
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        const ANNOUNCE: &str = "announce_registration";
+        const SCAN: &str = "scan_registration";
+        const REGISTERED: &str = "/registered";
+        let scene = |token: &str| {
+            let application = json!({"name": "Shop", "id": "1", "scheme": "shop", "api_key": "k"});
+            let codes = json!({
+                "show": ANNOUNCE, "scan": SCAN, "code": "qr", "registered": REGISTERED,
+                "application": "application", "scheme": "scheme", "path": "://account?token=",
+                "key": "api_key", "type": "JWT", "user": "/context/custom_user_id",
+                "issuer": {"at": "/iss", "is": "name"},
+                "audience": {"at": "/context/auth_app_id", "is": "id"}, "lifetime": 900,
+            });
+            let scene = Example::of("auth", json!({"token": token, "codes": codes}));
+            scene.configured(json!({"auth": {"application": application}}))
+        };
+        let claims = |expires: i64| {
+            json!({
+                "iss": "Shop", "iat": 0, "exp": expires,
+                "context": {"custom_user_id": "u", "auth_app_id": "1"},
+            })
+        };
+        let scanned = |scene: Scene, claims: &Value, key: &str, registered: bool| {
+            let header = json!({"alg": "HS256", "typ": "JWT"});
+            let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+            let message = format!("{}.{}", part(&header), part(claims));
+            let key = jsonwebtoken::EncodingKey::from_secret(key.as_bytes());
+            let signature = crypto::sign(message.as_bytes(), &key, Algorithm::HS256);
+            let qr = format!(
+                "shop://account?token={message}.{}",
+                signature.unwrap_or_default()
+            );
+            let phone = json!({"qr": qr, "cellphone": "5550100", "country_code": "1"});
+            scene
+                .hook(
+                    ANNOUNCE,
+                    json!({"custom_user_id": "u", "qr": qr}),
+                    json!({}),
+                )
+                .hook(SCAN, phone, json!({"registered": registered}))
+        };
+        let mut foreign = claims(600);
+        foreign["iss"] = json!("shop");
+        vec![
+            scanned(scene("good"), &claims(600), "k", true).passes(),
+            scanned(scene("good"), &claims(600), "k", false).fails(REGISTERED),
+            scanned(scene("longest-lived"), &claims(900), "k", true).passes(),
+            scanned(scene("other-issuer"), &foreign, "k", false).passes(),
+            scanned(scene("other-issuer"), &foreign, "k", true).fails(REGISTERED),
+            scanned(scene("other-key"), &claims(600), "another", true).fails(REGISTERED),
+            // With two flaws, either may be the reason.
+            scanned(scene("other-issuer"), &foreign, "another", true).not_judged(),
+            scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
+            // Clocks differ.
+            scanned(scene("expired"), &claims(0), "k", true).not_judged(),
+        ]
+    }
+}
+
+impl Like {
+    const fn is_good(self) -> bool {
+        matches!(self, Self::Good | Self::LongestLived)
+    }
+
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Good => "is valid",
+            Self::LongestLived => "has the longest lifetime",
+            Self::OtherAlgorithm => "is not signed with HS256",
+            Self::AlgorithmInOtherCase => "spells HS256 in another letter case",
+            Self::OtherType => "is of another type",
+            Self::OtherKey => "is not signed with the key of the application",
+            Self::OtherIssuer => "names another issuer or none",
+            Self::NoIssue => "has no time of issue",
+            Self::TooLong => "has too long a lifetime",
+            Self::TooFar => "expires too far from now",
+            Self::Expired => "has expired",
+            Self::OtherApplication => "is for another application",
+        }
+    }
+}
+
+/// A setting of a service.
+fn configured<'c>(case: &'c Case<'_>, service: &str, key: &str) -> Option<&'c Value> {
+    case.evidence.configured.get(service)?.get(key)
+}
+
+/// An argument of a hook that is a text.
+fn said<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
+    call.arguments.get(name)?.as_str()
+}
+
+/// A token in a code.
+struct Token<'c> {
+    header: Value,
+    claims: Value,
+    message: &'c str,
+    signature: &'c str,
+    /// The user to register.
+    of: String,
+}
+
+impl<'c> Token<'c> {
+    fn read(qr: &'c str, application: &Value, codes: &Codes) -> Option<Self> {
+        let scheme = application.get(&codes.scheme)?.as_str()?;
+        let rest = qr.strip_prefix(scheme)?.strip_prefix(&*codes.path)?;
+        let (message, signature) = rest.rsplit_once('.')?;
+        let (header, claims) = message.split_once('.')?;
+        let part = |text: &str| {
+            let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+            serde_json::from_slice::<Value>(&bytes).ok()
+        };
+        let claims = part(claims)?;
+        let of = json::get(&claims, &codes.user)?;
+        let of = of.as_str()?.to_owned();
+        Some(Self {
+            header: part(header)?,
+            claims,
+            message,
+            signature,
+            of,
+        })
+    }
+
+    /// Its property; `None` if it is uncertain, or if there are several flaws.
+    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<Like> {
+        let own = |name: &str| application.get(name).filter(|value| **value != REDACTED);
+        let claim = |pointer: &str| json::get(&self.claims, pointer);
+        let mut flaws = Vec::new();
+        let algorithm = self
+            .header
+            .get("alg")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
+        let is_own = algorithm.eq_ignore_ascii_case(ALGORITHM);
+        match algorithm {
+            ALGORITHM => {}
+            _ if is_own => flaws.push(Like::AlgorithmInOtherCase),
+            _ => flaws.push(Like::OtherAlgorithm),
+        }
+        if is_own && !self.is_signed_with(own(&codes.key)?.as_str()?) {
+            flaws.push(Like::OtherKey);
+        }
+        let differs =
+            |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) != Some(wanted);
+        if differs(self.header.get("typ"), &codes.token_type) {
+            flaws.push(Like::OtherType);
+        }
+        if differs(claim(&codes.issuer.at), own(&codes.issuer.is)?.as_str()?) {
+            flaws.push(Like::OtherIssuer);
+        }
+        if differs(
+            claim(&codes.audience.at),
+            own(&codes.audience.is)?.as_str()?,
+        ) {
+            flaws.push(Like::OtherApplication);
+        }
+        let (issued, expires) = (number(claim("/iat")), number(claim("/exp")));
+        if issued.is_none() {
+            flaws.push(Like::NoIssue);
+        }
+        let lifetime = expires
+            .zip(issued)
+            .map(|(expires, issued)| expires - issued);
+        if lifetime.is_some_and(|lifetime| lifetime > codes.lifetime) {
+            flaws.push(Like::TooLong);
+        }
+        let (began, ended) = (seconds(call.span.began), seconds(call.span.ended));
+        match expires {
+            None => flaws.push(Like::TooFar),
+            Some(expires) if expires > ended + codes.lifetime + SKEW => flaws.push(Like::TooFar),
+            // A token issued now with the longest lifetime expires within the clock skew of the bound.
+            Some(expires) if expires > began + codes.lifetime => return None,
+            Some(expires) if expires < began - SKEW => flaws.push(Like::Expired),
+            Some(expires) if expires < ended + SKEW => return None,
+            Some(_) => {}
+        }
+        match (flaws.as_slice(), lifetime) {
+            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(Like::LongestLived),
+            ([], Some(_)) => Some(Like::Good),
+            ([flaw], _) => Some(*flaw),
+            _ => None,
+        }
+    }
+
+    fn is_signed_with(&self, key: &str) -> bool {
+        let key = DecodingKey::from_secret(key.as_bytes());
+        let message = self.message.as_bytes();
+        crypto::verify(self.signature, message, &key, Algorithm::HS256).unwrap_or_default()
+    }
+}
+
+fn number(value: Option<&Value>) -> Option<f64> {
+    value.and_then(Value::as_f64)
+}
+
+fn seconds(instant: Timestamp) -> f64 {
+    instant.as_duration().as_secs_f64()
+}

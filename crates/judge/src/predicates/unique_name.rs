@@ -1,0 +1,257 @@
+//! `unique-name`: a name in use creates no second resource in its scope. In another scope or letter case it does.
+
+use super::prelude::*;
+use crate::acceptance::Acceptance;
+use crate::compare::as_text;
+use crate::history::ThingId;
+use conformant_rulebook::Kind;
+
+/// What a creation by this operation brings under a name that another resource has.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UniqueName {
+    /// The operation that creates.
+    operation: String,
+    /// The parameter with the name.
+    parameter: String,
+    /// Where the created resource shows the name.
+    at: String,
+    /// Which resource has the name already.
+    held: Held,
+}
+
+/// Who has a name already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+enum Held {
+    /// A resource of the same scope, spelled the same: no second resource is created.
+    Here,
+    /// A resource of another scope: a second resource is created.
+    Elsewhere,
+    /// A resource of the same scope, in another letter case: a second resource is created.
+    InOtherCase,
+    /// A resource of the same scope, and the name is not unique: a second resource is created.
+    Freely,
+}
+
+impl Predicate for UniqueName {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .parameter("parameter", &self.parameter)
+            .answers("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+            let refused = matches!(seen.exchange.status(), Some(400..=499));
+            let accepted = seen.acceptance == Acceptance::Accepted;
+            let name = seen.exchange.sent.get(&self.parameter).map(as_text);
+            let flawed = seen.exchange.credentials.flaw().is_some();
+            if let Some(name) = name.filter(|name| !name.is_empty() && !flawed)
+                && (accepted || refused && self.held == Held::Here)
+            {
+                self.judge_one(case, rule, (index, &name, accepted), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
+        let channel = |service: &str, digit: &str, name: &str| {
+            json!({
+                "sid": sid("CH", digit), "account_sid": "AC1", "service_sid": sid("IS", service),
+                "friendly_name": null, "unique_name": name, "attributes": "{}", "type": "public",
+                "date_created": "", "date_updated": "", "created_by": "system", "members_count": 0,
+                "messages_count": 0, "url": "", "links": {},
+            })
+        };
+        let sent = |service: &str, name: &str| json!({"ServiceSid": sid("IS", service), "UniqueName": name});
+        let of = |held: &str| {
+            let parameters = json!({
+                "operation": "create-channel", "parameter": "UniqueName", "at": "/unique_name", "held": held,
+            });
+            Example::of("chat", parameters).answered(
+                "create-channel",
+                sent("1", "a"),
+                channel("1", "1", "a"),
+            )
+        };
+        let parameters = json!({
+            "operation": "create-channel", "parameter": "FriendlyName", "at": "/friendly_name", "held": "freely",
+        });
+        // Two resources may share a name that is not unique; a unique name sent with it is judged by its own rule.
+        let freely = |second: &str, sent: Value| {
+            let called = |digit: &str, name: &str| {
+                let mut channel = channel("1", digit, name);
+                channel["friendly_name"] = json!("x");
+                channel
+            };
+            let first =
+                json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a", "FriendlyName": "x"});
+            Example::of("chat", parameters.clone())
+                .answered("create-channel", first, called("1", "a"))
+                .answered("create-channel", sent, called(second, "a"))
+        };
+        let unnamed = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x"});
+        let named = json!({"ServiceSid": sid("IS", "1"), "FriendlyName": "x", "UniqueName": "a"});
+        let again = |held: &str, service: &str, digit: &str, name: &str| {
+            let answer = channel(service, digit, name);
+            of(held).answered("create-channel", sent(service, name), answer)
+        };
+        vec![
+            again("here", "1", "1", "a").passes(),
+            again("here", "1", "2", "a").fails("/unique_name"),
+            again("elsewhere", "2", "2", "a").passes(),
+            again("elsewhere", "2", "1", "a").fails("/unique_name"),
+            again("in-other-case", "1", "2", "A").passes(),
+            again("in-other-case", "1", "1", "A").fails("/unique_name"),
+            freely("2", unnamed.clone()).passes(),
+            freely("1", unnamed).fails("/friendly_name"),
+            freely("1", named).not_judged(),
+            again("here", "1", "2", "b").not_judged(),
+            of("here").not_judged(),
+        ]
+    }
+}
+
+impl UniqueName {
+    fn judge_one(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (index, name, accepted): (usize, &str, bool),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let when = history.moments[index];
+        let scope = history.bound[index].scope();
+        let operation = case.seen[index].operation;
+        let kind = operation.and_then(|o| case.rulebook.kinds.get(o.thing.as_deref()?));
+        let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
+            return;
+        };
+        if self.held == Held::Freely && self.sends_a_name(case, index, kind) {
+            return;
+        }
+        // In a scope that other clients reach, any resource may have the name.
+        if !history.is_own(scope) && self.held != Held::Elsewhere {
+            return;
+        }
+        let holder = history.things.of_kind(of).find_map(|(id, thing)| {
+            let mut sights = thing.sights.iter().filter(|s| s.when.is_before(&when));
+            let bears = |text: &str| match self.held {
+                Held::Here | Held::Elsewhere | Held::Freely => text == name,
+                Held::InOtherCase => text != name && text.to_lowercase() == name.to_lowercase(),
+            };
+            let within = thing.parents.last().is_some_and(|&parent| parent == scope);
+            let apart = thing.parents.last().is_some_and(|&parent| parent != scope);
+            let fits = if self.held == Held::Elsewhere {
+                apart
+            } else {
+                within
+            };
+            let is_there = fits && history.there_since(id, &when).is_some();
+            let shown = sights.find(|s| {
+                s.value(case, &self.at)
+                    .and_then(Value::as_str)
+                    .is_some_and(bears)
+            });
+            let shown = shown.filter(|_| is_there)?.representation(case)?;
+            Some((id, shown))
+        });
+        let Some(holder) = holder else { return };
+        // Where one of the scope has the name as well, the other one decides nothing.
+        if self.held != Held::Here
+            && self.held != Held::Freely
+            && Self::is_taken(case, (index, name), scope)
+        {
+            return;
+        }
+        self.conclude(case, rule, (index, accepted), holder, verdicts);
+    }
+
+    fn conclude(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (index, accepted): (usize, bool),
+        (holder, holding): (ThingId, &Representation<'_>),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let key = &case.history.things.get(holder).key;
+        if !accepted {
+            verdicts
+                .instance(rule, Site::Exchange(index))
+                .conclude(None);
+            return;
+        }
+        let identity = case
+            .representations
+            .iter()
+            .find(|r| r.exchange == Some(index));
+        let about = identity.and_then(|r| Some(&case.rulebook.kinds.get(r.kind)?.about));
+        let at = about.and_then(|about| about.identity.as_ref()?.key.first());
+        let Some((shown, at)) = identity.zip(at) else {
+            return;
+        };
+        let Some(got) = shown.value(at) else { return };
+        let site = shown.site(&self.at);
+        if verdicts.accuses(&site) {
+            return;
+        }
+        let same = as_text(got) == *key;
+        let wrong = match self.held {
+            Held::Here => (!same).then(|| (format!("{key}, or a refusal"), as_text(got))),
+            Held::Elsewhere | Held::InOtherCase | Held::Freely => {
+                same.then(|| (format!("a thing apart from {key}"), as_text(got)))
+            }
+        };
+        let fact = wrong.map(|(expected, actual)| Fact {
+            kind: "name",
+            expected,
+            actual,
+            ..Fact::default()
+        });
+        let sites = Sites::of([holding.site(at), shown.site(at), site]);
+        if let Some(sites) = sites {
+            verdicts.instance(rule, sites).conclude(fact);
+        }
+    }
+
+    /// Whether a request also gives a name that binds.
+    fn sends_a_name(&self, case: &Case<'_>, index: usize, kind: Option<&Kind>) -> bool {
+        let names = kind.and_then(|kind| Some(&kind.about.identity.as_ref()?.names));
+        let seen = &case.seen[index];
+        let mut parameters = seen.operation.iter().flat_map(|o| &o.parameters);
+        parameters.any(|p| {
+            let is_name = p
+                .echo
+                .as_ref()
+                .zip(names)
+                .is_some_and(|(echo, n)| n.contains(&echo.at));
+            is_name && p.name != self.parameter && seen.exchange.sent.contains_key(&p.name)
+        })
+    }
+
+    /// Whether anything that was done before may have brought the very name into the scope.
+    fn is_taken(case: &Case<'_>, (index, name): (usize, &str), scope: ThingId) -> bool {
+        let history = &case.history;
+        case.seen[..index].iter().enumerate().any(|(other, seen)| {
+            let mut sent = seen.exchange.sent.values();
+            let is_here = history.bound[other].parents.contains(&Some(scope));
+            is_here
+                && seen.acceptance == Acceptance::Accepted
+                && sent.any(|value| as_text(value) == name)
+        })
+    }
+}

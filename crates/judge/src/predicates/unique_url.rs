@@ -1,0 +1,89 @@
+//! `unique-value` with `kinds`: two resources never have the same `url`. Does not judge its target.
+
+use super::prelude::*;
+use std::collections::BTreeMap;
+
+/// What a resource gives as its own address no other resource of its kind gives as its own.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UniqueUrl {
+    /// The representations, each with an identity and a field `url`.
+    kinds: Kinds,
+}
+
+const URL: &str = "/url";
+
+impl Predicate for UniqueUrl {
+    fn subject(&self) -> Subject {
+        self.kinds.subject()
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        self.kinds.applies_to()
+    }
+
+    fn references(&self, references: &mut References) {
+        for kind in self.kinds.iter() {
+            references.kind("kinds", kind).pointer("kinds", URL);
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for name in self.kinds.iter() {
+            let kind = case.rulebook.kinds.get(name);
+            if let Some(identity) = kind.and_then(|kind| kind.about.identity.as_ref()) {
+                judge_kind(case, rule, (name, &identity.key), verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "chat/webhook";
+        let webhook = |sid: &str, url: Value| json!({"sid": sid, "url": url});
+        let first = Example::of("chat", json!({"kinds": [kind]}))
+            .payload(kind, webhook("WH1", json!("/hooks/WH1")));
+        let beside = |sid: &str, url: Value| first.clone().payload(kind, webhook(sid, url));
+        vec![
+            beside("WH2", json!("/hooks/WH2")).passes(),
+            beside("WH2", json!("/hooks/WH1")).fails("/url"),
+            beside("WH1", json!("/hooks/WH1")).not_judged(),
+            beside("WH2", Value::Null).not_judged(),
+        ]
+    }
+}
+
+fn judge_kind(
+    case: &Case<'_>,
+    rule: &Rule,
+    (kind, key): (&str, &[String]),
+    verdicts: &mut Verdicts<'_>,
+) {
+    let mut owners: BTreeMap<&str, &Representation<'_>> = BTreeMap::new();
+    for thing in case.of_kind(kind) {
+        let url = thing.value(URL).and_then(Value::as_str);
+        let (Some(url), Some(identity)) = (url.filter(|url| !url.is_empty()), thing.key(key))
+        else {
+            continue;
+        };
+        let is_another = |owner: &&Representation<'_>| owner.key(key).as_ref() != Some(&identity);
+        let owner = *owners.entry(url).or_insert(thing);
+        let clash = Some(owner).filter(is_another);
+        let Some(other) = clash.or_else(|| owners.values().copied().find(is_another)) else {
+            verdicts.trivial(rule, Trivial::Alone);
+            continue;
+        };
+        let fact = clash.map(|_| Fact {
+            kind: "not-unique",
+            expected: "an address that no other one has".to_owned(),
+            actual: json::short(&Value::from(url)),
+            ..Fact::default()
+        });
+        let sites = [other, thing].map(|shown| shown.site(URL));
+        verdicts.instance(rule, sites).conclude(fact);
+    }
+}

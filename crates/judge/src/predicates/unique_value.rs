@@ -1,0 +1,106 @@
+//! `unique-value`: two resources never have the same value within a scope.
+
+use super::prelude::*;
+use std::collections::BTreeMap;
+
+/// Two resources (different `key`) never share this value within the same scope.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UniqueValue {
+    /// The representation.
+    kind: String,
+    /// What identifies the resource: `/sid`.
+    key: String,
+    /// The value that must differ; null is never a clash.
+    at: String,
+    /// Fields that make up the scope: `[/service_sid]`; empty for everywhere.
+    scope: Vec<String>,
+}
+
+impl Predicate for UniqueValue {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .kind("kind", &self.kind)
+            .pointer("key", &self.key)
+            .pointer("at", &self.at)
+            .pointers("scope", &self.scope);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    /// Judges each resource when it is first observed together with another one of its scope.
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut scopes: BTreeMap<String, BTreeMap<String, (String, Site)>> = BTreeMap::new();
+        for thing in case.of_kind(&self.kind) {
+            // What was never set is no name, however it is written.
+            let value = thing.value(&self.at);
+            let Some(value) = value.filter(|v| !v.is_null() && *v != "") else {
+                continue;
+            };
+            let (Some(identity), Some(scope)) = (
+                thing.value(&self.key).map(Value::to_string),
+                thing.key(&self.scope),
+            ) else {
+                continue;
+            };
+            let site = thing.site(&self.at);
+            let owners = scopes.entry(scope).or_default();
+            let others = owners.values().filter(|(owner, _)| *owner != identity);
+            let sites = Sites::beside(others.map(|(_, site)| site), site.clone());
+            let (owner, _) = owners
+                .entry(value.to_string())
+                .or_insert_with(|| (identity.clone(), site));
+            let Some(sites) = sites else {
+                verdicts.trivial(rule, Trivial::Alone);
+                continue;
+            };
+            let fact = (*owner != identity).then(|| Fact {
+                kind: "not-unique",
+                expected: format!("a value that {owner} does not have"),
+                actual: json::short(value),
+                message: format!(
+                    "{} belongs to {owner} and to {identity}",
+                    json::short(value)
+                ),
+            });
+            verdicts.instance(rule, sites).conclude(fact);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "chat/user";
+        let parameters = json!({
+            "kind": kind, "key": "/sid", "at": "/identity", "scope": ["/service_sid"],
+        });
+        let user = |service: &str, sid: &str, identity: Value| json!({"service_sid": service, "sid": sid, "identity": identity});
+        let first = Example::of("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
+        vec![
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", json!("bob")))
+                .passes(),
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", json!("ann")))
+                .fails("/identity"),
+            first
+                .clone()
+                .payload(kind, user("IS2", "US2", json!("ann")))
+                .not_judged(),
+            first
+                .clone()
+                .payload(kind, user("IS1", "US2", Value::Null))
+                .not_judged(),
+            first
+                .payload(kind, user("IS1", "US1", json!("ann")))
+                .not_judged(),
+        ]
+    }
+}

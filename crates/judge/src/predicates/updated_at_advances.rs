@@ -1,0 +1,141 @@
+//! `updated-at-advances`: an accepted change advances the time of the last update. Judges changes two or more seconds
+//! after the previous observation, because clocks may have whole seconds.
+
+use super::prelude::*;
+use crate::compare::{as_text, instant};
+use crate::history::{Outcome, Shows, Sight, Write};
+use conformant_rulebook::Does;
+use std::time::Duration;
+
+/// How long after a observation a change moves every clock.
+const APART: Duration = Duration::from_secs(2);
+
+/// An accepted request of this operation that changes a value moves this time.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdatedAtAdvances {
+    /// Operation id without the service.
+    operation: String,
+    /// Where the time stands.
+    at: String,
+}
+
+impl Predicate for UpdatedAtAdvances {
+    fn subject(&self) -> Subject {
+        Subject::operation(&self.operation)
+    }
+
+    fn references(&self, references: &mut References) {
+        references
+            .operation("operation", &self.operation)
+            .answers("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &case.history.writes {
+            let Some(index) = write.exchange() else {
+                continue;
+            };
+            let exchange = case.seen[index].exchange;
+            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
+            if is_this && write.does == Does::Changes && write.outcome == Outcome::Done {
+                self.judge_write(case, rule, write, verdicts);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = format!("IS{}", "1".repeat(32));
+        let service = |name: &str, second: u8| {
+            json!({
+                "sid": sid, "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "1970-01-01T00:00:00Z",
+                "date_updated": format!("1970-01-01T00:00:{second:02}Z"),
+            })
+        };
+        let parameters = json!({"operation": "update-service", "at": "/date_updated"});
+        let made = Example::of("chat", parameters)
+            .answered("create-service", json!({}), service("a", 0))
+            .refused("create-role", json!({}))
+            .refused("create-role", json!({}));
+        let updated = |name: &str, second: u8| {
+            let named = json!({"Sid": sid, "FriendlyName": name});
+            let scene = made.clone();
+            scene.answered("update-service", named, service(name, second))
+        };
+        vec![
+            updated("b", 3).passes(),
+            updated("b", 0).fails("/date_updated"),
+            updated("a", 0).not_judged(),
+            made.not_judged(),
+        ]
+    }
+}
+
+impl UpdatedAtAdvances {
+    fn judge_write(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        write: &Write<'_>,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+            return;
+        };
+        let sights = &history.things.get(id).sights;
+        let is_whole = |s: &&Sight<'_>| matches!(s.shows, Shows::Whole(_)) && !s.is_attempt();
+        let mut earlier = sights.iter().rev().filter(is_whole);
+        let before = earlier.find(|s| s.when.is_before(&write.when));
+        let is_after =
+            |s: &&Sight<'_>| s.exchange == write.exchange() || write.when.is_before(&s.when);
+        let after = sights.iter().filter(is_whole).filter(is_after);
+        let Some(before) = before else { return };
+        let since = write.when.span.began.duration_since(before.when.span.ended);
+        if since.is_negative() || since.unsigned_abs() < APART {
+            return;
+        }
+        // What is sent as it was changes nothing.
+        let changes = write.named.iter().any(|named| {
+            let was = before.value(case, &named.echo.at);
+            was.is_some_and(|was| as_text(was) != as_text(named.value))
+        });
+        let Some(shown) = before.representation(case).filter(|_| changes) else {
+            return;
+        };
+        let time_site = shown.site(&self.at);
+        let Some(was) = shown.value(&self.at) else {
+            return;
+        };
+        for sight in after {
+            let Some(shown) = sight.representation(case) else {
+                continue;
+            };
+            let site = shown.site(&self.at);
+            let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+                continue;
+            };
+            let (Some(from), Some(to)) = (instant(was), instant(got)) else {
+                continue;
+            };
+            let fact = Fact {
+                kind: "not-moved",
+                expected: format!("later than {}", json::short(was)),
+                actual: json::short(got),
+                ..Fact::default()
+            };
+            verdicts
+                .instance(rule, [time_site.clone(), site])
+                .conclude((from == to).then_some(fact));
+        }
+    }
+}

@@ -1,0 +1,541 @@
+//! `write-persists` with `of`: later responses show the values of an accepted write. Does not judge the response to the
+//! write, nor values that something else changed since.
+
+use super::prelude::*;
+use crate::compare::as_text;
+use crate::evidence::Event;
+use crate::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
+use crate::parameter::beyond;
+use crate::predicates::parameter_echo::differs;
+use conformant_record::Level;
+use conformant_rulebook::annotations::Derived;
+use conformant_rulebook::rules::Comparison;
+use conformant_rulebook::{Does, Operation, Parameter, Place};
+use serde_json::Map;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Later observations of a resource show the values of a write of this operation.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WritePersists {
+    /// The operation with its service.
+    of: OperationName,
+    /// Parameters that come back elsewhere than in the response, each with its place; if omitted, those
+    /// with `x-echo`.
+    #[serde(default)]
+    shown: BTreeMap<String, Shown>,
+    /// Hooks that change the resource, but none of the sent values.
+    #[serde(default)]
+    through: Vec<String>,
+}
+
+/// Where a parameter comes back in a later observation, if it stands there at all.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Shown {
+    /// The representation that shows it.
+    kind: String,
+    /// Where in it.
+    at: String,
+    /// Whether it may have further members.
+    #[serde(default)]
+    part: bool,
+    /// Members of the representation and what they hold as long as nothing takes away what was sent: once it has stood
+    /// there, it stays in each later observation. Empty for always; omit it if the value may disappear at any time.
+    stays_while: Option<BTreeMap<String, Value>>,
+}
+
+/// One value that was sent, and where it should stand.
+struct Expected<'c> {
+    kind: Option<&'c str>,
+    at: &'c str,
+    sent: &'c Value,
+    /// How long a name of its members may be; a longer one may be cut.
+    names_max: Option<u64>,
+    /// What holds as long as it stays; `None` if it may disappear at any time.
+    stays_while: Option<&'c BTreeMap<String, Value>>,
+    how: How<'c>,
+}
+
+enum How<'c> {
+    Echoed(Comparison, &'c [Value]),
+    Part,
+}
+
+impl Predicate for WritePersists {
+    fn subject(&self) -> Subject {
+        self.of.subject()
+    }
+
+    fn references(&self, references: &mut References) {
+        let mut operation = references.operation("of", self.of.id());
+        for parameter in self.shown.keys() {
+            operation.parameter("shown", parameter);
+        }
+        for shown in self.shown.values() {
+            references
+                .kind("kind", &shown.kind)
+                .pointer("at", &shown.at);
+        }
+        for hook in &self.through {
+            references.hook("through", hook);
+        }
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
+
+    fn fits(model: &Model<'_>) -> Option<Vec<String>> {
+        let services = model.services.values();
+        let operations = services.flat_map(|service| service.operations.values());
+        let writes = operations.filter(|o| {
+            let writes = matches!(o.does, Does::Makes | Does::FindsOrMakes | Does::Changes);
+            let mut bodies = o.parameters.iter();
+            writes && o.thing.is_some() && bodies.any(|p| p.place == Place::Body)
+        });
+        Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
+    }
+
+    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &case.history.writes {
+            let Some(index) = write.exchange() else {
+                continue;
+            };
+            let seen = &case.seen[index];
+            let is_this =
+                seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
+            if let Some(operation) = seen.operation.filter(|_| is_this)
+                && write.outcome == Outcome::Done
+                && !case.history.brings_what_is_there(case, index)
+            {
+                self.judge_write(case, rule, (write, index, operation), verdicts);
+            }
+        }
+    }
+
+    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+        let mut mutations = Mutation::of_sites(sites);
+        let other =
+            |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
+        mutations.extend(sites.iter().map(other));
+        mutations
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
+        let service = |name: &str| {
+            json!({
+                "sid": sid("IS"), "account_sid": "AC1", "friendly_name": name,
+                "default_service_role_sid": "RL1", "default_channel_role_sid": "RL2",
+                "default_channel_creator_role_sid": "RL3", "read_status_enabled": true,
+                "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
+            })
+        };
+        let made = Example::of("chat", json!({"of": "chat/create-service"})).answered(
+            "create-service",
+            json!({"FriendlyName": " a "}),
+            service(" a "),
+        );
+        let fetched = |scene: Scene, name: &str| {
+            scene.answered("fetch-service", json!({"Sid": sid("IS")}), service(name))
+        };
+        let execution = |data: Value| {
+            json!({
+                "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
+                "contact_channel_address": "", "context": {"flow": {"data": data}}, "status": "active",
+                "date_created": "", "date_updated": "", "url": "", "links": {},
+            })
+        };
+        let shown = json!({
+            "of": "flow/create-execution",
+            "shown": {"Parameters": {
+                "kind": "flow/execution", "at": "/context/flow/data", "part": true,
+                "stays-while": {"/status": "active"},
+            }},
+        });
+        let began = |data: Value| {
+            let sent =
+                json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
+            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
+            Example::of("flow", shown.clone())
+                .answered("create-execution", sent, execution(json!({})))
+                .answered("fetch-execution", path, execution(data))
+        };
+        let later = |scene: Scene, data: Value, status: &str| {
+            let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
+            let mut shown = execution(data);
+            shown["status"] = json!(status);
+            scene.answered("fetch-execution", path, shown)
+        };
+        let member = |attributes: &str| {
+            json!({
+                "sid": sid("MB"), "account_sid": "AC1", "channel_sid": sid("CH"), "service_sid": sid("IS"),
+                "identity": "ann", "role_sid": "RL1", "last_consumed_message_index": null,
+                "last_consumption_timestamp": null, "date_created": "", "date_updated": "",
+                "attributes": attributes, "url": "",
+            })
+        };
+        let joins = |scene: Scene, attributes: &str, shown: &str| {
+            let sent = json!({
+                "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
+            });
+            scene.answered("create-member", sent, member(shown))
+        };
+        let looked = |scene: Scene, shown: &str| {
+            let path = json!({"ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Sid": sid("MB")});
+            scene.answered("fetch-member", path, member(shown))
+        };
+        let joined = || Example::of("chat", json!({"of": "chat/create-member"}));
+        let (one, other) = ("{\"a\":1}", "{\"a\":2}");
+        vec![
+            looked(joins(joined(), one, one), other).fails("/attributes"),
+            // A second creation may bring what is there, unchanged.
+            looked(joins(joins(joined(), one, one), other, one), one).not_judged(),
+            fetched(made.clone(), " a ").passes(),
+            fetched(made.clone(), "a").fails("/friendly_name"),
+            fetched(
+                made.clone().answered(
+                    "update-service",
+                    json!({"Sid": sid("IS"), "FriendlyName": "b"}),
+                    service("b"),
+                ),
+                "b",
+            )
+            .not_judged(),
+            began(json!({"n": 1.5, "more": true})).passes(),
+            began(json!({"n": 1})).fails("/context/flow/data"),
+            later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
+            later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
+            later(began(json!({})), json!({}), "active").passes(),
+            made.not_judged(),
+        ]
+    }
+}
+
+impl WritePersists {
+    fn judge_write(
+        &self,
+        case: &Case<'_>,
+        rule: &Rule,
+        (write, index, operation): (&Write<'_>, usize, &Operation),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &case.history;
+        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+            return;
+        };
+        let expected: Vec<Expected<'_>> = operation
+            .parameters
+            .iter()
+            .filter_map(|p| self.expected(case, index, p))
+            .filter(|e| !verdicts.accuses(&Site::answer(index, e.at)))
+            .collect();
+        if expected.is_empty() {
+            return;
+        }
+        let thing = history.things.get(id);
+        let mut first_shown = vec![FirstShown::default(); expected.len()];
+        for sight in &thing.sights {
+            let is_later = write.when.is_before(&sight.when) && !sight.is_attempt();
+            // Another representation, or a list, may lag by an undocumented time.
+            let is_own_face = operation.response.as_deref() == Some(sight.face);
+            let is_whole = matches!(sight.shows, Shows::Whole(_));
+            let follows = write.does == Does::Changes && !(is_whole && is_own_face);
+            if is_later && !follows {
+                let since = Since::new(case, (write, id), sight, thing.kind, &self.through);
+                since.judge(rule, &expected, verdicts);
+                since.judge_what_stays(rule, &expected, &mut first_shown, verdicts);
+            }
+        }
+    }
+
+    /// What was sent as a parameter, and where it should stand.
+    fn expected<'c>(
+        &'c self,
+        case: &'c Case<'_>,
+        index: usize,
+        parameter: &'c Parameter,
+    ) -> Option<Expected<'c>> {
+        let all = &case.seen[index].exchange.sent;
+        let sent = all
+            .get(&parameter.name)
+            .filter(|_| parameter.applies(all))?;
+        let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
+        let kind = case.rulebook.rules.get(&parameter.rule);
+        let binds = kind.is_none_or(|rule| rule.level == Level::Must);
+        if parameter.place != Place::Body || !is_allowed {
+            return None;
+        }
+        let names_max = json::get(&parameter.schema, "/propertyNames/maxLength");
+        let names_max = names_max.and_then(Value::as_u64);
+        if let Some(shown) = self.shown.get(&parameter.name) {
+            return Some(Expected {
+                kind: Some(&shown.kind),
+                at: &shown.at,
+                sent,
+                names_max,
+                stays_while: shown.stays_while.as_ref(),
+                how: match shown.part {
+                    true => How::Part,
+                    false => How::Echoed(Comparison::Text, &[]),
+                },
+            });
+        }
+        let echo = parameter
+            .echo
+            .as_ref()
+            .filter(|_| self.shown.is_empty() && binds)?;
+        Some(Expected {
+            kind: None,
+            at: &echo.at,
+            sent,
+            names_max,
+            stays_while: None,
+            how: How::Echoed(echo.compare, &echo.or),
+        })
+    }
+}
+
+/// The observations that showed a value first, one in each format: what one of them never shows the other may.
+#[derive(Clone, Default)]
+struct FirstShown<'c> {
+    json: Option<&'c Sight<'c>>,
+    xml: Option<&'c Sight<'c>>,
+}
+
+/// A observation some time after a write.
+struct Since<'c> {
+    case: &'c Case<'c>,
+    sight: &'c Sight<'c>,
+    /// The resource, and the write.
+    of: (ThingId, &'c Write<'c>),
+    /// The writes meanwhile; `None` if they are unknown.
+    others: Option<Vec<&'c Write<'c>>>,
+}
+
+impl<'c> Since<'c> {
+    fn new(
+        case: &'c Case<'c>,
+        (write, id): (&'c Write<'c>, ThingId),
+        sight: &'c Sight<'c>,
+        kind: &str,
+        through: &[String],
+    ) -> Self {
+        let leaves = |other: &&Write<'_>| match other.origin {
+            Origin::Hook(event) => match case.evidence.events.get(event) {
+                Some(Event::Hook(call)) => through.contains(&call.name),
+                Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
+            },
+            Origin::Exchange(_) => false,
+        };
+        let meanwhile = |other: &&Write<'_>| {
+            other.origin != write.origin
+                && !other.when.is_before(&write.when)
+                && !sight.when.is_before(&other.when)
+                && other.may_touch(id, kind)
+                && !leaves(other)
+        };
+        let others: Vec<&Write<'_>> = case.history.writes.iter().filter(meanwhile).collect();
+        let is_known = |other: &&Write<'_>| {
+            let sent = other.exchange().map(|index| &case.seen[index]);
+            let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
+            else {
+                return false;
+            };
+            let mut parameters = operation.parameters.iter();
+            // What a parameter that never comes back changes is not known.
+            let silent = parameters.any(|p| {
+                p.echo.is_none()
+                    && p.place == Place::Body
+                    && seen.exchange.sent.contains_key(&p.name)
+            });
+            other.outcome == Outcome::Done && other.does == Does::Changes && !silent
+        };
+        let others = others.iter().all(is_known).then_some(others);
+        Self {
+            case,
+            sight,
+            of: (id, write),
+            others,
+        }
+    }
+
+    fn judge(&self, rule: &Rule, expected: &[Expected<'_>], verdicts: &mut Verdicts<'_>) {
+        let Some(shown) = self.sight.representation(self.case) else {
+            return;
+        };
+        let mut sites = Vec::new();
+        let mut wrong = None;
+        for one in expected {
+            let Some(got) = self.open(one).then(|| shown.value(one.at)).flatten() else {
+                continue;
+            };
+            let site = shown.site(one.at);
+            if verdicts.accuses(&site) {
+                continue;
+            }
+            if let Some(fact) = one.wrong(got, self.is_xml()) {
+                wrong.get_or_insert((site.clone(), fact));
+            }
+            sites.push(site);
+        }
+        if let Some(sites) = Sites::of(sites) {
+            verdicts.instance(rule, sites).conclude_at(wrong);
+        }
+    }
+
+    /// What an earlier observation has shown this one shows still; which one showed it first is noted.
+    fn judge_what_stays(
+        &self,
+        rule: &Rule,
+        expected: &[Expected<'_>],
+        first_shown: &mut [FirstShown<'c>],
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let Some(shown) = self.sight.representation(self.case) else {
+            return;
+        };
+        for (one, first) in expected.iter().zip(first_shown) {
+            let Some(holds) = one.stays_while.filter(|_| self.open(one)) else {
+                continue;
+            };
+            let is_xml = self.is_xml();
+            let first = if is_xml {
+                &mut first.xml
+            } else {
+                &mut first.json
+            };
+            let stands = shown
+                .value(one.at)
+                .is_some_and(|got| one.wrong(got, is_xml).is_none() && !is_empty(got));
+            let has_followed = |first: &Sight<'_>| match self.sight.shows {
+                Shows::Item(_) => first.when.is_settled(&self.sight.when),
+                Shows::Whole(_) | Shows::NotFound => true,
+            };
+            let stays = holds
+                .iter()
+                .all(|(at, value)| shown.value(at) == Some(value));
+            match *first {
+                None => *first = stands.then_some(self.sight),
+                Some(first) if stays && has_followed(first) => {
+                    let site = shown.site(one.at);
+                    let wrong = (!stands && !verdicts.accuses(&site)).then(|| {
+                        let got = shown.value(one.at);
+                        let fact = Fact {
+                            kind: "not-kept",
+                            message: "what was sent was shown before and is not any more"
+                                .to_owned(),
+                            expected: json::short(one.sent),
+                            actual: got.map_or_else(|| "nothing".to_owned(), json::short),
+                        };
+                        (site.clone(), fact)
+                    });
+                    if let Some(sites) = Sites::of([site]) {
+                        verdicts.instance(rule, sites).conclude_at(wrong);
+                    }
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// Whether this observation is to show that value: nothing else named it meanwhile.
+    fn open(&self, one: &Expected<'_>) -> bool {
+        let face = self.sight.face;
+        let about = self.case.rulebook.kinds.get(face).map(|kind| &kind.about);
+        let moves = |how: &Derived| {
+            let (id, write) = self.of;
+            let moments = (&write.when, &self.sight.when);
+            let history = &self.case.history;
+            how.by.is_empty() || history.moved_by(self.case, id, &how.by, moments, Duration::ZERO)
+        };
+        let is_derived = about.is_some_and(|about| {
+            about.is_derived(one.at) && about.derived_at(one.at).is_none_or(moves)
+        });
+        let overlaps = |at: &str| json::within(at, one.at) || json::within(one.at, at);
+        let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at));
+        let others = self.others.as_ref();
+        one.kind.is_none_or(|kind| kind == face)
+            && (one.kind.is_some() || !is_derived)
+            && others.is_some_and(|others| !others.iter().any(named))
+    }
+
+    fn is_xml(&self) -> bool {
+        let exchange = self
+            .sight
+            .exchange
+            .map(|index| self.case.seen[index].exchange);
+        exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
+    }
+}
+
+impl Expected<'_> {
+    fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+        match self.how {
+            How::Echoed(compare, or) if is_xml => {
+                let (sent, got) = (spaced(self.sent), spaced(got));
+                differs(&Value::String(sent), &Value::String(got), compare, or)
+            }
+            How::Echoed(compare, or) => differs(self.sent, got, compare, or),
+            How::Part => self.lacks(got, is_xml),
+        }
+    }
+
+    /// The first member that was sent and does not stand there. Where nothing does, it may not be shown.
+    fn lacks(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+        let parsed = self.sent.as_str().and_then(json::parse_text);
+        let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
+        let got = got.as_object().filter(|members| !members.is_empty())?;
+        // A name of an element has no spaces; what else becomes of a key there is not said.
+        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        let is_short = |name: &str| {
+            self.names_max
+                .is_none_or(|max| name.chars().count() as u64 <= max)
+        };
+        let mut members = sent
+            .iter()
+            .filter(|(name, _)| is_short(name) && (!is_xml || is_name(name)));
+        let (name, value, there) = members.find_map(|(name, value)| {
+            let there = got.get(name);
+            let is_there = there.is_some_and(|there| match value {
+                Value::String(_) if is_xml => spaced(value) == spaced(there),
+                // What was sent as a text is one, though it looks like a number; null may stand for an empty one.
+                Value::String(text) => {
+                    there.as_str() == Some(text) || text.is_empty() && there.is_null()
+                }
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_) => json::equal(value, there),
+            });
+            (!is_there).then_some((name, value, there))
+        })?;
+        let actual = there.map_or_else(|| "nothing".to_owned(), json::short);
+        let expected = json::short(value);
+        Some(Fact {
+            kind: "not-kept",
+            message: format!(
+                "sent {expected} as {}, came back as {actual}",
+                json::short(&Value::from(name.as_str()))
+            ),
+            expected,
+            actual,
+        })
+    }
+}
+
+/// Whether nothing stands there, so that nothing of what was sent does; XML writes an empty object as an empty text.
+fn is_empty(got: &Value) -> bool {
+    got.is_null() || got == "" || got.as_object().is_some_and(Map::is_empty)
+}
+
+/// A text without what XML may do to its spaces.
+fn spaced(value: &Value) -> String {
+    let text = as_text(value);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
