@@ -2,10 +2,12 @@
 //! `$repeat`, `$near`, `$file`). Expanded once: captured text is data and never expanded again.
 
 use super::near::Near;
+use super::runner::CONSISTENCY_WINDOW;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
 use conformant_judge::{Memo, payload};
+use conformant_rulebook::step::Wait;
 use conformant_rulebook::{Rulebook, kebab};
 use conformant_schema::Schemas;
 use serde_json::{Map, Value, json};
@@ -446,8 +448,11 @@ pub(super) fn duration(text: &str) -> Option<jiff::SignedDuration> {
     text.parse().ok()
 }
 
-/// A duration that is not negative.
+/// A duration that is not negative, or the consistency window.
 pub(super) fn wait_of(text: &str) -> Option<Duration> {
+    if text == Wait::SETTLED {
+        return Some(CONSISTENCY_WINDOW);
+    }
     duration(text).and_then(|d| Duration::try_from(d).ok())
 }
 

@@ -1,17 +1,20 @@
 //! What a step states of its result: one comparison, and the place that it is about. Judges nothing.
 
-use schemars::JsonSchema;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use super::rules::{Definition, SourceRef};
+use conformant_record::{Basis, Level};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fmt;
 
 /// One statement about a result; exactly one of the comparisons is given.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[schemars(deny_unknown_fields)]
 pub struct Expect {
-    /// The story rule that this judges.
+    /// The rule that this judges; a file may define it here, with `id` in place of `rule`.
     pub rule: String,
     /// JSON Pointer into the result, `*` for every item; empty for the whole.
     #[serde(default)]
@@ -25,6 +28,97 @@ pub struct Expect {
     /// Where nothing is at `at`, nothing is judged.
     #[serde(default)]
     pub or_absent: bool,
+}
+
+/// The keys of a statement in a file.
+#[derive(JsonSchema)]
+#[schemars(rename = "Expect", rename_all = "kebab-case", deny_unknown_fields)]
+#[expect(dead_code, reason = "describes what is read for the JSON Schema")]
+/// One statement about a result; exactly one of the comparisons is given, and either `rule` or `id`.
+struct WrittenExpect {
+    /// The rule that this judges, defined elsewhere.
+    rule: Option<String>,
+    /// The rule that this judges, defined here: its id, with `source` and `says`.
+    id: Option<String>,
+    /// With `id`: where the document says it.
+    source: Option<SourceRef>,
+    /// With `id`: one line in our own words.
+    says: Option<String>,
+    /// With `id`: how binding it is; default `must`.
+    level: Option<Level>,
+    /// With `id`: what it rests on; default `stated`.
+    basis: Option<Basis>,
+    /// JSON Pointer into the result, `*` for every item; empty for the whole.
+    #[schemars(default)]
+    at: String,
+    /// What is said of it.
+    #[schemars(flatten)]
+    is: Comparison,
+    /// Only those items of the list count whose value there is one of these.
+    among: Option<Among>,
+    /// Where nothing is at `at`, nothing is judged.
+    #[schemars(default)]
+    or_absent: bool,
+}
+
+impl JsonSchema for Expect {
+    fn schema_name() -> Cow<'static, str> {
+        WrittenExpect::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        WrittenExpect::json_schema(generator)
+    }
+}
+
+/// A rule that a step names: by its id, or by its definition.
+#[derive(Clone, Debug)]
+pub(super) struct RuleName(pub(super) String);
+
+impl RuleName {
+    /// Reads an optional one.
+    pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+        Option::<Self>::deserialize(from).map(|name| name.map(|name| name.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for RuleName {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(IdOrDefinition)
+    }
+}
+
+struct IdOrDefinition;
+
+impl<'de> Visitor<'de> for IdOrDefinition {
+    type Value = RuleName;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the id of a rule, or a rule with `id`, `source` and `says`")
+    }
+
+    fn visit_str<E: de::Error>(self, id: &str) -> Result<RuleName, E> {
+        Ok(RuleName(id.to_owned()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RuleName, A::Error> {
+        let definition = Definition::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(RuleName(definition.id))
+    }
+}
+
+impl JsonSchema for RuleName {
+    fn schema_name() -> Cow<'static, str> {
+        "RuleName".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let definition = generator.subschema_for::<Definition>();
+        json_schema!({
+            "description": "A rule: its id, or its definition.",
+            "anyOf": [{ "type": "string" }, definition],
+        })
+    }
 }
 
 /// What a value is compared with.
@@ -72,6 +166,11 @@ pub struct Among {
 #[serde(field_identifier, rename_all = "kebab-case")]
 enum Key {
     Rule,
+    Id,
+    Source,
+    Says,
+    Level,
+    Basis,
     At,
     Among,
     OrAbsent,
@@ -107,9 +206,15 @@ impl<'de> Visitor<'de> for Statement {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Expect, A::Error> {
         let (mut rule, mut at, mut among, mut or_absent) = (None, String::new(), None, false);
         let mut comparisons = Vec::new();
+        let (mut id, mut has_definition) = (None, false);
         while let Some(key) = map.next_key()? {
             match key {
                 Key::Rule => rule = Some(map.next_value()?),
+                Key::Id => id = Some(map.next_value()?),
+                Key::Source | Key::Says | Key::Level | Key::Basis => {
+                    let _: IgnoredAny = map.next_value()?;
+                    has_definition = true;
+                }
                 Key::At => at = map.next_value()?,
                 Key::Among => among = Some(map.next_value()?),
                 Key::OrAbsent => or_absent = map.next_value()?,
@@ -127,6 +232,12 @@ impl<'de> Visitor<'de> for Statement {
                 Key::NotBefore => comparisons.push(Comparison::NotBefore(map.next_value()?)),
             }
         }
+        if rule.is_some() && (id.is_some() || has_definition) {
+            return Err(de::Error::custom(
+                "`expect` with `rule` and a definition: either `rule`, or `id` with `source` and `says`",
+            ));
+        }
+        let rule = rule.or(id);
         let count = comparisons.len();
         let (Some(is), true) = (comparisons.pop(), count == 1) else {
             return Err(de::Error::custom(format!(

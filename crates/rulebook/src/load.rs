@@ -78,7 +78,7 @@ impl Rulebook {
             let service = path.split('/').next().unwrap_or_default();
             match role(path) {
                 Some(Role::Common) => true,
-                Some(Role::Scenarios) | None => false,
+                None => false,
                 Some(_) => services.contains(&service),
             }
         });
@@ -88,8 +88,7 @@ impl Rulebook {
     /// The embedded rulebook for whoever only tells what stands in it, its scenarios where these are told of. Tests load
     /// and check it, so that nothing is checked here: whoever judges by it loads it as it is loaded from a folder.
     pub fn unchecked_by(catalogue: &dyn Catalogue, with_scenarios: bool) -> Result<Self, Problems> {
-        let mut sources = sources::embedded();
-        sources.retain(|path, _| with_scenarios || role(path) != Some(Role::Scenarios));
+        let sources = sources::embedded();
         let extent = if with_scenarios {
             Extent::Sound
         } else {
@@ -218,7 +217,7 @@ pub(super) enum Extent {
     Whole,
     /// All of it, taken for sound.
     Sound,
-    /// Whatever there is without scenarios, taken for sound.
+    /// Rules and representations without scenarios, taken for sound.
     Shapes,
 }
 
@@ -290,6 +289,7 @@ pub(super) fn read(
         Extent::Whole | Extent::Sound => by_role(Role::Scenarios),
         Extent::Shapes => Vec::new(),
     };
+    stories::read_rules(&mut draft, &by_role(Role::Scenarios), catalogue);
     stories::read(&mut draft, &files_of_stories, &mut services);
     // A file that cannot be read would make every name in it unknown elsewhere.
     let readable = files.len()
@@ -301,6 +301,7 @@ pub(super) fn read(
         draft.problems.sort();
         return Err(draft.problems);
     }
+    stories::fill_paths(&mut services, &kinds);
     if extent == Extent::Whole {
         for file in by_role(Role::Rules) {
             written::check_rules(&mut draft, file, &services, &kinds);

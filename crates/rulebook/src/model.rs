@@ -207,6 +207,8 @@ pub struct Parameter {
     pub source: Source,
     /// What its texts match where clients follow the document's advice.
     pub advice: Option<String>,
+    /// For a path parameter: the configuration key that supplies it when no earlier step does.
+    pub path_from: Option<String>,
     /// Its schema's pattern, compiled when first asked for.
     pub(super) form: OnceLock<Option<regex::Regex>>,
 }

@@ -53,6 +53,29 @@ pub struct Rule {
     pub check: IgnoredAny,
 }
 
+/// A rule that only steps judge, written in the step that states it: in `expect`, `accepted` or `rejected`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Definition {
+    /// Kebab-case path that names what is ruled: `flow/executions/most-recent-first`.
+    pub id: String,
+    /// How binding it is.
+    #[serde(default = "must")]
+    pub level: Level,
+    /// What it rests on.
+    #[serde(default = "stated")]
+    pub basis: Basis,
+    /// Where the document says it.
+    pub source: SourceRef,
+    /// One line in our own words.
+    pub says: String,
+}
+
+impl Definition {
+    /// The keys of a definition.
+    pub(super) const KEYS: [&str; 5] = ["id", "level", "basis", "source", "says"];
+}
+
 fn must() -> Level {
     Level::Must
 }

@@ -3,7 +3,7 @@
 //! A struct for each verb holds what may be said of it and nothing else; how a step is read stands in
 //! `written_step.rs`. Names are not looked up here (`stories/step.rs`), nothing is run.
 
-use super::expect::Expect;
+use super::expect::{Expect, RuleName};
 use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
 use super::written_call::WrittenCall;
 use super::written_step::verbs;
@@ -129,6 +129,8 @@ pub struct Get {
     #[serde(default)]
     pub shows: Vec<String>,
     /// The rule that is broken when it is accepted.
+    #[serde(default, deserialize_with = "RuleName::optional")]
+    #[schemars(with = "Option<RuleName>")]
     pub rejected: Option<String>,
     /// There may be no address, and then nothing is asked; neither acceptance nor refusal is expected.
     #[serde(default)]
@@ -205,8 +207,13 @@ pub struct Token {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Wait {
-    /// Verb: let time pass, such as `3s`.
+    /// Verb: let time pass, such as `3s`; `settled` is the time that reads may lag behind writes.
     pub wait: String,
+}
+
+impl Wait {
+    /// Waits until lists and other reads have caught up with earlier writes. The runner knows how long that takes.
+    pub const SETTLED: &str = "settled";
 }
 
 /// Runs a group of steps.

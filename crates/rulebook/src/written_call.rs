@@ -2,7 +2,7 @@
 //!
 //! Whoever has a [`Call`] matches on its [`Demand`]; only what is read or kept as a file passes through here.
 
-use super::expect::Expect;
+use super::expect::{Expect, RuleName};
 use super::scenario::{Credentials, Existing, Until};
 use super::step::{Call, Demand, Step};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -31,8 +31,12 @@ pub(super) struct WrittenCall {
     #[serde(default)]
     shows: Vec<String>,
     /// The rule that is broken when the call is refused; defaults to the operation's own rule.
+    #[serde(default, deserialize_with = "RuleName::optional")]
+    #[schemars(with = "Option<RuleName>")]
     accepted: Option<String>,
     /// The rule that is broken when the call is accepted.
+    #[serde(default, deserialize_with = "RuleName::optional")]
+    #[schemars(with = "Option<RuleName>")]
     rejected: Option<String>,
     /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
     /// already.

@@ -8,8 +8,6 @@ use serde_json::{Map, Value};
 
 /// Long enough for a time in whole seconds to be another.
 const A_WHILE: &str = "2s";
-/// As long as what shows a thing otherwise may take to follow what was done to it.
-const SETTLED: &str = "11s";
 
 /// A read and, where it shows one thing, the same once more after a while, and its list.
 pub(super) fn derive(cases: &mut Cases<'_>) {
@@ -42,7 +40,7 @@ pub(super) fn a_while() -> Step {
 
 /// Lets pass what lists and other faces may lag behind.
 pub(super) fn settled() -> Step {
-    wait(SETTLED)
+    wait(Wait::SETTLED)
 }
 
 /// Lets that time pass.

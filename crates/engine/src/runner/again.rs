@@ -14,13 +14,16 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it is waited before a list that lags is read again, time by time; more in all than it may
-/// lag.
+/// Pauses before a lagging list is read again; together the consistency window.
 const LOOKS: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(4),
     Duration::from_secs(6),
 ];
+
+/// How long lists and other reads may lag behind writes before what they show is final. Longer than
+/// [`conformant_judge::history::SETTLE`], from which on the rules report. `wait: settled` waits that long.
+pub(crate) const CONSISTENCY_WINDOW: Duration = Duration::from_secs(11);
 
 impl Runner<'_> {
     /// Reads a list until it is as the step states, or until it may lag no longer.

@@ -9,6 +9,8 @@ mod links;
 mod statements;
 mod walks;
 
+pub(crate) use again::CONSISTENCY_WINDOW;
+
 use crate::plan::Planned;
 use crate::session::Session;
 use crate::stop::Stop;

@@ -197,4 +197,6 @@ pub(super) struct ParameterObject {
     echo_or: Option<Vec<Value>>,
     #[serde(rename = "x-beside")]
     beside: Option<BTreeMap<String, Vec<Value>>>,
+    #[serde(rename = "x-path-from")]
+    path_from: Option<String>,
 }

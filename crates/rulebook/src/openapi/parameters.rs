@@ -261,6 +261,11 @@ impl Reader<'_> {
             description,
             source,
             advice: None,
+            path_from: node
+                .get("x-path-from")
+                .and_then(Node::text)
+                .filter(|_| named.place == Place::Path)
+                .map(str::to_owned),
             form: OnceLock::new(),
         })
     }

@@ -3,10 +3,11 @@
 //!
 //! What one step may say by itself is checked in [`super::step`].
 
+use super::paths::PathKinds;
 use super::section;
 use super::step::{StepChecker, is_case};
 use crate::draft::{Draft, File};
-use crate::model::{Kind, Operation, Service};
+use crate::model::{Kind, Operation, Parameter, Place, Service};
 use crate::scenario::{Group, HappyPath, Scenario};
 use crate::step::Step;
 use crate::words::interpolations;
@@ -28,6 +29,15 @@ pub(super) struct Scope {
 }
 
 impl Scope {
+    /// Marks the names that parameters interpolate as used.
+    pub(super) fn use_names_in(&mut self, with: &serde_json::Map<String, serde_json::Value>) {
+        for text in with.values().filter_map(serde_json::Value::as_str) {
+            let found = interpolations(text).unwrap_or_default();
+            self.used
+                .extend(found.into_iter().map(|one| one.path[0].clone()));
+        }
+    }
+
     fn knows(&self, name: &str) -> bool {
         ALWAYS.contains(&name) || self.names.contains(name)
     }
@@ -40,6 +50,7 @@ pub(super) struct Checker<'a> {
     pub(super) service: &'a Service,
     pub(super) services: &'a BTreeMap<String, Service>,
     pub(super) kinds: &'a BTreeMap<String, Kind>,
+    pub(super) path_kinds: &'a PathKinds,
 }
 
 impl<'a> Checker<'a> {
@@ -158,6 +169,7 @@ impl<'a> Checker<'a> {
                     self.texts(draft, node, &mut scope);
                 }
             }
+            scope.use_names_in(&happy.with);
             self.steps(
                 draft,
                 &format!("{at}/more"),
@@ -171,14 +183,18 @@ impl<'a> Checker<'a> {
 
     fn happy_path(&self, draft: &mut Draft, at: &str, happy: &HappyPath, operation: &Operation) {
         for parameter in operation.parameters.iter().filter(|p| p.required) {
-            if !happy.with.contains_key(&parameter.name) {
-                let message = format!("the required parameter `{}` is missing", parameter.name);
-                draft.problems.push(
-                    self.file
-                        .problem(at, message)
-                        .help("`with` names every required parameter"),
-                );
+            if happy.with.contains_key(&parameter.name) {
+                continue;
             }
+            let problem = if parameter.place == Place::Path {
+                let (message, help) = self.missing(operation, parameter);
+                self.file.problem(at, message).help(help)
+            } else {
+                let message = format!("the required parameter `{}` is missing", parameter.name);
+                let problem = self.file.problem(at, message);
+                problem.help("`with` names every required parameter")
+            };
+            draft.problems.push(problem);
         }
         for (key, given) in [("with", &happy.with), ("optional", &happy.optional)] {
             for name in given.keys() {
@@ -396,6 +412,25 @@ impl<'a> Checker<'a> {
             let known = operation.parameters.iter().map(|p| p.name.as_str());
             let what = format!("parameter of {}", operation.id);
             draft.unknown(self.file, span, &what, name, known);
+        }
+    }
+
+    /// What to report for a path parameter that is neither given nor filled, and what to do.
+    pub(super) fn missing(&self, operation: &Operation, parameter: &Parameter) -> (String, String) {
+        let name = &parameter.name;
+        match self.path_kinds.of(operation, name) {
+            Some(kind) => (
+                format!(
+                    "the path parameter `{name}` is missing, and no earlier step creates or names a {kind}"
+                ),
+                format!(
+                    "give `{name}` under `with`, or add `capture` to an earlier step that creates a {kind}"
+                ),
+            ),
+            None => (
+                format!("the path parameter `{name}` is missing"),
+                format!("give `{name}` under `with`"),
+            ),
         }
     }
 

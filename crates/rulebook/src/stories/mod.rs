@@ -3,16 +3,26 @@
 //! Runs nothing.
 
 mod checker;
+mod paths;
+mod rules;
 mod step;
 
-use super::check::Check;
+use super::check::{Catalogue, Check};
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Service};
 use super::scenario::{Group, HappyPath, Scenario};
 use super::written::{check_id, only};
 use checker::Checker;
 use conformant_yaml::{Member, Node, Span};
+use paths::PathKinds;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads the rules that scenario files define.
+pub(super) fn read_rules(draft: &mut Draft, files: &[&File], catalogue: &dyn Catalogue) {
+    for file in files {
+        rules::read(draft, file, catalogue);
+    }
+}
 
 /// Reads all scenario files.
 pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<String, Service>) {
@@ -24,6 +34,12 @@ pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<S
     }
 }
 
+/// Fills the path parameters that calls leave out; all files must have been read.
+pub(super) fn fill_paths(services: &mut BTreeMap<String, Service>, kinds: &BTreeMap<String, Kind>) {
+    let path_kinds = PathKinds::of_all(services, kinds);
+    paths::fill(services, kinds, &path_kinds);
+}
+
 /// Checks what the scenario files name; all of them must have been read.
 pub(super) fn check_names(
     draft: &mut Draft,
@@ -31,6 +47,7 @@ pub(super) fn check_names(
     services: &BTreeMap<String, Service>,
     kinds: &BTreeMap<String, Kind>,
 ) {
+    let path_kinds = PathKinds::of_all(services, kinds);
     for file in files {
         let Some(service) = services.get(file.service()) else {
             continue;
@@ -40,6 +57,7 @@ pub(super) fn check_names(
             service,
             services,
             kinds,
+            path_kinds: &path_kinds,
         };
         checker.groups(draft);
         checker.happy_paths(draft);

@@ -7,7 +7,7 @@ use crate::expect::{Comparison, Expect};
 use crate::hooks::{self, HOOKS};
 use crate::model::{Operation, Origin, Place};
 use crate::scenario::{TokenSpec, Until};
-use crate::step::{Await, Call, Hook, Listen, Step, Use, Verb};
+use crate::step::{Await, Call, Hook, Listen, Step, Use, Verb, Wait};
 use crate::words::{duration, shift};
 use conformant_base::json;
 use conformant_yaml::{Node, Span};
@@ -31,6 +31,9 @@ impl StepChecker<'_> {
         let mut own = scope.clone();
         own.names.extend(self.step.capture().cloned());
         self.checker.texts(draft, self.node, &mut own);
+        if let Verb::Call(call) = &self.step.verb {
+            own.use_names_in(&call.with);
+        }
         scope.used = own.used;
         match &self.step.verb {
             Verb::Call(call) => self.call(draft, call),
@@ -39,7 +42,10 @@ impl StepChecker<'_> {
             Verb::Listen(listen) => self.listen(draft, listen),
             Verb::Await(come) => self.come(draft, come, scope),
             Verb::Token(token) => self.token(draft, &token.token),
-            Verb::Wait(wait) => self.duration(draft, "wait", Some(&wait.wait)),
+            Verb::Wait(wait) => {
+                let text = Some(&wait.wait).filter(|text| *text != Wait::SETTLED);
+                self.duration(draft, "wait", text);
+            }
             Verb::Use(group) => self.group(draft, group, scope),
         }
         self.kind(draft);
@@ -114,8 +120,8 @@ impl StepChecker<'_> {
             .filter(|p| p.place == Place::Path)
         {
             if !call.with.contains_key(&parameter.name) {
-                let message = format!("the path parameter `{}` is missing", parameter.name);
-                self.problem(draft, "call", message, "give it under `with`");
+                let (message, help) = self.checker.missing(operation, parameter);
+                self.problem(draft, "call", message, &help);
             }
         }
         if call.walk && operation.list_key.is_none() {

@@ -7,6 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 mod bad_files;
+mod definitions;
+mod path_parameters;
 
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
 
