@@ -4,9 +4,8 @@
 
 use crate::program::{files, root};
 use conformant_engine::plan;
-use conformant_record::SERVICES;
 use conformant_reference::{Fault, Variant};
-use conformant_rulebook::hooks::HOOKS;
+use conformant_rulebook::service::ServiceIndex;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -159,12 +158,13 @@ fn no_file_names_a_vendor_or_a_machine() {
 fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
     let faults = Fault::ALL.iter().map(|f| (f.id(), f.says(), true));
     let variants = Variant::ALL.iter().map(|v| (v.id(), v.says(), false));
+    let index = ServiceIndex::embedded();
     let form = Regex::new("^[a-z0-9]+(-[a-z0-9]+)*$").expect("the pattern is well-formed");
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (id, says, is_fault) in faults.chain(variants) {
         let (service, name) = id.split_once('/').unwrap_or(("", id));
         assert!(form.is_match(name), "{id}: write it in kebab-case");
-        let is_known = SERVICES.contains(&service) || service == "events";
+        let is_known = index.get(service).is_some();
         assert!(
             is_known || (service.is_empty() && !is_fault),
             "{id}: begin with the service it is in"
@@ -197,24 +197,25 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
         }
     }
     let names: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
-    let known: BTreeSet<&str> = HOOKS.iter().map(|h| h.name).collect();
+    let index = ServiceIndex::embedded();
+    let known: BTreeSet<&str> = index.hooks().map(|h| h.name.as_str()).collect();
     assert_eq!(
         names, known,
-        "the table of hooks in specs/README.md and src/rulebook/hooks.rs differ"
+        "the table of hooks in specs/README.md and the hooks of service.yaml differ"
     );
-    for hook in HOOKS {
-        let cell = &listed[hook.name];
+    for hook in ServiceIndex::embedded().hooks() {
+        let cell = &listed[&hook.name];
         let words: BTreeSet<&str> = cell
             .split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '?'))
             .collect();
-        for required in hook.required {
+        for required in &hook.required {
             assert!(
-                words.contains(required),
+                words.contains(required.as_str()),
                 "specs/README.md: {} takes {required}, not {cell}",
                 hook.name
             );
         }
-        for optional in hook.optional {
+        for optional in &hook.optional {
             let optional = format!("{optional}?");
             assert!(
                 words.contains(optional.as_str()),
@@ -373,8 +374,8 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         let twice = there.insert(name.to_owned(), Some(arguments));
         assert!(twice.is_none(), "{name} has a button of its own");
     }
-    for hook in HOOKS {
-        let Some(arguments) = there.remove(hook.name) else {
+    for hook in ServiceIndex::embedded().hooks() {
+        let Some(arguments) = there.remove(&hook.name) else {
             panic!(
                 "src/server/page.html: no button and no row of DEEDS for `{}`",
                 hook.name
@@ -384,7 +385,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         let known = hook
             .required
             .iter()
-            .map(|name| (*name).to_owned())
+            .cloned()
             .chain(optional);
         let known: Vec<String> = known
             .chain(hook.open.then(|| "\u{2026}".to_owned()))

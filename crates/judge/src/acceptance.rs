@@ -1,6 +1,6 @@
 //! Whether a target accepted a request: a 2xx answer that carries the documented representation.
 //!
-//! Any non-2xx is a refusal, in D1 also a 2xx with `success` false. Redirects, 429 and transport
+//! Any non-2xx is a refusal, and a 2xx whose body says so (`rejected-when` in `service.yaml`). Redirects, 429 and transport
 //! faults are neither.
 
 use super::evidence::{Body, Exchange, Outcome};
@@ -52,8 +52,10 @@ pub fn acceptance(
         Body::Empty => return Acceptance::Rejected(format!("{} without a body", response.status)),
         Body::Unreadable(why) => return Acceptance::Rejected(format!("{} {why}", response.status)),
     };
-    if exchange.service == "auth" && denies_success(value) {
-        return Acceptance::Rejected(format!("{} with success false", response.status));
+    let service = rulebook.index.get(&exchange.service);
+    if let Some(rejection) = service.and_then(|service| service.rejection(value)) {
+        let status = response.status;
+        return Acceptance::Rejected(format!("{status} with {rejection}"));
     }
     match rulebook.kinds.get(kind) {
         Some(known) if !carries(value, &known.schema) => Acceptance::Rejected(format!(
@@ -83,12 +85,6 @@ fn began(partial: &Response) -> String {
 /// documented representation, not even that of an error.
 pub fn is_plain_error(exchange: &Exchange) -> bool {
     matches!(exchange.status(), Some(401 | 403 | 500..=599))
-}
-
-/// D1 says by `success` whether a request was accepted; some clients see it as text.
-fn denies_success(value: &Value) -> bool {
-    matches!(value.get("success"), Some(Value::Bool(false)))
-        || value.get("success").and_then(Value::as_str) == Some("false")
 }
 
 /// A document carries a representation when it is an object with at least half of the required

@@ -23,9 +23,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The services that can be targeted.
-pub const SERVICES: [&str; 4] = ["auth", "chat", "media", "flow"];
-
 /// Version of the JSON report's shape. Version 1 lacks what later fields hold, and is still read.
 pub const SCHEMA_VERSION: u32 = 2;
 

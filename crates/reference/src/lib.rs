@@ -15,6 +15,7 @@ mod garble;
 mod hook;
 mod listing;
 mod overview;
+mod target;
 pub mod variants;
 
 pub mod auth;
@@ -27,6 +28,7 @@ pub use self::core::{Callback, Core, Delivery, Refusal, account};
 pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
+pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::listing::{Listing, Order};
 pub use self::variants::Variant;
 

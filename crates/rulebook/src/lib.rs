@@ -19,6 +19,7 @@ pub mod reach;
 mod requests;
 pub mod rules;
 pub mod scenario;
+pub mod service;
 mod schemas;
 mod sources;
 pub mod step;
@@ -36,7 +37,7 @@ pub use all_rules::{CameBy, Rules};
 pub use check::{
     Bears, Catalogue, Check, Model, Parameters, PayloadRule, Subject, Unread, Written,
 };
-pub use load::{companion, parse_file};
+pub use load::{companion, parse_configuration, parse_file};
 pub use model::{
     Does, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook,
     Service, event_version, is_one_event,

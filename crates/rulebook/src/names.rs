@@ -73,11 +73,16 @@ impl<'a> Names<'a> {
     pub fn any_event(&mut self, key: &str, pointer: &str) {
         let mut kinds = self.kinds.values();
         let leads = |kind: &Kind| {
-            kind.name.starts_with("events/") && reach::reaches(&kind.schema, pointer).is_ok()
+            event_version(&kind.name).is_some() && reach::reaches(&kind.schema, pointer).is_ok()
         };
         if !pointer.starts_with('/') || !kinds.any(leads) {
             self.problem(key, format!("`{pointer}` leads to nothing in any event"));
         }
+    }
+
+    /// Whether there is a hook of that name.
+    pub fn has_hook(&self, name: &str) -> bool {
+        self.draft.index.hook(name).is_some()
     }
 
     /// The parameter `key` is wrong as such.

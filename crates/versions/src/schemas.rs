@@ -17,10 +17,6 @@ use std::collections::BTreeSet;
 /// References within references; a schema that is deeper describes itself.
 const DEPTH_MAX: usize = 24;
 
-/// Representations that the application writes and the service reads (D1, Registration without
-/// personal data).
-const WRITTEN_BY_CONSUMERS: [&str; 2] = ["auth/registration-token", "auth/registration-qr"];
-
 /// Every representation of either rulebook. A schema version of an event that is new is compared
 /// with the one before it in `events`.
 pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
@@ -30,7 +26,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (Some(_), Some(_)) => kind(ledger, (old, name), (new, name)),
             // A page comes and goes with its operation or its resource, an event version by itself.
             (Some(kind), None) | (None, Some(kind))
-                if kind.page_of.is_some() || name.starts_with("events/") => {}
+                if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {}
             (before, _) => {
                 let action = if before.is_some() {
                     Action::Removed
@@ -39,7 +35,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 };
                 ledger.note(
                     &whole(name, name),
-                    Note::new(What::Representation, action, direction(name)),
+                    Note::new(What::Representation, action, direction(new, name)),
                 );
             }
         }
@@ -47,8 +43,8 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 }
 
 /// Which way a representation flows.
-pub(super) fn direction(kind: &str) -> Direction {
-    if WRITTEN_BY_CONSUMERS.contains(&kind) {
+pub(super) fn direction(rulebook: &Rulebook, kind: &str) -> Direction {
+    if rulebook.index.is_written_by_clients(kind) {
         Direction::Request
     } else {
         Direction::Response
@@ -83,7 +79,7 @@ pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook,
             rulebook: Some(new.0),
             root: &after.schema,
         },
-        direction: direction(new.1),
+        direction: direction(new.0, new.1),
         place: &place,
     };
     walk.schema("", &before.schema, &after.schema, true, 0);

@@ -3,7 +3,6 @@
 
 use super::prelude::*;
 use crate::evidence::{Delivery, Event};
-use conformant_rulebook::hooks;
 
 /// A call of an address that was told so comes by that method.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,7 +40,7 @@ impl Check for CalledBy {
         ];
         for (key, name) in told {
             // Hooks are written with underscores, operations with hyphens.
-            if let Some(name) = name.filter(|name| hooks::find(name).is_none()) {
+            if let Some(name) = name.filter(|name| !names.has_hook(name)) {
                 names.operation(key, name);
             }
         }

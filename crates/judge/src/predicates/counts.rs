@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::history::{Outcome, Sight, Thing, ThingId, When, Write};
 use conformant_rulebook::annotations::Counts as Counted;
-use conformant_rulebook::{Does, hooks};
+use conformant_rulebook::Does;
 use std::collections::BTreeSet;
 
 /// This count of a thing agrees with what it counts.
@@ -172,7 +172,7 @@ impl Counts {
         };
         let Some(expected) = expected else { return };
         let is_settled = last.is_none_or(|last| last.is_settled(&sight.when));
-        let is_known = !history.deeds_unseen || !moved_by_people(&counted.of);
+        let is_known = !history.deeds_unseen || !moved_by_people(case, &counted.of);
         if got != expected && !(is_settled && is_known) {
             return;
         }
@@ -187,10 +187,10 @@ impl Counts {
 }
 
 /// Whether people bring or end things of a kind, seen or not.
-fn moved_by_people(kind: &str) -> bool {
+fn moved_by_people(case: &Case<'_>, kind: &str) -> bool {
     [Does::Makes, Does::FindsOrMakes, Does::Ends]
         .into_iter()
-        .any(|does| hooks::does(does, kind))
+        .any(|does| case.rulebook.index.does(does, kind))
 }
 
 /// What is counted and was there when a thing was seen, with what changed it last; nothing where that is not

@@ -37,7 +37,7 @@ impl Check for Follows {
 
     fn names(&self, names: &mut Names<'_>) {
         names.kind("kind", &self.kind).pointer("at", &self.at);
-        if conformant_rulebook::hooks::find(&self.after).is_none() {
+        if !names.has_hook(&self.after) {
             names.problem("after", "there is no such hook");
         }
     }

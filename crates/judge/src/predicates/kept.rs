@@ -10,7 +10,7 @@ use crate::predicates::echoes::differs;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Does, Operation, Parameter, Place, hooks};
+use conformant_rulebook::{Does, Operation, Parameter, Place};
 use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -81,7 +81,7 @@ impl Check for Kept {
             names.kind("kind", &shown.kind).pointer("at", &shown.at);
         }
         for hook in &self.through {
-            if hooks::find(hook).is_none() {
+            if !names.has_hook(hook) {
                 names.problem("through", "there is no such hook");
             }
         }
