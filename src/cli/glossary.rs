@@ -4,8 +4,8 @@
 use super::config;
 use conformant_base::http::Cause;
 use conformant_engine::Planned;
-use conformant_rulebook::{Rulebook, is_one_event};
 use conformant_rulebook::service::ServiceIndex;
+use conformant_rulebook::{Rulebook, is_one_event};
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -71,12 +71,7 @@ fn form(name: &str, text: &mut String) {
     }
 }
 
-fn hook(
-    rulebook: &Rulebook,
-    planned: &[Planned<'_>],
-    name: &str,
-    text: &mut String,
-) {
+fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut String) {
     let Some(hook) = rulebook.index.hook(name) else {
         return;
     };

@@ -73,10 +73,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
 }
 
 /// Addresses by service: of the flags, or of whoever sits at the terminal.
-fn targets(
-    index: &ServiceIndex,
-    flags: &[String],
-) -> Result<Vec<(String, String)>, Failure> {
+fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut targets = Vec::new();
     for flag in flags {
         targets.extend(config::by_service(index, "--target", flag)?);

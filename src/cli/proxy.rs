@@ -103,10 +103,7 @@ fn passed_of(forwarded: Forwarded) -> Passed {
     }
 }
 
-fn upstreams(
-    index: &ServiceIndex,
-    flags: &[String],
-) -> Result<BTreeMap<String, BaseUrl>, Failure> {
+fn upstreams(index: &ServiceIndex, flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
     let mut upstreams = BTreeMap::new();
     for flag in flags {
         for (service, url) in config::by_service(index, "--upstream", flag)? {

@@ -5,9 +5,9 @@
 use super::args::TokenArgs;
 use super::{Done, Exit, Failure, config, note, say};
 use conformant_engine::token::{Application, Offer};
+use conformant_rulebook::service::ServiceIndex;
 use qrcode::render::{svg, unicode};
 use qrcode::{Color, EcLevel, QrCode};
-use conformant_rulebook::service::ServiceIndex;
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::Path;

@@ -382,11 +382,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
             );
         };
         let optional = hook.optional.iter().map(|name| format!("{name}?"));
-        let known = hook
-            .required
-            .iter()
-            .cloned()
-            .chain(optional);
+        let known = hook.required.iter().cloned().chain(optional);
         let known: Vec<String> = known
             .chain(hook.open.then(|| "\u{2026}".to_owned()))
             .collect();
@@ -400,5 +396,61 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         there.is_empty(),
         "src/server/page.html: no such hooks: {:?}",
         there.keys()
+    );
+}
+
+/// String literals in Rust that name one of our services or its resource types. Only ever lowered; the goal is 0.
+const SERVICE_NAMES_MAX: usize = 35;
+
+/// The lines of a file that hold such a literal, without its `#[cfg(test)]` items.
+fn service_names(text: &str, literal: &Regex) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (mut at, mut found) = (0, 0);
+    while at < lines.len() {
+        if lines[at].trim_start().starts_with("#[cfg(test)]") {
+            let is_attribute = |line: &str| line.trim_start().starts_with(["#", "/"]);
+            let mut item = at + 1;
+            while item < lines.len() && is_attribute(lines[item]) {
+                item += 1;
+            }
+            at = item;
+            if let Some(head) = lines
+                .get(item)
+                .filter(|head| head.trim_end().ends_with('{'))
+            {
+                let is_end = |line: &&str| line.trim_start() == "}" && indent(line) == indent(head);
+                let end = lines[item..].iter().position(is_end);
+                at += end.unwrap_or_default();
+            }
+        } else if !lines[at].trim_start().starts_with("//") && literal.is_match(lines[at]) {
+            found += 1;
+        }
+        at += 1;
+    }
+    found
+}
+
+#[test]
+fn the_number_of_service_names_in_rust_only_falls() {
+    let literal = r#""(auth|chat|flow|media)(/[a-z0-9-]+)*(\[\])?""#;
+    let literal = Regex::new(literal).expect("the pattern is well-formed");
+    let exempt = r"(^|/)(tests?|benches|examples|sample|bad_files|reference)(\.rs|/|$)";
+    let exempt = Regex::new(exempt).expect("the pattern is well-formed");
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, text) in sources(&["src", "crates"]) {
+        let count = service_names(&text, &literal);
+        if count > 0 && !exempt.is_match(&path) {
+            found.insert(path, count);
+        }
+    }
+    let all: usize = found.values().sum();
+    assert!(
+        all <= SERVICE_NAMES_MAX,
+        "{all} literals name a service, at most {SERVICE_NAMES_MAX} may: put the fact into specs/SERVICE/service.yaml: {found:#?}"
+    );
+    assert!(
+        all == SERVICE_NAMES_MAX,
+        "{all} literals name a service: lower SERVICE_NAMES_MAX to {all}"
     );
 }

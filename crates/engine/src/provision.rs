@@ -104,7 +104,10 @@ pub(super) fn hook(
 /// A result that lacks what the hook is there for says nothing of the target.
 fn complete(index: &ServiceIndex, name: &str, result: Value) -> Result<Value, HookFault> {
     let wanted = index.hook(name).map_or(&[][..], |hook| &hook.result);
-    match wanted.iter().find(|part| result.get(part.as_str()).is_none()) {
+    match wanted
+        .iter()
+        .find(|part| result.get(part.as_str()).is_none())
+    {
         None => Ok(result),
         Some(part) => Err(HookFault::Failed(format!(
             "its result has no {part}; where it stands elsewhere, say so: `result: {{{part}: /POINTER}}`"

@@ -28,8 +28,8 @@ pub use self::core::{Callback, Core, Delivery, Refusal, account};
 pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
-pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::listing::{Listing, Order};
+pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::variants::Variant;
 
 use conformant_base::clock::Timestamp;

@@ -13,8 +13,8 @@ use conformant_base::json;
 use conformant_base::source::Document;
 use conformant_yaml::{Content, Member, Node};
 use schemars::JsonSchema;
-use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -582,7 +582,12 @@ pub(super) fn take_settings(
                 return true;
             }
             let known = known.iter().map(|(name, _)| *name);
-            unknown_key(draft, file, member, known.chain(target_keys.iter().copied()));
+            unknown_key(
+                draft,
+                file,
+                member,
+                known.chain(target_keys.iter().copied()),
+            );
             false
         });
         all.insert(target.key.to_string(), configured);
@@ -627,10 +632,12 @@ fn configured_value(
         return None;
     }
     if setting.many {
-        return draft.typed::<OneOrMany>(file, node).map(|given| match given {
-            OneOrMany::One(value) => SettingValue::Many(vec![value]),
-            OneOrMany::Many(values) => SettingValue::Many(values),
-        });
+        return draft
+            .typed::<OneOrMany>(file, node)
+            .map(|given| match given {
+                OneOrMany::One(value) => SettingValue::Many(vec![value]),
+                OneOrMany::Many(values) => SettingValue::Many(values),
+            });
     }
     match setting.kind {
         SettingType::Group => {

@@ -105,7 +105,10 @@ pub(super) mod tests {
         of.iter()
             .map(|(text, class)| {
                 (
-                    ("D3".parse().unwrap(), units("D3".parse().unwrap(), text)[0].hash.clone()),
+                    (
+                        "D3".parse().unwrap(),
+                        units("D3".parse().unwrap(), text)[0].hash.clone(),
+                    ),
                     class.clone(),
                 )
             })
@@ -131,7 +134,10 @@ pub(super) mod tests {
     }
 
     fn compared(old: &str, new: &str) -> Comparison {
-        let (old, new) = (units("D3".parse().unwrap(), old), units("D3".parse().unwrap(), new));
+        let (old, new) = (
+            units("D3".parse().unwrap(), old),
+            units("D3".parse().unwrap(), new),
+        );
         documents(("old", &old), ("new", &new), &known())
     }
 

@@ -26,7 +26,8 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (Some(_), Some(_)) => kind(ledger, (old, name), (new, name)),
             // A page comes and goes with its operation or its resource, an event version by itself.
             (Some(kind), None) | (None, Some(kind))
-                if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {}
+                if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {
+            }
             (before, _) => {
                 let action = if before.is_some() {
                     Action::Removed

@@ -238,7 +238,11 @@ pub(super) fn parse(
     let bytes = crate::cli::read_file(path)?;
     let target = schemars::schema_for!(TargetEntry).to_value();
     let keys = target["properties"].as_object();
-    let keys: Vec<&str> = keys.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    let keys: Vec<&str> = keys
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
     conformant_rulebook::parse_configuration(&shown, &bytes, index, &keys)
         .map_err(Failure::Problems)
 }

@@ -56,7 +56,9 @@ impl Known {
     /// Where a text of the application is configured: its key, and the variable of the environment.
     pub(in crate::cli) fn place_of(&self, index: &ServiceIndex, key: &str) -> (String, String) {
         let service = self.signer.as_deref().unwrap_or_default();
-        let setting = index.get(service).and_then(|file| file.setting(APPLICATION));
+        let setting = index
+            .get(service)
+            .and_then(|file| file.setting(APPLICATION));
         let mut members = setting.into_iter().flat_map(|setting| &setting.members);
         let member = members.find(|(name, _)| name == key);
         let variable = member.and_then(|(_, member)| member.variable.clone());

@@ -8,8 +8,8 @@ use crate::case::Case;
 use crate::compare::{as_text, instant, leaves_open};
 use crate::evidence::Event;
 use conformant_base::json;
-use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use conformant_rulebook::Does;
+use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use serde_json::Value;
 use std::time::Duration;
 

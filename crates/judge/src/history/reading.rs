@@ -454,7 +454,10 @@ impl<'a> Reading<'_, 'a> {
             return Some(id);
         }
         // By a name, within the nearest thing that is named by its key.
-        let name = effect.name.as_ref().and_then(|name| text(&call.arguments, name))?;
+        let name = effect
+            .name
+            .as_ref()
+            .and_then(|name| text(&call.arguments, name))?;
         self.history.things.by_name(kind, Some(scope?), &name)
     }
 }

@@ -113,7 +113,11 @@ fn every_disagreement_is_told() {
     );
     has(
         &good,
-        &lock.replacen(&units("D3".parse().unwrap(), FLOW)[0].hash, "000000000000", 1),
+        &lock.replacen(
+            &units("D3".parse().unwrap(), FLOW)[0].hash,
+            "000000000000",
+            1,
+        ),
         "D3 3.1 has changed",
     );
     has(
