@@ -7,24 +7,13 @@ use conformant_engine::sessions::{Live, Manner, Offline};
 use conformant_engine::{Hook, Selection, Settings, SharedSessions};
 use conformant_net::server;
 use conformant_net::transport::{BaseUrl, Limits};
-use conformant_record::SERVICES;
-use conformant_reference::{Fault, Variant};
+use conformant_reference::{Fault, SERVICES, Variant};
+use conformant_rulebook::service::{APPLICATION, ServiceIndex};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-
-/// Settings of a service besides its address, as under `targets` in `conformant.yaml`.
-const KEYS: [&str; 7] = [
-    "disposable_flow_sid",
-    "flow_sid",
-    "format",
-    "from",
-    "message_service_sid",
-    "to",
-    "user_status_path",
-];
 
 /// The subject of a run.
 ///
@@ -67,7 +56,11 @@ impl Service {
     pub fn at(name: &str, url: &str) -> Self {
         Self {
             name: name.to_owned(),
-            target: conformant_engine::Target::foreign(name, url.trim_end_matches('/')),
+            target: conformant_engine::Target::foreign(
+                ServiceIndex::embedded(),
+                name,
+                url.trim_end_matches('/'),
+            ),
             secrets: Vec::new(),
             unknown: Vec::new(),
         }
@@ -108,15 +101,19 @@ impl Service {
     /// unknown keys.
     #[must_use]
     pub fn with(mut self, key: &str, value: &str) -> Self {
-        if !KEYS.contains(&key) {
-            self.unknown.push(key.to_owned());
-        }
-        let is_person = key == "to";
-        if is_person {
-            self.target.persons.push(value.to_owned());
-        }
-        if !is_person || self.target.persons.len() == 1 {
-            self.target.values.insert(key.to_owned(), json!(value));
+        let index = ServiceIndex::embedded();
+        let mut settings = index.settings().into_iter();
+        match settings.find(|(name, setting)| *name == key && setting.members.is_empty()) {
+            Some((_, setting)) => {
+                let is_next = setting.exclusive.is_some() && !self.target.pool.is_empty();
+                if setting.exclusive.is_some() {
+                    self.target.pool.push(value.to_owned());
+                }
+                if !is_next {
+                    self.target.values.insert(key.to_owned(), json!(value));
+                }
+            }
+            None => self.unknown.push(key.to_owned()),
         }
         self
     }
@@ -126,7 +123,7 @@ impl Service {
     #[must_use]
     pub fn application(mut self, id: &str, name: &str, scheme: &str, api_key: &str) -> Self {
         let known = json!({"id": id, "name": name, "scheme": scheme, "api_key": api_key});
-        self.target.values.insert("application".to_owned(), known);
+        self.target.values.insert(APPLICATION.to_owned(), known);
         self.secrets.push(api_key.to_owned());
         self
     }
@@ -147,11 +144,14 @@ impl Target {
         let mut secrets = Vec::new();
         for service in services {
             let name = service.name;
-            if !SERVICES.contains(&name.as_str()) {
-                return Err(Error::unknown("service", &name, &SERVICES, "operations"));
+            if !settings.index.is_target(&name) {
+                let known = settings.index.targets();
+                return Err(Error::unknown("service", &name, &known, "operations"));
             }
             if let Some(key) = service.unknown.first() {
-                return Err(Error::unknown("key", key, &KEYS, "keys"));
+                let known = settings.index.settings();
+                let known: Vec<&str> = known.into_iter().map(|(name, _)| name).collect();
+                return Err(Error::unknown("key", key, &known, "keys"));
             }
             address(&service.target.url)?;
             secrets.extend(service.secrets);
@@ -174,7 +174,7 @@ impl Target {
     pub fn hooks(mut self, url: &str) -> Result<Self, Error> {
         address(url)?;
         if let Way::Live { settings, .. } = &mut self.0 {
-            settings.hooks = Hook::control_plane(url, None);
+            settings.hooks = Hook::control_plane(&settings.index, url, None);
         }
         Ok(self)
     }
@@ -185,7 +185,8 @@ impl Target {
             Way::Reference(_) => Vec::new(),
             Way::Live { settings, .. } => {
                 let names = settings.targets.keys().cloned();
-                names.chain(["events".to_owned()]).collect()
+                let feeds = settings.index.feeds();
+                names.chain(feeds.into_iter().map(str::to_owned)).collect()
             }
         };
         Selection {
@@ -371,7 +372,7 @@ impl Server {
             let target = conformant_engine::Target::of_reference(name, &self.service(name));
             settings.targets.insert(name.to_owned(), target);
         }
-        settings.hooks = Hook::control_plane(&self.control_plane(), None);
+        settings.hooks = Hook::control_plane(&settings.index, &self.control_plane(), None);
         let secrets = Vec::new();
         Target(Way::Live { settings, secrets })
     }

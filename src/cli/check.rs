@@ -9,7 +9,7 @@ use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surrou
 use conformant_record::{Level, RunEvent, RunRecord, Verdict};
 use conformant_report::{Consumer, Keep, Settings, Stream};
 use conformant_rulebook::Rulebook;
-use serde_json::{Value, json};
+use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
@@ -22,17 +22,17 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     if args.judge.is_some() && kind != Kind::Har {
         return Err(Failure::Usage("--judge goes with `--as har`".to_owned()));
     }
-    let known = config::known(args.config.as_deref())?;
+    let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
         note("no application is configured: the reference's application is assumed");
     }
-    let values = match kind {
+    let configured = match kind {
         Kind::Har => known.of_traffic(),
-        Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Events(_) => known.values.clone(),
+        Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Events(_) => known.of_files(),
     };
     let surroundings = Surroundings {
         api_key: known.of_application("api_key"),
-        configured: json!({"auth": Value::Object(values)}),
+        configured,
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
@@ -240,17 +240,16 @@ fn moment(at: Option<&str>) -> Result<Timestamp, Failure> {
 
 /// The part of the rulebook that the type needs, which loads faster than the whole.
 fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
-    let services: &[&str] = match args.kind.split('/').next().unwrap_or_default() {
+    let index = ServiceIndex::embedded();
+    let services: Vec<&str> = match args.kind.split('/').next().unwrap_or_default() {
         "har" => return load(&args.specs),
-        "auth" | "token" | "qr" => &["auth"],
-        "chat" => &["chat"],
-        "flow" => &["flow"],
-        "media" => &["media"],
-        // Events, by name or type; some contain payloads of the authentication service.
-        _ => &["events", "auth"],
+        "token" | "qr" => index.signer().into_iter().collect(),
+        service if index.is_target(service) => vec![service],
+        // Events, by name or type; some contain signed tokens.
+        _ => index.feeds().into_iter().chain(index.signer()).collect(),
     };
     if args.specs.specs.is_none() {
-        let part = conformant_judge::load::embedded_shapes(services).map_err(Failure::Problems)?;
+        let part = conformant_judge::load::embedded_shapes(&services).map_err(Failure::Problems)?;
         if Kind::parse(&part, &args.kind).is_ok() {
             return Ok(part);
         }

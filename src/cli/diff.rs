@@ -97,12 +97,12 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
 fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     let path = Path::new(text);
     if path.is_dir() {
-        return folder(path);
+        return folder(path, current);
     }
     match conformant_versions::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
-            Ok(dir) => folder(dir.path()),
+            Ok(dir) => folder(dir.path(), current),
             Err(Failure::Usage(_)) => {
                 let what = "neither a folder, nor a representation, nor a folder in a git revision";
                 Err(Failure::Usage(format!("{text} is {what}{help}")))
@@ -112,12 +112,12 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     }
 }
 
-fn folder(path: &Path) -> Result<Side, Failure> {
+fn folder(path: &Path, current: &Rulebook) -> Result<Side, Failure> {
     if path.join(RULEBOOK_FILE).is_file() {
         let rulebook = conformant_judge::load::from_dir(path).map_err(Failure::Problems)?;
         return Ok(Side::Rulebook(Box::new(rulebook)));
     }
-    trace::revision(path)
+    trace::revision(path, &current.index)
         .map(Side::Documents)
         .map_err(|problems| {
             let told = lines(&problems);

@@ -13,7 +13,6 @@ use super::{Done, Exit, Failure, say};
 use conformant_base::redact::Redactor;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Limits};
-use conformant_record::SERVICES;
 use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -30,6 +29,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         config: args.config.clone(),
         targets: args.targets.clone(),
         hooks: args.hooks.clone(),
+        specs: args.specs.clone(),
         ..RunArgs::default()
     })?;
     if config.settings.targets.is_empty() {
@@ -51,7 +51,14 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     };
     let client = config.settings.reach.client(limits, &bases);
     for (service, target) in &config.settings.targets {
-        targets::look(service, target, &bases[service], &client, &mut looks);
+        let path = probe(&rulebook, service);
+        targets::look(
+            (service, &path),
+            target,
+            &bases[service],
+            &client,
+            &mut looks,
+        );
     }
     hooks::look(&config, &rulebook, &client, &mut looks);
     looks.push(callbacks::look(&config, &client));
@@ -70,10 +77,36 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     })
 }
 
+/// Path and query of a request that changes nothing.
+fn probe(rulebook: &Rulebook, service: &str) -> String {
+    let base = rulebook.index.get(service).and_then(|s| s.base.as_ref());
+    let found = base.and_then(|base| {
+        let operation = rulebook.operation(service, &base.probe.call)?;
+        Some((operation, &base.probe.with))
+    });
+    let Some((operation, with)) = found else {
+        return "/".to_owned();
+    };
+    let mut path = operation.path.clone();
+    let mut query = Vec::new();
+    for (name, value) in with {
+        let place = format!("{{{name}}}");
+        if path.contains(&place) {
+            path = path.replace(&place, value);
+        } else {
+            query.push(format!("{name}={value}"));
+        }
+    }
+    match query.is_empty() {
+        true => path,
+        false => format!("{path}?{}", query.join("&")),
+    }
+}
+
 /// The rules that would not be judged, by reason.
 fn left_out(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
     let mut left_out = Vec::new();
-    for service in SERVICES {
+    for service in rulebook.index.targets() {
         if !config.settings.targets.contains_key(service) {
             let own = format!("{service}/");
             let rules = rulebook.rules.keys().filter(|id| id.starts_with(&own));

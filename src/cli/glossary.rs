@@ -4,7 +4,8 @@
 use super::config;
 use conformant_base::http::Cause;
 use conformant_engine::Planned;
-use conformant_rulebook::{Rulebook, hooks, is_one_event};
+use conformant_rulebook::service::ServiceIndex;
+use conformant_rulebook::{Rulebook, is_one_event};
 use serde_json::Value;
 use std::fmt::Write as _;
 
@@ -16,7 +17,7 @@ const FIELDS_MAX: usize = 60;
 /// Descriptions of everything with this name.
 pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
     let mut text = String::new();
-    hook(planned, name, &mut text);
+    hook(rulebook, planned, name, &mut text);
     form(name, &mut text);
     kind(
         rulebook,
@@ -30,9 +31,10 @@ pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> 
 
 /// All names with a description.
 pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
-    let mut names: Vec<String> = hooks::HOOKS
-        .iter()
-        .map(|hook| hook.name.to_owned())
+    let mut names: Vec<String> = rulebook
+        .index
+        .hooks()
+        .map(|hook| hook.name.clone())
         .collect();
     names.extend(rulebook.kinds.keys().cloned());
     names.extend(rulebook.event_types.keys().cloned());
@@ -68,11 +70,11 @@ fn form(name: &str, text: &mut String) {
     }
 }
 
-fn hook(planned: &[Planned<'_>], name: &str, text: &mut String) {
-    let Some(hook) = hooks::find(name) else {
+fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut String) {
+    let Some(hook) = rulebook.index.hook(name) else {
         return;
     };
-    let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
+    let mut arguments: Vec<String> = hook.required.clone();
     arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
     if hook.open {
         arguments.push("others".to_owned());
@@ -207,7 +209,7 @@ fn key(name: &str, text: &mut String) {
 
 /// Keys of the configuration with descriptions; `NAME` is a name that the user chooses.
 pub(super) fn keys() -> Vec<(String, String)> {
-    let schema = config::schema();
+    let schema = config::schema(ServiceIndex::embedded());
     let mut keys = Vec::new();
     collect(&schema, &schema, "", 0, &mut keys);
     keys

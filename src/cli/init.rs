@@ -8,8 +8,8 @@ use super::{Done, Exit, Failure, config, note, say};
 use conformant_base::http::Request;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Limits};
-use conformant_record::SERVICES;
-use conformant_rulebook::hooks::{HOOKS, Hook};
+use conformant_rulebook::hooks::Hook;
+use conformant_rulebook::service::ServiceIndex;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Value, context};
 use std::io::{BufRead, IsTerminal};
@@ -22,19 +22,28 @@ const GITHUB: &str = include_str!("init/github.yml");
 const GITLAB: &str = include_str!("init/gitlab.yml");
 
 pub(super) fn init(args: &InitArgs) -> Done {
-    let targets = targets(&args.targets)?;
-    let services: Vec<_> = SERVICES
+    let index = ServiceIndex::embedded();
+    let targets = targets(index, &args.targets)?;
+    let services: Vec<_> = index
         .iter()
-        .map(|service| {
+        .filter(|(_, file)| file.base.is_some())
+        .map(|(service, file)| {
             let url = targets.iter().find(|(name, _)| name == service);
             let url = url.map(|(_, url)| url.clone());
             let probed = url.as_deref().map(probe);
-            context! { name => *service, upper => service.to_uppercase(), url, probed }
+            let settings = file.settings.iter().filter_map(|(key, setting)| {
+                let example = setting.example.as_ref()?;
+                let many = setting.many;
+                Some(context! { key, example, many, says => setting.description.clone() })
+            });
+            let settings: Vec<_> = settings.collect();
+            let header = file.credential_header();
+            context! { name => service, upper => service.to_uppercase(), url, probed, settings, header }
         })
         .collect();
-    let hooks: Vec<_> = HOOKS.iter().map(described).collect();
+    let hooks: Vec<_> = index.hooks().map(described).collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
-    let schema = serde_json::to_string_pretty(&config::schema())
+    let schema = serde_json::to_string_pretty(&config::schema(index))
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
@@ -63,14 +72,14 @@ pub(super) fn init(args: &InitArgs) -> Done {
 }
 
 /// Addresses by service, from the flags or the terminal.
-fn targets(flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
+fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let mut targets = Vec::new();
     for flag in flags {
-        targets.extend(config::by_service("--target", flag)?);
+        targets.extend(config::by_service(index, "--target", flag)?);
     }
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {
-        for service in SERVICES {
+        for service in index.targets() {
             say(&format!("base URL of {service} (leave empty to skip): "));
             let mut line = String::new();
             let read = stdin.read_line(&mut line);
@@ -102,14 +111,14 @@ fn probe(url: &str) -> String {
 }
 
 fn described(hook: &Hook) -> Value {
-    let names = hook.required.iter().chain(hook.optional);
-    let required = hook.required.iter().map(|name| (*name).to_owned());
+    let names = hook.required.iter().chain(&hook.optional);
+    let required = hook.required.iter().cloned();
     let optional = hook.optional.iter().map(|name| format!("{name}=None"));
     let parameters: Vec<String> = required.chain(optional).chain(["**_".to_owned()]).collect();
     context! {
-        name => hook.name,
-        arguments => names.clone().map(|name| Value::from(*name)).collect::<Vec<_>>(),
-        listed => names.copied().collect::<Vec<_>>().join(", "),
+        name => hook.name.clone(),
+        arguments => names.clone().map(|name| Value::from(name.as_str())).collect::<Vec<_>>(),
+        listed => names.map(String::as_str).collect::<Vec<_>>().join(", "),
         parameters => parameters.join(", "),
         more => hook.open,
     }

@@ -6,7 +6,7 @@ use conformant_base::source::Source;
 use conformant_engine::plan;
 use conformant_record::{Basis, Level};
 use conformant_reference::{Fault, Variant};
-use conformant_rulebook::hooks::{HOOKS, Hook};
+use conformant_rulebook::hooks::Hook;
 use conformant_rulebook::{Operation, Rule, Rulebook};
 use serde::Serialize;
 use serde_json::Value;
@@ -119,10 +119,10 @@ fn of_event<'r>(name: &'r str, schema: Option<&'r str>) -> Row<'r> {
     Row::new(name, says).with(More::Event { schema })
 }
 
-fn of_hook(hook: &Hook) -> Row<'static> {
-    let mut arguments: Vec<String> = hook.required.iter().map(|a| (*a).to_owned()).collect();
+fn of_hook(hook: &Hook) -> Row<'_> {
+    let mut arguments: Vec<String> = hook.required.clone();
     arguments.extend(hook.optional.iter().map(|a| format!("{a}?")));
-    Row::new(hook.name, arguments.join(", "))
+    Row::new(hook.name.as_str(), arguments.join(", "))
 }
 
 fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
@@ -156,7 +156,7 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
             .iter()
             .map(|v| Row::new(v.id(), v.says()))
             .collect(),
-        Listed::Hooks => HOOKS.iter().map(of_hook).collect(),
+        Listed::Hooks => rulebook.index.hooks().map(of_hook).collect(),
         Listed::Events => rulebook
             .event_types
             .iter()

@@ -11,7 +11,7 @@ use conformant_base::clock;
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
 use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Limits, Listening};
-use serde_json::{Value, json};
+use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -27,10 +27,10 @@ const WAITING_MAX: usize = 4;
 pub(super) fn proxy(args: &ProxyArgs) -> Done {
     let reports = reports_of(&args.telling.reports, &[])?;
     let rulebook = load(&args.specs)?;
-    let known = config::known(args.config.as_deref())?;
-    let upstreams = upstreams(&args.upstreams)?;
+    let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
+    let upstreams = upstreams(&rulebook.index, &args.upstreams)?;
     let surroundings = Surroundings {
-        configured: json!({"auth": Value::Object(known.of_traffic())}),
+        configured: known.of_traffic(),
         targets: upstreams
             .iter()
             .map(|(service, base)| (service.clone(), base.to_string()))
@@ -103,10 +103,10 @@ fn passed_of(forwarded: Forwarded) -> Passed {
     }
 }
 
-fn upstreams(flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
+fn upstreams(index: &ServiceIndex, flags: &[String]) -> Result<BTreeMap<String, BaseUrl>, Failure> {
     let mut upstreams = BTreeMap::new();
     for flag in flags {
-        for (service, url) in config::by_service("--upstream", flag)? {
+        for (service, url) in config::by_service(index, "--upstream", flag)? {
             let base = BaseUrl::parse(&url)
                 .map_err(|e| Failure::Usage(format!("--upstream {service}={url}: {e}")))?;
             upstreams.insert(service, base);

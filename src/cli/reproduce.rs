@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Planned, Target};
+use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, finding_of};
 use conformant_fixtures::export::{About, ChainFormat, Scope, chain};
 use conformant_judge::{Need, Shell, predicate_of};
@@ -95,12 +95,13 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         config: args.config.clone(),
         targets: args.targets.clone(),
         hooks: args.hooks.clone(),
+        specs: args.specs.clone(),
         // Ask the hooks whether they are those of the reference; nothing else is sent.
         dry_run: args.hooks.is_none(),
         ..RunArgs::default()
     })?;
     let targets = match args.targets.is_empty() {
-        true => targets(&record, &config.settings.targets),
+        true => targets(&record, &config.settings),
         false => config.settings.targets,
     };
     let scope = Scope {
@@ -167,17 +168,17 @@ fn kind<'r>(rulebook: &'r Rulebook, finding: &Finding) -> Option<&'r str> {
 }
 
 /// Base URLs and credentials of the run; those of the configuration if it names the same place.
-fn targets(record: &RunRecord, configured: &BTreeMap<String, Target>) -> BTreeMap<String, Target> {
+fn targets(record: &RunRecord, settings: &Settings) -> BTreeMap<String, Target> {
     let mut targets = BTreeMap::new();
     for (service, url) in &record.targets {
         let is_here =
             |target: &&Target| target.url.trim_end_matches('/') == url.trim_end_matches('/');
-        let target = match configured.get(service).filter(is_here) {
+        let target = match settings.targets.get(service).filter(is_here) {
             _ if url == REFERENCE => Target::of_reference(service, ""),
             Some(target) => target.clone(),
             None => Target {
                 shell: Arc::new(unconfigured(service)),
-                ..Target::foreign(service, url)
+                ..Target::foreign(&settings.index, service, url)
             },
         };
         targets.insert(service.clone(), target);

@@ -16,9 +16,11 @@ use conformant_engine::{
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
-use conformant_record::{PartOf, RunEvent, RunRecord, SERVICES, WallClock};
+use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
+use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use conformant_rulebook::Rulebook;
+use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
 use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +116,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             waiver_problems = accepted.apply(record, is_whole(args));
             conformant_record::recognise(record, &known_defects(args.specs.specs.as_deref()));
             record.invocation = invocation::invocation();
-            record.places = places(args.config.as_deref(), &planned);
+            record.places = places(args.config.as_deref(), &rulebook, &planned);
             record.history = kept
                 .as_ref()
                 .map(|kept| conformant_versions::history(kept, record));
@@ -270,8 +272,12 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
 
 /// Paths of the configuration and the user's scenarios; those of the embedded rulebook are left out.
 /// of theirs.
-fn places(config: Option<&Path>, planned: &[Planned<'_>]) -> BTreeMap<String, String> {
-    let mut places = config::places(config);
+fn places(
+    config: Option<&Path>,
+    rulebook: &Rulebook,
+    planned: &[Planned<'_>],
+) -> BTreeMap<String, String> {
+    let mut places = config::places(config, &rulebook.index);
     for planned in planned {
         let id = &planned.scenario.id;
         let written = planned.service.scenarios.get(id).map(|(_, place)| place);
@@ -342,19 +348,23 @@ fn seed_of(args: &RunArgs, config: &Config) -> u64 {
 }
 
 fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
+    let index = &config.settings.index;
     for service in &args.services {
-        if !SERVICES.contains(&service.as_str()) && service != "events" {
-            let known = SERVICES.join(", ");
+        if index.get(service).is_none() {
+            let known: Vec<&str> = index.iter().map(|(name, _)| name).collect();
             return Err(Failure::Usage(format!(
-                "--service {service}: known are {known}, events"
+                "--service {service}: known are {}",
+                known.join(", ")
             )));
         }
     }
     let mut services = args.services.clone();
-    if services.is_empty() && !config.settings.targets.is_empty() {
+    if config.settings.targets.is_empty() {
+        services = offline(index, &args.filters, services)?;
+    } else if services.is_empty() {
         services = config.settings.targets.keys().cloned().collect();
         // Events are collected alongside every service.
-        services.push("events".to_owned());
+        services.extend(index.feeds().into_iter().map(str::to_owned));
     }
     let partition = args
         .partition
@@ -371,6 +381,44 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         only,
         partition: partition.map_err(|why| Failure::Usage(format!("--partition {why}")))?,
     })
+}
+
+/// The services that are judged without a target: those that the reference implements. An empty list means all.
+fn offline(
+    index: &ServiceIndex,
+    filters: &[String],
+    wanted: Vec<String>,
+) -> Result<Vec<String>, Failure> {
+    let is_implemented = |name: &str| SERVICES.contains(&name) || FEEDS.contains(&name);
+    let filtered = filters
+        .iter()
+        .filter_map(|filter| Some(filter.split_once('/')?.0));
+    let missing = |name: &&str| index.get(name).is_some() && !is_implemented(name);
+    let named = wanted.iter().map(String::as_str).chain(filtered);
+    let named: Vec<&str> = named.filter(missing).collect();
+    let all: Vec<&str> = index.iter().map(|(name, _)| name).collect();
+    let (with, without): (Vec<&str>, Vec<&str>) =
+        all.into_iter().partition(|name| is_implemented(name));
+    let targets = with.iter().filter(|name| index.is_target(name));
+    let unjudged = match (named.first(), without.first()) {
+        (Some(named), _) => Some(*named),
+        (None, Some(first)) if targets.count() == 0 => Some(*first),
+        (None, _) => None,
+    };
+    if let Some(service) = unjudged {
+        return Err(Failure::Usage(format!(
+            "{service}: nothing to judge offline, because the reference does not implement it; name a target: \
+             --target {service}=URL"
+        )));
+    }
+    if wanted.is_empty() && !without.is_empty() {
+        note(&format!(
+            "not judged without a target: {} (--target SERVICE=URL names one)",
+            without.join(", ")
+        ));
+        return Ok(with.into_iter().map(str::to_owned).collect());
+    }
+    Ok(wanted)
 }
 
 /// The intersection of both lists; an empty list selects everything.

@@ -5,6 +5,7 @@ use super::{Done, Exit, Failure, config, say};
 use conformant_fixtures::Manifest;
 use conformant_record::RunRecord;
 use conformant_record::waivers::WaiverFile;
+use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
 use conformant_versions::DeclaredFile;
 
@@ -17,7 +18,8 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
         SchemaName::Record => schemars::schema_for!(RunRecord).to_value(),
         SchemaName::Manifest => Manifest::schema(),
-        SchemaName::Config => config::schema(),
+        SchemaName::Config => config::schema(ServiceIndex::embedded()),
+        SchemaName::Service => schemars::schema_for!(ServiceFile).to_value(),
     };
     let text = serde_json::to_string_pretty(&schema)
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;

@@ -14,7 +14,7 @@ use conformant_engine::Target;
 use conformant_engine::token::Application;
 use conformant_judge::evidence::Span;
 use conformant_net::server::{self, Exchanged, Route, Server};
-use conformant_record::SERVICES;
+use conformant_reference::SERVICES;
 use conformant_reference::auth::application;
 use conformant_rulebook::Rulebook;
 use serde_json::json;
@@ -265,7 +265,7 @@ fn judge(
     let base = |service: &&str| ((*service).to_owned(), format!("{origin}/{service}"));
     let surroundings = Surroundings {
         targets: SERVICES.iter().map(base).collect(),
-        configured: json!({"auth": config::known(None)?.of_traffic()}),
+        configured: config::known(None, None)?.of_traffic(),
         sides: Sides::Requests,
         ..Surroundings::default()
     };

@@ -5,6 +5,7 @@
 use super::args::TokenArgs;
 use super::{Done, Exit, Failure, config, note, say};
 use conformant_engine::token::{Application, Offer};
+use conformant_rulebook::service::ServiceIndex;
 use qrcode::render::{svg, unicode};
 use qrcode::{Color, EcLevel, QrCode};
 use std::fs::File;
@@ -17,21 +18,14 @@ const QUIET_MODULES: usize = 4;
 const MODULE_PIXELS: usize = 8;
 
 pub(super) fn token(args: &TokenArgs) -> Done {
-    let known = config::known(args.config.as_deref())?;
+    let known = config::known(args.config.as_deref(), None)?;
     if known.is_reference {
         note("no application is configured: the reference's application is used");
     }
     let value = |key: &str| {
         let missing = || {
-            let upper = key.to_uppercase();
-            let name = if key == "api_key" {
-                "API_KEY".to_owned()
-            } else {
-                format!("APPLICATION_{upper}")
-            };
-            Failure::Usage(format!(
-                "targets.auth.application.{key} is not configured; set CONFORMANT_AUTH_{name}"
-            ))
+            let (at, variable) = known.place_of(ServiceIndex::embedded(), key);
+            Failure::Usage(format!("{at} is not configured; set {variable}"))
         };
         known.of_application(key).ok_or_else(missing)
     };

@@ -4,9 +4,8 @@
 
 use crate::program::{files, root};
 use conformant_engine::plan;
-use conformant_record::SERVICES;
 use conformant_reference::{Fault, Variant};
-use conformant_rulebook::hooks::HOOKS;
+use conformant_rulebook::service::ServiceIndex;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -158,12 +157,13 @@ fn no_file_names_a_vendor_or_a_machine() {
 fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
     let faults = Fault::ALL.iter().map(|f| (f.id(), f.says(), true));
     let variants = Variant::ALL.iter().map(|v| (v.id(), v.says(), false));
+    let index = ServiceIndex::embedded();
     let form = Regex::new("^[a-z0-9]+(-[a-z0-9]+)*$").expect("the pattern is well-formed");
     let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
     for (id, says, is_fault) in faults.chain(variants) {
         let (service, name) = id.split_once('/').unwrap_or(("", id));
         assert!(form.is_match(name), "{id}: write it in kebab-case");
-        let is_known = SERVICES.contains(&service) || service == "events";
+        let is_known = index.get(service).is_some();
         assert!(
             is_known || (service.is_empty() && !is_fault),
             "{id}: begin with the service it is in"
@@ -196,24 +196,25 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
         }
     }
     let names: BTreeSet<&str> = listed.keys().map(String::as_str).collect();
-    let known: BTreeSet<&str> = HOOKS.iter().map(|h| h.name).collect();
+    let index = ServiceIndex::embedded();
+    let known: BTreeSet<&str> = index.hooks().map(|h| h.name.as_str()).collect();
     assert_eq!(
         names, known,
-        "the table of hooks in specs/README.md and crates/rulebook/src/hooks.rs differ"
+        "the table of hooks in specs/README.md and the hooks of service.yaml differ"
     );
-    for hook in HOOKS {
-        let cell = &listed[hook.name];
+    for hook in ServiceIndex::embedded().hooks() {
+        let cell = &listed[&hook.name];
         let words: BTreeSet<&str> = cell
             .split(|c: char| !(c.is_ascii_lowercase() || c == '_' || c == '?'))
             .collect();
-        for required in hook.required {
+        for required in &hook.required {
             assert!(
-                words.contains(required),
+                words.contains(required.as_str()),
                 "specs/README.md: {} takes {required}, not {cell}",
                 hook.name
             );
         }
-        for optional in hook.optional {
+        for optional in &hook.optional {
             let optional = format!("{optional}?");
             assert!(
                 words.contains(optional.as_str()),
@@ -482,19 +483,15 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         let twice = there.insert(name.to_owned(), Some(arguments));
         assert!(twice.is_none(), "{name} has a button of its own");
     }
-    for hook in HOOKS {
-        let Some(arguments) = there.remove(hook.name) else {
+    for hook in ServiceIndex::embedded().hooks() {
+        let Some(arguments) = there.remove(&hook.name) else {
             panic!(
                 "crates/net/src/server/page.html: no button and no row of DEEDS for `{}`",
                 hook.name
             );
         };
         let optional = hook.optional.iter().map(|name| format!("{name}?"));
-        let known = hook
-            .required
-            .iter()
-            .map(|name| (*name).to_owned())
-            .chain(optional);
+        let known = hook.required.iter().cloned().chain(optional);
         let known: Vec<String> = known
             .chain(hook.open.then(|| "\u{2026}".to_owned()))
             .collect();
@@ -508,5 +505,61 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
         there.is_empty(),
         "crates/net/src/server/page.html: no such hooks: {:?}",
         there.keys()
+    );
+}
+
+/// String literals in Rust that name one of our services or its resource types. Only ever lowered; the goal is 0.
+const SERVICE_NAMES_MAX: usize = 35;
+
+/// The lines of a file that hold such a literal, without its `#[cfg(test)]` items.
+fn service_names(text: &str, literal: &Regex) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let (mut at, mut found) = (0, 0);
+    while at < lines.len() {
+        if lines[at].trim_start().starts_with("#[cfg(test)]") {
+            let is_attribute = |line: &str| line.trim_start().starts_with(["#", "/"]);
+            let mut item = at + 1;
+            while item < lines.len() && is_attribute(lines[item]) {
+                item += 1;
+            }
+            at = item;
+            if let Some(head) = lines
+                .get(item)
+                .filter(|head| head.trim_end().ends_with('{'))
+            {
+                let is_end = |line: &&str| line.trim_start() == "}" && indent(line) == indent(head);
+                let end = lines[item..].iter().position(is_end);
+                at += end.unwrap_or_default();
+            }
+        } else if !lines[at].trim_start().starts_with("//") && literal.is_match(lines[at]) {
+            found += 1;
+        }
+        at += 1;
+    }
+    found
+}
+
+#[test]
+fn the_number_of_service_names_in_rust_only_falls() {
+    let literal = r#""(auth|chat|flow|media)(/[a-z0-9-]+)*(\[\])?""#;
+    let literal = Regex::new(literal).expect("the pattern is well-formed");
+    let exempt = r"(^|/)(tests?|benches|examples|sample|bad_files|reference)(\.rs|/|$)";
+    let exempt = Regex::new(exempt).expect("the pattern is well-formed");
+    let mut found: BTreeMap<String, usize> = BTreeMap::new();
+    for (path, text) in sources(&["src", "crates"]) {
+        let count = service_names(&text, &literal);
+        if count > 0 && !exempt.is_match(&path) {
+            found.insert(path, count);
+        }
+    }
+    let all: usize = found.values().sum();
+    assert!(
+        all <= SERVICE_NAMES_MAX,
+        "{all} literals name a service, at most {SERVICE_NAMES_MAX} may: put the fact into specs/SERVICE/service.yaml: {found:#?}"
+    );
+    assert!(
+        all == SERVICE_NAMES_MAX,
+        "{all} literals name a service: lower SERVICE_NAMES_MAX to {all}"
     );
 }

@@ -26,6 +26,7 @@ mod reports;
 mod reproduce;
 mod same_verdicts;
 mod selftest;
+mod services;
 mod serving;
 mod sessions;
 mod setup;

@@ -27,6 +27,7 @@ use conformant_engine::Recorder;
 use conformant_judge::evidence::{Evidence, Payload};
 use conformant_judge::{Judgement, Tally, judge};
 use conformant_record::{Finding, RunRecord};
+use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::xml;
 use conformant_rulebook::{Rule, Rulebook};
 use conformant_schema::{Schemas, rule_of_whole};
@@ -105,11 +106,11 @@ impl Kind {
     }
 
     /// Whether rules of that service judge it.
-    fn is_of(&self, service: &str) -> bool {
+    fn is_of(&self, index: &ServiceIndex, service: &str) -> bool {
         match self {
             Self::Representation(kind) => kind.split('/').next() == Some(service),
-            Self::Token | Self::Qr => service == "auth",
-            Self::Events(_) => service == "events",
+            Self::Token | Self::Qr => index.signer() == Some(service),
+            Self::Events(_) => index.feeds().contains(&service),
             Self::Har => true,
         }
     }
@@ -278,9 +279,10 @@ impl<'a> Checker<'a> {
     /// The record of all files, and the counts.
     pub fn finish(self) -> (RunRecord, Counts) {
         let kind = self.kind;
+        let index = Arc::clone(&self.rulebook.index);
         let mut record = self
             .recorder
-            .finish_judged(|rule: &Rule| kind.is_of(&rule.service));
+            .finish_judged(|rule: &Rule| kind.is_of(&index, &rule.service));
         if kind == Kind::Har {
             record.summary.exchanges = self.outcome.documents;
         }
@@ -444,7 +446,8 @@ impl One<'_> {
     /// Judges one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
     fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
         let service = kind.split('/').next();
-        if service == Some(xml::SERVICE) && bytes.trim_ascii_start().starts_with(b"<") {
+        let service = service.and_then(|name| self.rulebook.index.get(name));
+        if service.is_some_and(ServiceFile::has_xml) && bytes.trim_ascii_start().starts_with(b"<") {
             let schema = self.rulebook.kinds.get(kind).map(|known| &known.schema);
             return match xml::to_value(bytes, schema) {
                 Ok(value) => self.payload(line, kind, made_of(value)),

@@ -14,10 +14,6 @@ use conformant_schema::Schemas;
 use jsonwebtoken::{Algorithm, DecodingKey, crypto};
 use serde_json::{Map, Value};
 
-/// The type of a token.
-const TOKEN: &str = "auth/registration-token";
-/// The type of a QR code's text.
-const QR: &str = "auth/registration-qr";
 /// Maximum length of a token: a QR code contains less than half of it.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
@@ -84,11 +80,23 @@ fn one<'a>(
 }
 
 impl One<'_> {
+    /// The resource type that a token is judged as.
+    fn token_kind(&self) -> &str {
+        let signed = self.rulebook.index.signed_token();
+        signed.map_or("token", |(_, signed)| &signed.token)
+    }
+
+    /// The resource type that the text of a QR code is judged as.
+    fn code_kind(&self) -> &str {
+        let signed = self.rulebook.index.signed_token();
+        signed.map_or("qr", |(_, signed)| &signed.code)
+    }
+
     /// Decodes a registration token.
     pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
         match text(bytes) {
             Ok(text) => self.compact(line, text),
-            Err(why) => self.unreadable(TOKEN, line, &why.to_string()),
+            Err(why) => self.unreadable(self.token_kind(), line, &why.to_string()),
         }
     }
 
@@ -96,16 +104,16 @@ impl One<'_> {
     pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
         let text = match text(bytes) {
             Ok(text) => text,
-            Err(why) => return self.unreadable(QR, line, &why.to_string()),
+            Err(why) => return self.unreadable(self.code_kind(), line, &why.to_string()),
         };
         let Some(address) = take_apart(text) else {
-            return self.unreadable(QR, line, &ReadError::NoAddress.to_string());
+            return self.unreadable(self.code_kind(), line, &ReadError::NoAddress.to_string());
         };
         let token = address
             .get("token")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let mut judgement = self.payload(line, QR, made_of(Value::Object(address)));
+        let mut judgement = self.payload(line, self.code_kind(), made_of(Value::Object(address)));
         // A text without the form of a token is reported once.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
             judgement.merge(self.compact(line, &token));
@@ -117,7 +125,7 @@ impl One<'_> {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
             let why = ReadError::Parts(parts.len());
-            return self.unreadable(TOKEN, line, &why.to_string());
+            return self.unreadable(self.token_kind(), line, &why.to_string());
         };
         let mut document = Map::new();
         let mut faults = Vec::new();
@@ -139,7 +147,7 @@ impl One<'_> {
                 why,
             }),
         }
-        let mut judgement = self.payload(line, TOKEN, made_of(Value::Object(document)));
+        let mut judgement = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
         for finding in &mut judgement.findings {
             if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
                 tell(finding, fault);

@@ -30,7 +30,7 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     }
     let media_type = response.headers.media_type().unwrap_or_default();
     let is_xml = media_type.ends_with("/xml") || media_type.ends_with("+xml");
-    if is_xml && operation.service == xml::SERVICE {
+    if is_xml && operation.has_xml {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
             Ok(value) => Body::Document {
                 value: Arc::new(value),

@@ -86,8 +86,8 @@ impl Planned<'_> {
     /// path names nothing that this scenario made. Pages that are counted from the front move on with
     /// each insertion, so that an item comes twice although the list is in order.
     ///
-    /// With `has_own_flow` each story is given a flow that no other uses.
-    pub fn walks_a_shared_list(&self, has_own_flow: bool) -> bool {
+    /// `own` is the setting, as service and key, of which each scenario is given a value that no other uses.
+    pub fn walks_a_shared_list(&self, own: Option<(&str, &str)>) -> bool {
         self.any_step(&|step| {
             let walked = step.call().filter(|call| call.walk);
             walked.is_some_and(|walk| {
@@ -97,7 +97,7 @@ impl Planned<'_> {
                     let mut path = path.filter(|p| p.place == Place::Path);
                     path.all(|p| {
                         let value = walk.with.get(&p.name);
-                        value.is_some_and(|value| is_configured(value, has_own_flow))
+                        value.is_some_and(|value| is_configured(value, own))
                     })
                 })
             })
@@ -106,10 +106,11 @@ impl Planned<'_> {
 }
 
 /// Whether a value comes from the configuration alone, which every scenario shares.
-fn is_configured(value: &Value, has_own_flow: bool) -> bool {
+fn is_configured(value: &Value, own: Option<(&str, &str)>) -> bool {
     let names = value.as_str().map(conformant_rulebook::interpolations);
     let is_shared = |path: &[String]| {
-        path[0] == "target" && !(has_own_flow && path[1..] == ["flow", "flow_sid"])
+        let is_own = |(service, key): (&str, &str)| path[1..] == [service, key];
+        path[0] == "target" && !own.is_some_and(is_own)
     };
     names.is_some_and(|names| names.is_ok_and(|names| names.iter().all(|n| is_shared(&n.path))))
 }

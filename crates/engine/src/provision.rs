@@ -1,14 +1,17 @@
-//! What a scenario needs of the target and no documented operation can make: above all flows.
+//! Provisioned settings and exclusive settings: what a scenario needs of the target and no documented operation can make.
 //!
-//! `${target.flow.flow_sid}` and `${target.flow.disposable_flow_sid}` come from the configuration,
-//! else from the hook `create_flow` (and `publish_flow`), else, for the former, from the list.
+//! - A provisioned setting comes from the configuration, else from a hook, else from a list (`provisioned` in `service.yaml`).
+//! - A value of an exclusive setting is freed where an operation was rejected because the value is in use.
 
 use super::session::{HookFault, Session};
-use super::settings::Settings;
+use super::settings::{ExclusiveSetting, Settings};
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use conformant_judge::evidence::{HookCall, Span};
+use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
+use conformant_rulebook::{Operation, Place, Rulebook};
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The configured values of every target, as `target` in scenarios.
@@ -28,30 +31,34 @@ pub(super) fn values(settings: &Settings) -> Value {
 /// Makes what the parameters of a step read and nobody has configured.
 pub(super) fn provide(
     scope: &mut Scope<'_>,
-    session: &dyn Session,
+    (session, rulebook): (&dyn Session, &Rulebook),
     number: usize,
     with: &Map<String, Value>,
     calls: &mut Vec<HookCall>,
 ) -> Result<(), Stop> {
-    for (key, name) in [
-        ("flow_sid", "${target.flow.flow_sid}"),
-        ("disposable_flow_sid", "${target.flow.disposable_flow_sid}"),
-    ] {
-        let reads = with.values().any(|value| reads(value, name));
-        if !reads || !matches!(scope.fill_text(name), Err(TemplateError::Missing(_))) {
-            continue;
+    let index = Arc::clone(&session.settings().index);
+    for (service, file) in index.iter() {
+        for (key, setting) in &file.settings {
+            let Some(provisioned) = &setting.provisioned else {
+                continue;
+            };
+            let name = format!("${{target.{service}.{key}}}");
+            let reads = with.values().any(|value| reads(value, &name));
+            if !reads || !matches!(scope.fill_text(&name), Err(TemplateError::Missing(_))) {
+                continue;
+            }
+            let made = match made(session, number, provisioned, calls)? {
+                Some(made) => Some(made),
+                None => listed(session, rulebook, service, provisioned.found.as_ref())?,
+            };
+            let Some(made) = made else {
+                return Err(Stop::NotApplicable(format!(
+                    "hook missing: {} (or configure targets.{service}.{key})",
+                    provisioned.hook
+                )));
+            };
+            scope.set_target(service, key, json!(made));
         }
-        let sid = match made(session, number, calls)? {
-            Some(sid) => Some(sid),
-            None if key == "flow_sid" => listed(session)?,
-            None => None,
-        };
-        let Some(sid) = sid else {
-            return Err(Stop::NotApplicable(format!(
-                "hook missing: create_flow (or configure targets.flow.{key})"
-            )));
-        };
-        scope.set_target("flow", key, json!(sid));
     }
     Ok(())
 }
@@ -77,7 +84,7 @@ pub(super) fn hook(
     let began = session.now();
     let result = session
         .hook(name, &arguments)
-        .and_then(|result| complete(name, result));
+        .and_then(|result| complete(&session.settings().index, name, result));
     calls.push(HookCall {
         step,
         name: name.to_owned(),
@@ -95,9 +102,12 @@ pub(super) fn hook(
 }
 
 /// A result that lacks what the hook is there for says nothing of the target.
-fn complete(name: &str, result: Value) -> Result<Value, HookFault> {
-    let wanted = conformant_rulebook::hooks::find(name).map_or(&[][..], |hook| hook.result);
-    match wanted.iter().find(|part| result.get(part).is_none()) {
+fn complete(index: &ServiceIndex, name: &str, result: Value) -> Result<Value, HookFault> {
+    let wanted = index.hook(name).map_or(&[][..], |hook| &hook.result);
+    match wanted
+        .iter()
+        .find(|part| result.get(part.as_str()).is_none())
+    {
         None => Ok(result),
         Some(part) => Err(HookFault::Failed(format!(
             "its result has no {part}; where it stands elsewhere, say so: `result: {{{part}: /POINTER}}`"
@@ -108,132 +118,206 @@ fn complete(name: &str, result: Value) -> Result<Value, HookFault> {
 fn made(
     session: &dyn Session,
     step: usize,
+    provisioned: &Provisioned,
     calls: &mut Vec<HookCall>,
 ) -> Result<Option<String>, Stop> {
-    if !session.has_hook("create_flow") {
+    let Provisioned {
+        hook: name, result, ..
+    } = provisioned;
+    if !session.has_hook(name) {
         return Ok(None);
     }
-    let answer = match hook(session, step, "create_flow", json!({}), calls) {
+    let answer = match hook(session, step, name, json!({}), calls) {
         Ok(answer) => answer,
         Err(HookFault::Unsupported) => return Ok(None),
-        Err(fault) => return Err(Stop::of_hook("create_flow", &fault)),
+        Err(fault) => return Err(Stop::of_hook(name, &fault)),
     };
-    let sid = answer
-        .get("flow_sid")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let Some(sid) = sid else {
-        let why = HookFault::Failed("its result has no flow_sid".to_owned());
-        return Err(Stop::of_hook("create_flow", &why));
+    let made = answer.get(result).and_then(Value::as_str);
+    let Some(made) = made.map(str::to_owned) else {
+        let why = HookFault::Failed(format!("its result has no {result}"));
+        return Err(Stop::of_hook(name, &why));
     };
-    if session.has_hook("publish_flow") {
-        let named = json!({"flow_sid": sid});
-        hook(session, step, "publish_flow", named, calls)
-            .map_err(|fault| Stop::of_hook("publish_flow", &fault))?;
+    if let Some(then) = provisioned.then.as_deref().filter(|t| session.has_hook(t)) {
+        let mut named = Map::new();
+        named.insert(result.clone(), json!(made));
+        hook(session, step, then, Value::Object(named), calls)
+            .map_err(|fault| Stop::of_hook(then, &fault))?;
     }
-    Ok(Some(sid))
+    Ok(Some(made))
 }
 
-/// Ends the executions of somebody who is in a flow; true when there were any. It is legal to refuse
-/// a second one while the first goes on.
-pub(super) fn end_executions_of(
+/// Frees a value that others hold; true when there were any holders. It is legal to reject a second one while the first
+/// goes on.
+pub(super) fn free(
     session: &dyn Session,
-    flow_sid: &str,
-    to: &str,
+    rulebook: &Rulebook,
+    exclusive: ExclusiveSetting<'_>,
+    (scope, value): (&str, &str),
     tries: usize,
 ) -> Result<bool, Stop> {
-    /// How often a person is tried for whom others wait too, and how often where nobody is seen in the flow: who was
-    /// may have left just now.
+    /// How often a value is tried for which others wait too, and how often where no holder is listed: it may have ended
+    /// just now.
     const TRIES_MAX: usize = 10;
     const UNSEEN_TRIES_MAX: usize = 2;
-    /// For how long others may go on with an execution of theirs.
+    /// For how long others may hold the value.
     const OTHERS_MAX: Duration = Duration::from_secs(15);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
+    let ExclusiveSetting { service, key, how } = exclusive;
+    let holders = || holders(session, rulebook, exclusive, (scope, value));
     let mut waited = Duration::ZERO;
-    let mut busy = active_executions_of(session, flow_sid, to)?;
+    let mut busy = holders()?;
     if busy.is_empty() {
         return Ok(session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX);
     }
     if tries >= TRIES_MAX {
-        let why =
-            "others have the same person in the flow: configure further numbers in targets.flow.to";
-        return Err(Stop::Inconclusive(why.to_owned()));
+        return Err(Stop::Inconclusive(format!(
+            "others use the same value of targets.{service}.{key}: configure further values"
+        )));
     }
     if session.shares_person() {
         session.person_is_busy();
-        let why = "another story has the same person in the flow".to_owned();
-        return Err(Stop::Inconclusive(why));
+        return Err(Stop::Inconclusive(format!(
+            "another scenario uses the same value of targets.{service}.{key}"
+        )));
     }
-    while busy.iter().any(|sid| session.may_be_anothers(sid)) && waited < OTHERS_MAX {
+    while busy.iter().any(|holder| session.may_be_anothers(holder)) && waited < OTHERS_MAX {
         session.wait(LOOK_EVERY);
         waited += LOOK_EVERY;
-        busy = active_executions_of(session, flow_sid, to)?;
+        busy = holders()?;
     }
     if busy.is_empty() {
         return Ok(true);
     }
-    if !session.has_hook("end_execution") {
-        return Err(Stop::Inconclusive(
-            "an execution was refused while its person is in the flow already: supply the hook \
-             end_execution, or further numbers in targets.flow.to"
-                .to_owned(),
-        ));
+    let name = &how.freed_by.hook;
+    if !session.has_hook(name) {
+        return Err(Stop::Inconclusive(format!(
+            "{} was rejected while the value of targets.{service}.{key} is in use already: supply the hook {name}, or \
+             configure further values",
+            how.taken_by
+        )));
     }
-    for sid in &busy {
-        let arguments = json!({"flow_sid": flow_sid, "execution_sid": sid});
+    for holder in &busy {
         session
-            .hook("end_execution", &arguments)
-            .map_err(|fault| Stop::of_hook("end_execution", &fault))?;
+            .hook(name, &freeing(how, scope, holder))
+            .map_err(|fault| Stop::of_hook(name, &fault))?;
     }
     Ok(true)
 }
 
-fn active_executions_of(
+/// The arguments of the hook that frees a value.
+pub(super) fn freeing(how: &Exclusive, scope: &str, holder: &str) -> Value {
+    let arguments = [(&how.freed_by.scope, scope), (&how.freed_by.holder, holder)];
+    let member = |(name, value): (&String, &str)| (name.clone(), json!(value));
+    Value::Object(arguments.into_iter().map(member).collect())
+}
+
+/// The holders of a value.
+fn holders(
     session: &dyn Session,
-    flow_sid: &str,
-    to: &str,
+    rulebook: &Rulebook,
+    exclusive: ExclusiveSetting<'_>,
+    (scope, value): (&str, &str),
 ) -> Result<Vec<String>, Stop> {
-    let path = format!("/v1/Flows/{flow_sid}/Executions?PageSize=1000");
-    let page = page(session, &path)?.unwrap_or_default();
-    let listed = page.get("executions").and_then(Value::as_array);
-    let text = |one: &Value, key: &str| one.get(key).and_then(Value::as_str).map(str::to_owned);
-    let active = listed
-        .into_iter()
-        .flatten()
-        .filter(|one| text(one, "status").as_deref() == Some("active"))
-        .filter(|one| text(one, "contact_channel_address").as_deref() == Some(to))
-        .filter_map(|one| text(one, "sid"));
-    Ok(active.collect())
+    let ExclusiveSetting { service, how, .. } = exclusive;
+    let held = &how.held;
+    let Some(operation) = rulebook.operation(service, &held.list) else {
+        return Ok(Vec::new());
+    };
+    let path = filled(&operation.path, (&how.scope, scope), "");
+    let path = format!("{path}{}", whole_page(operation));
+    let page = page(session, service, &path)?.unwrap_or_default();
+    let busy = items(operation, &page)
+        .iter()
+        .filter(|item| shows(item, &held.busy))
+        .filter(|item| item.pointer(&held.at).and_then(Value::as_str) == Some(value))
+        .filter_map(|item| item.pointer(&held.key)?.as_str())
+        .map(str::to_owned);
+    Ok(busy.collect())
 }
 
-/// Whether an execution that is still needed was ended by somebody else.
-pub(super) fn is_ended(session: &dyn Session, flow_sid: &str, execution_sid: &str) -> bool {
-    let path = format!("/v1/Flows/{flow_sid}/Executions/{execution_sid}");
-    let shown = page(session, &path).ok().flatten();
-    shown.is_some_and(|shown| shown.get("status").and_then(Value::as_str) == Some("ended"))
+/// The path of the operation that shows one holder.
+pub(super) fn path_of_holder(
+    rulebook: &Rulebook,
+    exclusive: ExclusiveSetting<'_>,
+    (scope, holder): (&str, &str),
+) -> Option<String> {
+    let operation = rulebook.operation(exclusive.service, &exclusive.how.shown_by)?;
+    let scope = (exclusive.how.scope.as_str(), scope);
+    Some(filled(&operation.path, scope, holder))
 }
 
-/// A published flow of the first page, else any.
-fn listed(session: &dyn Session) -> Result<Option<String>, Stop> {
-    let Some(page) = page(session, "/v1/Flows")? else {
+/// Whether a holder that is still needed was ended by others; `path` shows it.
+pub(super) fn is_freed(session: &dyn Session, path: &str) -> bool {
+    let Some(exclusive) = session.settings().exclusive() else {
+        return false;
+    };
+    let shown = page(session, exclusive.service, path).ok().flatten();
+    shown.is_some_and(|shown| shows(&shown, &exclusive.how.free))
+}
+
+/// A path with the scope's parameter filled in, and every other one with the holder.
+fn filled(path: &str, (name, scope): (&str, &str), holder: &str) -> String {
+    let segments = path.split('/').map(|segment| {
+        let parameter = segment
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'));
+        match parameter {
+            Some(parameter) if parameter == name => scope,
+            Some(_) => holder,
+            None => segment,
+        }
+    });
+    segments.collect::<Vec<_>>().join("/")
+}
+
+/// The query that asks for as many items as one page may have.
+fn whole_page(operation: &Operation) -> String {
+    let mut parameters = operation.parameters.iter();
+    let size = parameters.find_map(|parameter| {
+        let most = parameter.schema.get("maximum")?;
+        (parameter.place == Place::Query).then(|| format!("?{}={most}", parameter.name))
+    });
+    size.unwrap_or_default()
+}
+
+fn items<'v>(operation: &Operation, page: &'v Value) -> &'v [Value] {
+    let key = operation.list_key.as_deref().unwrap_or_default();
+    let items = page.get(key).and_then(Value::as_array);
+    items.map_or(&[][..], Vec::as_slice)
+}
+
+fn shows(value: &Value, condition: &Condition) -> bool {
+    value.pointer(&condition.at) == Some(&condition.is)
+}
+
+/// An item of the first page, one that is preferred before others.
+fn listed(
+    session: &dyn Session,
+    rulebook: &Rulebook,
+    service: &str,
+    found: Option<&Found>,
+) -> Result<Option<String>, Stop> {
+    let Some(found) = found else { return Ok(None) };
+    let Some(operation) = rulebook.operation(service, &found.list) else {
         return Ok(None);
     };
-    let flows = page.get("flows").and_then(Value::as_array);
-    let flows = flows.map_or(&[][..], Vec::as_slice);
-    let published = flows
-        .iter()
-        .find(|f| f.get("status").and_then(Value::as_str) == Some("published"));
-    let sid = published
-        .or(flows.first())
-        .and_then(|f| f.get("sid"))
-        .and_then(Value::as_str);
-    Ok(sid.map(str::to_owned))
+    let Some(page) = page(session, service, &operation.path)? else {
+        return Ok(None);
+    };
+    let items = items(operation, &page);
+    let mut preferred = found.prefer.iter().flat_map(|condition| {
+        let item = items.iter().find(|item| shows(item, condition));
+        item.into_iter()
+    });
+    let item = preferred.next().or(items.first());
+    let value = item.and_then(|item| item.pointer(&found.key)?.as_str());
+    Ok(value.map(str::to_owned))
 }
 
-/// A page of the flow service; nothing where the answer is none.
-fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
+/// What a service shows at a path; nothing where the answer is not JSON.
+fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value>, Stop> {
     let settings = session.settings();
-    let Some(target) = settings.targets.get("flow") else {
+    let Some(target) = settings.targets.get(service) else {
         return Ok(None);
     };
     let (_, prefix) = super::link::split_url(&target.url);
@@ -243,7 +327,7 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
         conformant_rulebook::scenario::Credentials::Default,
         &mut request,
     )?;
-    let response = session.send("flow", &request).map_err(|fault| {
+    let response = session.send(service, &request).map_err(|fault| {
         let why = format!("{}: {}", fault.cause, fault.detail);
         if fault.cause.is_unreachable() {
             Stop::Unreachable(why)
@@ -251,7 +335,7 @@ fn page(session: &dyn Session, path: &str) -> Result<Option<Value>, Stop> {
             Stop::Inconclusive(why)
         }
     })?;
-    session.answered("flow", path, response.status);
+    session.answered(service, path, response.status);
     // What else is no page holds nothing; that the flow may not be listed at all is for the story to say.
     if matches!(response.status, 401 | 403) {
         return Err(Stop::Inconclusive(format!(

@@ -144,11 +144,11 @@ pub trait Session {
     /// Notes that somebody was refused because of being in the flow already.
     fn person_is_busy(&self) {}
 
-    /// Notes an execution that this story made.
-    fn made_execution(&self, _flow_sid: &str, _execution_sid: &str) {}
+    /// Notes a holder of an exclusive value that this scenario made, and the path that shows it.
+    fn made_holder(&self, _scope: &str, _holder: &str, _path: &str) {}
 
-    /// Whether somebody else may have made that execution and still need it.
-    fn may_be_anothers(&self, _execution_sid: &str) -> bool {
+    /// Whether others may have made that holder and still need it.
+    fn may_be_anothers(&self, _holder: &str) -> bool {
         false
     }
 

@@ -6,10 +6,8 @@ use super::kept::Keeper;
 use conformant_judge::Shell;
 use conformant_judge::prove::Mode;
 use conformant_net::transport::{BaseUrl, Client, Limits, Way};
-use conformant_record::SERVICES;
-use conformant_reference::account;
-use conformant_reference::auth::application;
-use conformant_rulebook::hooks;
+use conformant_reference::{SERVICES, TargetSettings};
+use conformant_rulebook::service::{Exclusive, ServiceIndex};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +16,9 @@ use std::time::Duration;
 /// Everything about the targets of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// By service: `auth`, `chat`, `media`, `flow`. A service that is missing is not targeted.
+    /// What is known of the services.
+    pub index: Arc<ServiceIndex>,
+    /// By service. A service that is missing is not targeted.
     pub targets: BTreeMap<String, Target>,
     /// Hooks by name.
     pub hooks: BTreeMap<String, Hook>,
@@ -39,6 +39,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            index: Arc::clone(ServiceIndex::embedded()),
             targets: BTreeMap::new(),
             hooks: BTreeMap::new(),
             listen: None,
@@ -48,6 +49,27 @@ impl Default for Settings {
             callback_max: Duration::from_secs(30),
             is_shared: true,
         }
+    }
+}
+
+/// The exclusive setting of a target.
+#[derive(Clone, Copy, Debug)]
+pub struct ExclusiveSetting<'a> {
+    /// The service.
+    pub service: &'a str,
+    /// The setting's key.
+    pub key: &'a str,
+    /// How its values are taken and freed.
+    pub how: &'a Exclusive,
+}
+
+impl Settings {
+    /// The exclusive setting of the targets; the first one where several have one.
+    pub fn exclusive(&self) -> Option<ExclusiveSetting<'_>> {
+        self.targets.keys().find_map(|service| {
+            let (key, how) = self.index.exclusive(service)?;
+            Some(ExclusiveSetting { service, key, how })
+        })
     }
 }
 
@@ -171,17 +193,19 @@ pub struct Target {
     pub json_bodies: bool,
     /// Values for `${target.SERVICE.KEY}`.
     pub values: Map<String, Value>,
-    /// Telephone numbers of the persons that can be brought into a flow; each is in one story at a time.
-    pub persons: Vec<String>,
+    /// Values of the exclusive setting; each is in use by one scenario at a time.
+    pub pool: Vec<String>,
 }
 
 impl Target {
     /// A target of which nothing is known but where it is. What is not configured is not sent.
-    pub fn foreign(service: &str, url: &str) -> Self {
-        let mut values = Map::new();
-        if service == "auth" {
-            values.insert("format".to_owned(), json!("json"));
-        }
+    pub fn foreign(index: &ServiceIndex, service: &str, url: &str) -> Self {
+        let settings = index.get(service).map(|service| &service.settings);
+        let defaults = settings.into_iter().flatten().filter_map(|(key, setting)| {
+            let default = setting.default.as_ref()?;
+            Some((key.clone(), json!(default)))
+        });
+        let values: Map<String, Value> = defaults.collect();
         Self {
             url: url.to_owned(),
             values,
@@ -204,48 +228,21 @@ impl Target {
     /// The reference as a target, so that it can be judged without any configuration. None of these
     /// values is a secret, and none of them goes to any other target.
     pub fn of_reference(service: &str, url: &str) -> Self {
-        let mut target = Self {
+        let known = TargetSettings::of(service);
+        Self {
             url: url.to_owned(),
+            shell: Arc::new(Shell {
+                basic: known.basic.clone(),
+                account: known.account.clone(),
+                headers: known.headers.clone(),
+                ..Shell::default()
+            }),
+            values: known.values,
+            headers: known.headers,
+            basic: known.basic,
+            account: known.account,
             ..Self::default()
-        };
-        let values = match service {
-            "flow" => json!({
-                "to": "+12025550123",
-                "from": "+12025550100",
-                "message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2)),
-            }),
-            "chat" => json!({"message_service_sid": format!("MG{}", "0123456789abcdef".repeat(2))}),
-            "auth" => json!({
-                "format": "json",
-                "user_status_path": "/protected/{FORMAT}/users/{AUTH_ID}/status",
-                "application": {
-                    "id": application::ID.to_string(),
-                    "name": application::NAME,
-                    "scheme": application::SCHEME,
-                    "api_key": application::API_KEY,
-                },
-            }),
-            _ => json!({}),
-        };
-        if let Value::Object(values) = values {
-            target.values = values;
         }
-        if service == "auth" {
-            target.headers = vec![(
-                application::API_KEY_HEADER.to_owned(),
-                application::API_KEY.to_owned(),
-            )];
-        } else {
-            target.basic = Some((account::API_KEY.to_owned(), account::API_SECRET.to_owned()));
-            target.account = Some((account::SID.to_owned(), account::AUTH_TOKEN.to_owned()));
-        }
-        target.shell = Arc::new(Shell {
-            basic: target.basic.clone(),
-            account: target.account.clone(),
-            headers: target.headers.clone(),
-            ..Shell::default()
-        });
-        target
     }
 
     /// The reference's targets by service, without URLs: where it runs is the session's business.
@@ -269,7 +266,11 @@ pub struct Hook {
 
 impl Hook {
     /// A hook for every name at one base URL: `POST URL/NAME`, with the token where there is one.
-    pub fn control_plane(base: &str, token: Option<&str>) -> BTreeMap<String, Self> {
+    pub fn control_plane(
+        index: &ServiceIndex,
+        base: &str,
+        token: Option<&str>,
+    ) -> BTreeMap<String, Self> {
         let base = base.trim_end_matches('/');
         let header = |token: &str| {
             (
@@ -278,7 +279,7 @@ impl Hook {
             )
         };
         let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
-        let over_http = |hook: &hooks::Hook| {
+        let over_http = |hook: &conformant_rulebook::hooks::Hook| {
             let way = HookWay::Http {
                 method: "POST".into(),
                 url: format!("{base}/{}", hook.name),
@@ -286,9 +287,9 @@ impl Hook {
                 body: None,
             };
             let result = BTreeMap::new();
-            (hook.name.to_owned(), Self { way, result })
+            (hook.name.clone(), Self { way, result })
         };
-        hooks::HOOKS.iter().map(over_http).collect()
+        index.hooks().map(over_http).collect()
     }
 }
 

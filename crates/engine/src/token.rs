@@ -2,13 +2,14 @@
 //! personal data), and the broken ones that a service must refuse.
 
 use super::near::Near;
-use super::settings::Target;
+use super::settings::Settings;
 use super::stop::Stop;
 use super::template::{Scope, duration};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::clock::Timestamp;
 use conformant_rulebook::scenario::TokenSpec;
+use conformant_rulebook::service::APPLICATION;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 
@@ -19,17 +20,21 @@ const LIFETIME_DEFAULT: &str = "10m";
 pub(super) fn build(
     spec: &TokenSpec,
     scope: &Scope<'_>,
-    target: Option<&Target>,
+    settings: &Settings,
     now: Timestamp,
 ) -> Result<Value, Stop> {
-    let application = target.and_then(|t| t.values.get("application"));
+    let mut targets = settings.targets.values();
+    let application = targets.find_map(|target| target.values.get(APPLICATION));
     let configured = |key: &str| {
         application
             .and_then(|a| a.get(key))
             .and_then(Value::as_str)
             .map(str::to_owned)
             .ok_or_else(|| {
-                Stop::NotApplicable(format!("not configured: targets.auth.application.{key}"))
+                let service = settings.index.signer().unwrap_or("SERVICE");
+                Stop::NotApplicable(format!(
+                    "not configured: targets.{service}.{APPLICATION}.{key}"
+                ))
             })
     };
     let filled = |text: &Option<String>| -> Result<Option<String>, Stop> {

@@ -1,6 +1,6 @@
 //! Whether a target accepted a request: a 2xx response with the documented representation.
 //!
-//! - Any non-2xx is a rejection, and so is a 2xx with a documented `success` of false.
+//! - Any non-2xx is a rejection, and so is a 2xx whose body says so (`rejected-when` in `service.yaml`).
 //! - Redirects, 429 and transport errors are inconclusive.
 
 use super::evidence::{Body, Exchange, Outcome};
@@ -52,8 +52,10 @@ pub fn acceptance(
         Body::Empty => return Acceptance::Rejected(format!("{} without a body", response.status)),
         Body::Unreadable(why) => return Acceptance::Rejected(format!("{} {why}", response.status)),
     };
-    if denies_success(value) && reports_success(rulebook, &exchange.service) {
-        return Acceptance::Rejected(format!("{} with success false", response.status));
+    let service = rulebook.index.get(&exchange.service);
+    if let Some(rejection) = service.and_then(|service| service.rejection(value)) {
+        let status = response.status;
+        return Acceptance::Rejected(format!("{status} with {rejection}"));
     }
     match rulebook.kinds.get(kind) {
         Some(known) if !carries(value, &known.schema) => Acceptance::Rejected(format!(
@@ -83,25 +85,6 @@ fn began(partial: &Response) -> String {
 /// documented representation, not even that of an error.
 pub fn is_plain_error(exchange: &Exchange) -> bool {
     matches!(exchange.status(), Some(401 | 403 | 500..=599))
-}
-
-/// Whether the documented responses of a service say by `success` whether a request was accepted.
-pub(crate) fn reports_success(rulebook: &Rulebook, service: &str) -> bool {
-    let operations = rulebook
-        .services
-        .get(service)
-        .map(|s| s.operations.values());
-    let mut responses = operations
-        .into_iter()
-        .flatten()
-        .filter_map(|operation| rulebook.kinds.get(operation.response.as_deref()?));
-    responses.any(|kind| kind.schema.pointer("/properties/success").is_some())
-}
-
-/// Whether a document says that the request was not accepted. Some clients read the boolean as text.
-fn denies_success(value: &Value) -> bool {
-    matches!(value.get("success"), Some(Value::Bool(false)))
-        || value.get("success").and_then(Value::as_str) == Some("false")
 }
 
 /// A document carries a representation when it is an object with at least half of the required

@@ -194,7 +194,7 @@ mod tests {
             level: Level::Must,
             basis: conformant_record::Basis::Stated,
             source: conformant_base::source::Source {
-                document: conformant_base::source::Document::D1,
+                document: "D1".parse().unwrap(),
                 section: "Device".to_owned(),
                 lines: vec![1],
             },
@@ -225,6 +225,7 @@ mod tests {
             open_points: BTreeMap::new(),
             kinds: BTreeMap::from([(kind.name.clone(), kind)]),
             event_types: BTreeMap::new(),
+            index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
         }
     }
 

@@ -328,7 +328,7 @@ mod tests {
                 Level::Must
             },
             source: Source {
-                document: Document::D3,
+                document: "D3".parse().unwrap(),
                 section: String::new(),
                 lines: vec![1],
             },

@@ -22,9 +22,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The services that can be targeted.
-pub const SERVICES: [&str; 4] = ["auth", "chat", "media", "flow"];
-
 /// Version of the JSON report. Version 1 lacks later fields and is still read.
 pub const SCHEMA_VERSION: u32 = 2;
 

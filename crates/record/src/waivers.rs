@@ -233,7 +233,7 @@ mod tests {
             id: id.to_owned(),
             level: Level::Must,
             source: Source {
-                document: conformant_base::source::Document::D3,
+                document: "D3".parse().unwrap(),
                 section: String::new(),
                 lines: Vec::new(),
             },

@@ -15,6 +15,7 @@ mod garble;
 mod hook;
 mod listing;
 mod overview;
+mod target;
 pub mod variants;
 
 pub mod auth;
@@ -28,6 +29,7 @@ pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
+pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::variants::Variant;
 
 use conformant_base::clock::Timestamp;

@@ -3,6 +3,7 @@
 
 use super::Settings;
 use super::view::{self, Broken, Weight};
+use conformant_base::source::Document;
 use conformant_record::{
     Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
     Verdict,
@@ -260,19 +261,21 @@ pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
     whole
 }
 
-/// Display order of services; unknown ones come last.
-const ORDER: [&str; 5] = ["auth", "chat", "media", "flow", "events"];
-
-/// The services of a record, from the ids of rules and scenarios.
+/// The services of a record, by the ids of rules and scenarios: targets first, by their documents.
 pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTally> {
-    fn key(id: &str) -> (usize, &str) {
-        let name = view::service(id);
-        (
-            ORDER.iter().position(|n| *n == name).unwrap_or(ORDER.len()),
-            name,
-        )
+    let mut documents: BTreeMap<&str, Document> = BTreeMap::new();
+    for rule in &record.rules {
+        let document = rule.source.document;
+        let first = documents.entry(view::service(&rule.id)).or_insert(document);
+        *first = document.min(*first);
     }
-    let mut tallies: BTreeMap<(usize, &str), ServiceTally> = BTreeMap::new();
+    let key = |id| {
+        let name: &str = view::service(id);
+        let document = documents.get(name).copied();
+        let is_targeted = record.targets.contains_key(name);
+        (!is_targeted, document.is_none(), document, name)
+    };
+    let mut tallies: BTreeMap<_, ServiceTally> = BTreeMap::new();
     for rule in &record.rules {
         tallies
             .entry(key(&rule.id))
@@ -284,7 +287,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
         tally.scenarios += 1;
         tally.scenarios_passed += usize::from(scenario.verdict == Verdict::Pass);
     }
-    let filled = tallies.into_iter().map(|((_, name), tally)| ServiceTally {
+    let filled = tallies.into_iter().map(|((.., name), tally)| ServiceTally {
         name: name.to_owned(),
         target: record.targets.get(name).cloned(),
         asked: record.summary.services.get(name).copied(),

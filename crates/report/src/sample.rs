@@ -332,7 +332,7 @@ fn rules() -> Vec<RuleResult> {
         id: id.into(),
         level,
         source: Source {
-            document: Document::D3,
+            document: "D3".parse().unwrap(),
             section: "Execution (FN)".into(),
             lines: vec![line],
         },

@@ -3,8 +3,9 @@
 use super::model::{Origin, Rule, is_one_event};
 use super::problems::{Problem, Problems, suggest};
 use super::rules::SourceRef;
+use super::service::ServiceIndex;
 use super::sources;
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Fault;
 use conformant_yaml::{Content, Node, Span};
@@ -12,23 +13,6 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The services and the document that each one's sources are in unless they say otherwise.
-pub(super) const SERVICES: [(&str, Document); 5] = [
-    ("auth", Document::D1),
-    ("chat", Document::D2),
-    ("events", Document::D1),
-    ("flow", Document::D3),
-    ("media", Document::D2),
-];
-
-/// The document of a service.
-pub(super) fn document_of(service: &str) -> Option<Document> {
-    SERVICES
-        .iter()
-        .find(|(name, _)| *name == service)
-        .map(|(_, document)| *document)
-}
 
 /// Patterns beyond this size are refused.
 const PATTERN_MAX: usize = 4_096;
@@ -78,6 +62,8 @@ pub(super) struct Draft {
     pub(super) patterns: BTreeMap<String, Option<String>>,
     /// What was checked elsewhere is not checked again.
     pub(super) is_sound: bool,
+    /// The services, once their files are read.
+    pub(super) index: Arc<ServiceIndex>,
 }
 
 /// `x-rule`: how a derived rule differs from `must` and `stated`.
@@ -202,7 +188,15 @@ impl Draft {
             );
             return None;
         }
-        let document = source.document.or_else(|| document_of(file.service()))?;
+        let index = Arc::clone(&self.index);
+        let default = index.document_of(file.service());
+        let document = source.document.or(default)?;
+        if !self.is_sound && !index.documents().contains_key(&document) {
+            let known: Vec<String> = index.documents().keys().map(ToString::to_string).collect();
+            let known = known.iter().map(String::as_str);
+            let span = file.node.place(&format!("{pointer}/document"));
+            self.unknown(file, span, "document", document.as_str(), known);
+        }
         Some(Source {
             document,
             section: source.section.clone(),

@@ -20,6 +20,7 @@ mod requests;
 pub mod rules;
 pub mod scenario;
 mod schemas;
+pub mod service;
 mod sources;
 pub mod step;
 mod stories;
@@ -36,7 +37,7 @@ pub use all_rules::{CameBy, Rules};
 pub use check::{
     AppliesTo, Catalogue, Check, Compiled, Model, Parameters, PayloadRule, Subject, Unread,
 };
-pub use load::{companion, parse_file};
+pub use load::{companion, parse_configuration, parse_file};
 pub use model::{
     Does, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook,
     Service, event_version, is_one_event,

@@ -4,13 +4,14 @@ use super::alike;
 use super::annotations::{self, Annotations};
 use super::asyncapi;
 use super::check::Catalogue;
-use super::draft::{self, Draft, File, Files, SERVICES, read_file};
+use super::draft::{Draft, File, Files, read_file};
 use super::laws;
 use super::model::{Edition, Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
 use super::openapi;
 use super::problems::{Problem, Problems};
 use super::requests::{self, Clients};
 use super::schemas::{self, At, Bundler};
+use super::service::{self, Configured, ServiceIndex};
 use super::sources::{self, Sources};
 use super::stories;
 use super::words::kebab;
@@ -18,15 +19,17 @@ use super::written;
 use conformant_yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// What a file of the rulebook is, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Common,
+    Service,
     Schema,
     OpenApi,
     AsyncApi,
@@ -48,18 +51,18 @@ fn role(path: &str) -> Option<Role> {
         return None;
     }
     let segments: Vec<&str> = path.split('/').collect();
-    let service = |name: &str| draft::document_of(name).is_some();
     match segments[..] {
         [_] if stem == "common" => Some(Role::Common),
         [_] if matches!(stem, "kill-matrix" | "not-yet-caught" | "explored") => Some(Role::Other),
-        [s, _] if service(s) && stem == "openapi" => Some(Role::OpenApi),
-        [s, _] if service(s) && stem == "open-points" => Some(Role::OpenPoints),
-        [s, _] if service(s) && stem == "laws" => Some(Role::Laws),
-        ["events", _] if stem == "asyncapi" => Some(Role::AsyncApi),
-        [s, "schemas", _] if service(s) => Some(Role::Schema),
-        [s, "rules", _] if service(s) => Some(Role::Rules),
-        [s, "scenarios", _] if service(s) => Some(Role::Scenarios),
-        ["events", _, _] if stem.bytes().all(|b| b.is_ascii_digit()) => Some(Role::Schema),
+        [_, _] if stem == "service" => Some(Role::Service),
+        [_, _] if stem == "openapi" => Some(Role::OpenApi),
+        [_, _] if stem == "open-points" => Some(Role::OpenPoints),
+        [_, _] if stem == "laws" => Some(Role::Laws),
+        [_, _] if stem == "asyncapi" => Some(Role::AsyncApi),
+        [_, "schemas", _] => Some(Role::Schema),
+        [_, "rules", _] => Some(Role::Rules),
+        [_, "scenarios", _] => Some(Role::Scenarios),
+        [_, _, _] if stem.bytes().all(|b| b.is_ascii_digit()) => Some(Role::Schema),
         _ => None,
     }
 }
@@ -77,7 +80,7 @@ impl Rulebook {
         sources.retain(|path, _| {
             let service = path.split('/').next().unwrap_or_default();
             match role(path) {
-                Some(Role::Common) => true,
+                Some(Role::Common | Role::Service) => true,
                 None => false,
                 Some(_) => services.contains(&service),
             }
@@ -108,7 +111,7 @@ impl Rulebook {
         let service = path.split('/').next().unwrap_or_default();
         let mut sources = sources::embedded();
         sources.retain(|other, _| match role(other) {
-            Some(Role::Common) => true,
+            Some(Role::Common | Role::Service) => true,
             Some(Role::Scenarios) | None => false,
             Some(_) => other.split('/').next() == Some(service),
         });
@@ -190,15 +193,45 @@ pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Pr
     }
 }
 
+/// Reads a configuration file. The settings of each target are taken out of it first and returned by service; keys that are
+/// neither settings nor `target_keys` are problems.
+pub fn parse_configuration<T: DeserializeOwned>(
+    path: &str,
+    bytes: &[u8],
+    index: &ServiceIndex,
+    target_keys: &[&str],
+) -> Result<(T, BTreeMap<String, Configured>), Problems> {
+    let mut draft = Draft::default();
+    let file = read_file(path, bytes, &mut draft.problems);
+    let mut configured = BTreeMap::new();
+    let value = file.filter(|file| draft.is_mapping(file)).and_then(|file| {
+        let mut rest = file.node.clone();
+        configured = service::take_settings(&mut draft, &file, &mut rest, index, target_keys);
+        draft.typed(&file, &rest)
+    });
+    match value {
+        Some(value) if draft.problems.is_empty() => Ok((value, configured)),
+        Some(_) | None => {
+            draft.problems.sort();
+            Err(draft.problems)
+        }
+    }
+}
+
 /// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`.
 fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems) {
     for (path, bytes) in sources::from_dir(dir, problems) {
         let (service, rest) = path.split_once('/').unwrap_or(("", &path));
         let name = rest.strip_prefix("scenarios/").unwrap_or(rest);
-        if draft::document_of(service).is_none() || name.contains('/') {
+        let is_service = sources.contains_key(&format!("{service}/{}", service::FILE_NAME));
+        if !is_service || name.contains('/') {
+            let folders = sources
+                .keys()
+                .filter_map(|path| path.strip_suffix(service::FILE_NAME));
+            let folders: Vec<&str> = folders.collect();
+            let help = format!("put scenario files under one of {}", folders.join(", "));
             problems.push(
-                Problem::of_file(&path, "not in a folder that is named as a service")
-                    .help("put scenario files under auth/, chat/, events/, flow/ or media/"),
+                Problem::of_file(&path, "not in a folder that is named as a service").help(help),
             );
             continue;
         }
@@ -223,7 +256,7 @@ pub(super) enum Extent {
 
 /// Everything or all problems.
 pub(super) fn read(
-    sources: &Sources,
+    given: &Sources,
     problems: Problems,
     extent: Extent,
     catalogue: &dyn Catalogue,
@@ -233,7 +266,13 @@ pub(super) fn read(
         is_sound: extent != Extent::Whole,
         ..Draft::default()
     };
-    let files = read_files(sources, &mut draft);
+    let mut sources = Cow::Borrowed(given);
+    if extent == Extent::Whole {
+        service::add_embedded(sources.to_mut());
+    }
+    let files = read_files(&sources, &mut draft);
+    let index = Arc::new(service::read(&mut draft, &files));
+    draft.index = Arc::clone(&index);
     let by_role = |wanted: Role| -> Vec<&File> {
         files
             .values()
@@ -257,9 +296,9 @@ pub(super) fn read(
     for file in schemas {
         resource(&mut draft, &files, file, &mut kinds);
     }
-    let mut services: BTreeMap<String, Service> = SERVICES
+    let mut services: BTreeMap<String, Service> = index
         .iter()
-        .map(|(name, _)| ((*name).to_owned(), empty_service(name)))
+        .map(|(name, _)| (name.to_owned(), empty_service(name)))
         .collect();
     let described = by_role(Role::OpenApi);
     let requests = operations(&mut draft, &files, &described, (&mut services, &mut kinds));
@@ -306,6 +345,8 @@ pub(super) fn read(
         for file in by_role(Role::Rules) {
             written::check_rules(&mut draft, file, &services, &kinds);
         }
+        let own = |path: &str| given.contains_key(path);
+        service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
         annotations::check(&mut draft, &files, &kinds);
         laws::check(&mut draft, &files, catalogue, (&services, &kinds), &covered);
         stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
@@ -321,6 +362,7 @@ pub(super) fn read(
             open_points,
             kinds,
             event_types,
+            index,
         })
     } else {
         draft.problems.sort();
@@ -338,9 +380,9 @@ fn operations(
     let mut requests: BTreeMap<String, Rule> = BTreeMap::new();
     for file in described {
         let described = openapi::read(draft, files, file);
-        let service = services
-            .get_mut(file.service())
-            .expect("a role names a service");
+        let Some(service) = services.get_mut(file.service()) else {
+            continue;
+        };
         service.operations = described.operations;
         requests::advise(service, &described.advice);
         let clients = Clients {
@@ -375,6 +417,15 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
                 Problem::of_file(path, "the rulebook has no place for this file")
                     .help("specs/README.md shows where files stand"),
             ),
+        }
+    }
+    let mut folders = BTreeSet::new();
+    for path in files.keys() {
+        if let Some((folder, _)) = path.split_once('/')
+            && folders.insert(folder)
+            && !sources.contains_key(&format!("{folder}/{}", service::FILE_NAME))
+        {
+            draft.problems.push(service::missing(folder, path));
         }
     }
     alike::write_out(&mut files, draft);

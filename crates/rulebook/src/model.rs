@@ -7,11 +7,12 @@ use super::check::Check;
 use super::open_points::OpenPoint;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
+use super::service::ServiceIndex;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 /// The whole rulebook.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub struct Rulebook {
     /// What clients are held to, by id: derived from the same places as the rules about services, and
     /// never judged of a service.
     pub requests: BTreeMap<String, Rule>,
-    /// `auth`, `chat`, `events`, `flow`, `media`.
+    /// Operations and scenarios by service.
     pub services: BTreeMap<String, Service>,
     /// Every open point by id.
     pub open_points: BTreeMap<String, OpenPointEntry>,
@@ -32,6 +33,8 @@ pub struct Rulebook {
     /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
     /// `None` where no schema is shown.
     pub event_types: BTreeMap<String, Option<String>>,
+    /// What else is known of the services.
+    pub index: Arc<ServiceIndex>,
 }
 
 /// Which rulebook one is: it takes longer to compute than many commands take for all else, and few tell it.
@@ -150,6 +153,8 @@ pub struct Operation {
     pub parameters: Vec<Parameter>,
     /// Media types a body may be sent as; empty without a body.
     pub bodies: Vec<String>,
+    /// Whether answers may be XML.
+    pub has_xml: bool,
     /// Kind of the accepted answer; `None` where no body is described.
     pub response: Option<String>,
     /// Kind of the refusing answer, where the document shows one (`4XX` in OpenAPI).
@@ -165,7 +170,7 @@ pub struct Operation {
 }
 
 /// What an operation or a hook does to its thing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Does {
     /// Brings a new one.
@@ -266,7 +271,8 @@ pub struct OpenPointEntry {
 
 /// Name and version of an event's representation: `events/MessageSent/4` -> `MessageSent`, 4.
 pub fn event_version(kind: &str) -> Option<(&str, u64)> {
-    let (name, version) = kind.strip_prefix("events/")?.split_once('/')?;
+    let (_, event) = kind.split_once('/')?;
+    let (name, version) = event.split_once('/')?;
     Some((name, version.parse().ok()?))
 }
 

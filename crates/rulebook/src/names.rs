@@ -4,7 +4,6 @@
 //! known. Each reference that resolves to nothing is a problem with its place.
 
 use super::draft::{Draft, File};
-use super::hooks;
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
 use super::reach;
@@ -35,6 +34,8 @@ enum Reference {
     AnyParameter(Named),
     /// A pointer into the payload of any event.
     AnyEvent(Named),
+    /// A hook.
+    Hook(Named),
     /// A parameter that is wrong in itself; the name is the message.
     Problem(Named),
 }
@@ -105,9 +106,7 @@ impl References {
 
     /// The parameter `key` names a hook.
     pub fn hook(&mut self, key: &str, hook: &str) {
-        if hooks::find(hook).is_none() {
-            self.problem(key, "there is no such hook");
-        }
+        self.0.push(Reference::Hook(Named::new(key, hook)));
     }
 
     /// The parameter `key` is wrong in itself.
@@ -183,6 +182,10 @@ impl Resolver<'_> {
                 Reference::Operation { operation, parts } => self.operation(operation, parts),
                 Reference::AnyParameter(named) => self.any_parameter(named),
                 Reference::AnyEvent(named) => self.any_event(named),
+                Reference::Hook(named) if self.draft.index.hook(&named.name).is_none() => {
+                    self.problem(&named.key, "there is no such hook");
+                }
+                Reference::Hook(_) => {}
                 Reference::Problem(named) => self.problem(&named.key, &*named.name),
             }
         }
@@ -259,7 +262,7 @@ impl Resolver<'_> {
         let pointer = &named.name;
         let mut kinds = self.kinds.values();
         let leads = |kind: &Kind| {
-            kind.name.starts_with("events/") && reach::reaches(&kind.schema, pointer).is_ok()
+            event_version(&kind.name).is_some() && reach::reaches(&kind.schema, pointer).is_ok()
         };
         if !pointer.starts_with('/') || !kinds.any(leads) {
             let message = format!("`{pointer}` leads to nothing in any event");

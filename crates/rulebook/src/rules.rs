@@ -22,7 +22,7 @@ pub struct RuleFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRef {
-    /// Defaults to the folder's document: auth and events D1, chat and media D2, flow D3.
+    /// Defaults to the document that the folder's `service.yaml` names.
     pub document: Option<Document>,
     /// The heading the lines stand under, as the document spells it.
     pub section: String,

@@ -10,9 +10,6 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
-/// D1, Endpoints: the one service whose answers are JSON or XML; those of the others are JSON.
-pub const SERVICE: &str = "auth";
-
 /// Elements within each other.
 const DEPTH_MAX: usize = 64;
 /// Attributes of one element.

@@ -104,7 +104,10 @@ pub(super) mod tests {
         of.iter()
             .map(|(text, class)| {
                 (
-                    (Document::D3, units(Document::D3, text)[0].hash.clone()),
+                    (
+                        "D3".parse().unwrap(),
+                        units("D3".parse().unwrap(), text)[0].hash.clone(),
+                    ),
                     class.clone(),
                 )
             })
@@ -130,7 +133,10 @@ pub(super) mod tests {
     }
 
     fn compared(old: &str, new: &str) -> Comparison {
-        let (old, new) = (units(Document::D3, old), units(Document::D3, new));
+        let (old, new) = (
+            units("D3".parse().unwrap(), old),
+            units("D3".parse().unwrap(), new),
+        );
         documents(("old", &old), ("new", &new), &known())
     }
 

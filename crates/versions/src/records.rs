@@ -86,7 +86,7 @@ fn rule(id: &str, verdict: Verdict) -> RuleResult {
         id: id.into(),
         level: Level::Must,
         source: Source {
-            document: Document::D3,
+            document: "D3".parse().unwrap(),
             section: "Flow".into(),
             lines: vec![1],
         },

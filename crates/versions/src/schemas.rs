@@ -17,9 +17,6 @@ use std::collections::BTreeSet;
 /// Maximum depth of references; deeper schemas are recursive.
 const DEPTH_MAX: usize = 24;
 
-/// Representations that the application writes and the service reads (D1, Registration without personal data).
-const WRITTEN_BY_CONSUMERS: [&str; 2] = ["auth/registration-token", "auth/registration-qr"];
-
 /// Compares every representation of either rulebook. A new schema version of an event is compared with the previous
 /// one in `events`.
 pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
@@ -29,7 +26,8 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
             (Some(_), Some(_)) => kind(ledger, (old, name), (new, name)),
             // Pages belong to their operation or resource; event versions are compared separately.
             (Some(kind), None) | (None, Some(kind))
-                if kind.page_of.is_some() || name.starts_with("events/") => {}
+                if kind.page_of.is_some() || conformant_rulebook::event_version(name).is_some() => {
+            }
             (before, _) => {
                 let action = if before.is_some() {
                     Action::Removed
@@ -38,7 +36,7 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
                 };
                 ledger.note(
                     &whole(name, name),
-                    Note::new(What::Representation, action, direction(name)),
+                    Note::new(What::Representation, action, direction(new, name)),
                 );
             }
         }
@@ -46,8 +44,8 @@ pub(super) fn kinds(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 }
 
 /// The direction of a representation.
-pub(super) fn direction(kind: &str) -> Direction {
-    if WRITTEN_BY_CONSUMERS.contains(&kind) {
+pub(super) fn direction(rulebook: &Rulebook, kind: &str) -> Direction {
+    if rulebook.index.is_written_by_clients(kind) {
         Direction::Request
     } else {
         Direction::Response
@@ -82,7 +80,7 @@ pub(super) fn kind(ledger: &mut Ledger, old: (&Rulebook, &str), new: (&Rulebook,
             rulebook: Some(new.0),
             root: &after.schema,
         },
-        direction: direction(new.1),
+        direction: direction(new.0, new.1),
         place: &place,
     };
     walk.schema("", &before.schema, &after.schema, true, 0);

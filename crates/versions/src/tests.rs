@@ -349,6 +349,7 @@ fn blank() -> Rulebook {
         open_points: BTreeMap::new(),
         kinds: BTreeMap::new(),
         event_types: BTreeMap::new(),
+        index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
     }
 }
 

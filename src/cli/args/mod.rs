@@ -216,6 +216,8 @@ pub struct TraceArgs {
 pub enum SchemaName {
     Scenario,
     Rules,
+    /// What is known of a service: `service.yaml`.
+    Service,
     OpenPoints,
     Config,
     Waivers,

@@ -1,10 +1,11 @@
 //! Addresses that flags name, `SERVICE=URL`; whether anything is there is not asked.
 
 use crate::cli::Failure;
-use conformant_record::SERVICES;
+use conformant_rulebook::service::ServiceIndex;
 
 /// What `SERVICE=URL` says: a base address by service; `all` stands for each below one address.
 pub(in crate::cli) fn by_service(
+    index: &ServiceIndex,
     flag: &str,
     value: &str,
 ) -> Result<Vec<(String, String)>, AddressError> {
@@ -16,16 +17,20 @@ pub(in crate::cli) fn by_service(
     };
     let url = url.trim_end_matches('/');
     if service == "all" {
-        let each = |service: &&str| ((*service).to_owned(), format!("{url}/{service}"));
-        return Ok(SERVICES.iter().map(each).collect());
+        let each = index.iter().filter_map(|(service, file)| {
+            let path = &file.base.as_ref()?.path;
+            Some((service.to_owned(), format!("{url}{path}")))
+        });
+        return Ok(each.collect());
     }
-    if SERVICES.contains(&service) {
+    if index.is_target(service) {
         return Ok(vec![(service.to_owned(), url.to_owned())]);
     }
     Err(AddressError::Service {
         flag: flag.to_owned(),
         value: value.to_owned(),
         service: service.to_owned(),
+        known: index.targets().join(", "),
     })
 }
 
@@ -34,11 +39,12 @@ pub(in crate::cli) fn by_service(
 pub(in crate::cli) enum AddressError {
     #[error("{flag} {value}: write SERVICE=URL, such as flow=http://127.0.0.1:4010/flow")]
     Form { flag: String, value: String },
-    #[error("{flag} {value}: no service is named {service}; known are {known}, all", known = SERVICES.join(", "))]
+    #[error("{flag} {value}: no service is named {service}; known are {known}, all")]
     Service {
         flag: String,
         value: String,
         service: String,
+        known: String,
     },
 }
 

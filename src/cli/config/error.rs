@@ -5,15 +5,19 @@ use super::reach::ReachError;
 use conformant_base::text::NoSize;
 use conformant_engine::bearer::BearerError;
 use conformant_net::transport::UrlError;
-use conformant_record::SERVICES;
 use std::net::AddrParseError;
 
 /// Something of a configuration that is of no use; completes "failed to read the configuration: …".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConfigError {
     /// A target that is none of the services.
-    #[error("targets.{0}: no such service; known are {known}", known = SERVICES.join(", "))]
-    Service(String),
+    #[error("targets.{name}: no such service; known are {known}")]
+    Service {
+        /// What stands there.
+        name: String,
+        /// The services that there are.
+        known: String,
+    },
     /// A target that is nowhere.
     #[error(
         "targets.{service}: no url; write it in conformant.yaml, set CONFORMANT_{upper}_URL or give --target {service}=URL",

@@ -2,9 +2,10 @@
 
 use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
+use conformant_rulebook::service::{Configured, ServiceIndex, Setting, SettingType};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,7 +13,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
-    /// Services under test by name: auth, chat, media, flow.
+    /// Services under test by name.
     #[serde(default)]
     pub(super) targets: BTreeMap<String, TargetEntry>,
     /// What people and devices do, by hook name.
@@ -65,33 +66,6 @@ pub(super) struct TargetEntry {
     pub(super) headers: BTreeMap<String, String>,
     /// How bodies are sent that may be either: form (default) or json.
     pub(super) body: Option<BodyForm>,
-    /// What auth answers in: json (default), xml or both.
-    pub(super) format: Option<FormatChoice>,
-    /// The application whose users register (auth).
-    pub(super) application: Option<ApplicationEntry>,
-    /// Path of the user-status request (auth); `{AUTH_ID}` stands for the user's id.
-    pub(super) user_status_path: Option<String>,
-    /// A flow to run executions of (flow).
-    pub(super) flow_sid: Option<String>,
-    /// A flow that may be deleted (flow).
-    pub(super) disposable_flow_sid: Option<String>,
-    /// Phone numbers in E.164 of persons, one or a list (flow). Each is in one execution of a shared
-    /// flow at a time; with more numbers more executions go on side by side.
-    pub(super) to: Option<Numbers>,
-    /// The flow's phone number in E.164 (flow).
-    pub(super) from: Option<String>,
-    /// A messaging service to send from (flow, chat).
-    pub(super) message_service_sid: Option<String>,
-}
-
-/// One number or several.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-pub(super) enum Numbers {
-    /// One.
-    One(String),
-    /// Several.
-    Several(Vec<String>),
 }
 
 /// How a body is encoded.
@@ -102,32 +76,6 @@ pub(super) enum BodyForm {
     Form,
     /// `application/json`.
     Json,
-}
-
-/// What an answer is written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum FormatChoice {
-    /// JSON.
-    Json,
-    /// XML.
-    Xml,
-    /// Each scenario asks for what it needs.
-    Both,
-}
-
-/// The application that registers users.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ApplicationEntry {
-    /// Its identifier.
-    pub(super) id: Option<String>,
-    /// Its name, the issuer of its tokens.
-    pub(super) name: Option<String>,
-    /// Scheme of its QR strings.
-    pub(super) scheme: Option<String>,
-    /// Its production API key; only as `${NAME}`.
-    pub(super) api_key: Option<String>,
 }
 
 /// A hook: exactly one of the two.
@@ -218,13 +166,83 @@ pub(super) struct LimitsEntry {
     pub(super) rate: Option<String>,
 }
 
-/// The JSON Schema of the file.
-pub(in crate::cli) fn schema() -> Value {
-    schemars::schema_for!(ConfigFile).to_value()
+/// The JSON Schema of the file, with the settings of all services.
+pub(in crate::cli) fn schema(index: &ServiceIndex) -> Value {
+    let mut schema = schemars::schema_for!(ConfigFile).to_value();
+    let mut shared = Map::new();
+    let mut settings = Map::new();
+    for (key, setting) in index.settings() {
+        settings.insert(key.to_owned(), schema_of(key, setting, &mut shared));
+    }
+    let definitions = schema.get_mut("$defs").and_then(Value::as_object_mut);
+    let Some(definitions) = definitions else {
+        return schema;
+    };
+    let target = definitions.get_mut("TargetEntry");
+    if let Some(properties) = target.and_then(|target| target["properties"].as_object_mut()) {
+        properties.extend(settings);
+    }
+    definitions.extend(shared);
+    schema
 }
 
-pub(super) fn parse(path: &Path) -> Result<ConfigFile, Failure> {
+/// The schema of one setting; what it refers to is added to `shared`.
+fn schema_of(key: &str, setting: &Setting, shared: &mut Map<String, Value>) -> Value {
+    let capital = key[..1].to_uppercase();
+    let name = format!("{capital}{}", &key[1..]);
+    let (name, definition) = match setting.kind {
+        _ if setting.many => (
+            "Numbers".to_owned(),
+            json!({"anyOf": [
+                {"type": "string", "description": "One."},
+                {"type": "array", "items": {"type": "string"}, "description": "Several."},
+            ], "description": "One value or several."}),
+        ),
+        SettingType::Text => {
+            return json!({"type": ["string", "null"], "description": setting.description});
+        }
+        SettingType::Choice => {
+            let words = setting.values.iter();
+            let words = words.map(|word| json!({"type": "string", "const": word}));
+            (
+                format!("{name}Choice"),
+                json!({"oneOf": words.collect::<Vec<_>>(), "description": setting.description}),
+            )
+        }
+        SettingType::Group => {
+            let members = setting.members.iter();
+            let members: Map<String, Value> = members
+                .map(|(key, member)| (key.clone(), schema_of(key, member, shared)))
+                .collect();
+            (
+                format!("{name}Entry"),
+                json!({
+                    "type": "object",
+                    "additionalProperties": false,
+                    "properties": members,
+                    "description": setting.description,
+                }),
+            )
+        }
+    };
+    let reference = format!("#/$defs/{name}");
+    shared.insert(name, definition);
+    json!({"anyOf": [{"$ref": reference}, {"type": "null"}], "description": setting.description})
+}
+
+pub(super) fn parse(
+    path: &Path,
+    index: &ServiceIndex,
+) -> Result<(ConfigFile, BTreeMap<String, Configured>), Failure> {
     let shown = path.display().to_string();
     let bytes = crate::cli::read_file(path)?;
-    conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
+    let target = schemars::schema_for!(TargetEntry).to_value();
+    let keys = target["properties"].as_object();
+    let keys: Vec<&str> = keys
+        .into_iter()
+        .flat_map(Map::keys)
+        .map(String::as_str)
+        .collect();
+    conformant_rulebook::parse_configuration(&shown, &bytes, index, &keys)
+        .map_err(Failure::Problems)
 }

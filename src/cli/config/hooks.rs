@@ -4,12 +4,11 @@ use super::error::ConfigError;
 use super::file::HookEntry;
 use super::reader::Reader;
 use conformant_engine::settings::{Hook, HookWay};
-use conformant_rulebook::hooks;
 
 impl Reader {
     pub(super) fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
-        if hooks::find(name).is_none() {
-            let known: Vec<&str> = hooks::HOOKS.iter().map(|h| h.name).collect();
+        if self.index.hook(name).is_none() {
+            let known: Vec<&str> = self.index.hooks().map(|h| h.name.as_str()).collect();
             let near = conformant_base::text::did_you_mean(name, &known);
             self.problems.push(ConfigError::Hook {
                 name: name.to_owned(),

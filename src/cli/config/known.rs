@@ -4,10 +4,11 @@ use super::environment::environment;
 use super::reader::open;
 use crate::cli::Failure;
 use conformant_engine::settings::{Reach, Target};
-use conformant_record::SERVICES;
-use serde_json::{Map, Value, json};
+use conformant_rulebook::service::{APPLICATION, ServiceIndex};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What files can be judged against: the targets as far as that needs no credentials.
@@ -15,8 +16,10 @@ use std::time::Duration;
 pub(in crate::cli) struct Known {
     /// Base URL by service, where one is configured.
     pub targets: BTreeMap<String, String>,
-    /// What stands under `auth`: the application, otherwise the reference's, and configured paths.
+    /// The settings of the service whose tokens an application signs, those of the reference where none are configured.
     pub values: Map<String, Value>,
+    /// That service.
+    signer: Option<String>,
     /// Nothing about an application is configured.
     pub is_reference: bool,
     /// The longest that one exchange may take.
@@ -31,17 +34,43 @@ pub(in crate::cli) struct Known {
 
 impl Known {
     /// What traffic is judged against: of an application that is not configured nothing is known.
-    pub(in crate::cli) fn of_traffic(&self) -> Map<String, Value> {
+    pub(in crate::cli) fn of_traffic(&self) -> Value {
         let mut values = self.values.clone();
         if self.is_reference {
-            values.remove("application");
+            values.remove(APPLICATION);
         }
-        values
+        self.by_service(values)
+    }
+
+    /// What files are judged against.
+    pub(in crate::cli) fn of_files(&self) -> Value {
+        self.by_service(self.values.clone())
+    }
+
+    fn by_service(&self, values: Map<String, Value>) -> Value {
+        let signer = self.signer.iter();
+        let services = signer.map(|signer| (signer.clone(), Value::Object(values.clone())));
+        Value::Object(services.collect())
+    }
+
+    /// Where a text of the application is configured: its key, and the variable of the environment.
+    pub(in crate::cli) fn place_of(&self, index: &ServiceIndex, key: &str) -> (String, String) {
+        let service = self.signer.as_deref().unwrap_or_default();
+        let setting = index
+            .get(service)
+            .and_then(|file| file.setting(APPLICATION));
+        let mut members = setting.into_iter().flat_map(|setting| &setting.members);
+        let member = members.find(|(name, _)| name == key);
+        let variable = member.and_then(|(_, member)| member.variable.clone());
+        (
+            format!("targets.{service}.{APPLICATION}.{key}"),
+            variable.unwrap_or_default(),
+        )
     }
 
     /// A text of the application: `name`, `id`, `scheme`, `api_key`.
     pub(in crate::cli) fn of_application(&self, key: &str) -> Option<String> {
-        let value = self.values.get("application")?.get(key)?;
+        let value = self.values.get(APPLICATION)?.get(key)?;
         Some(
             value
                 .as_str()
@@ -51,11 +80,12 @@ impl Known {
 }
 
 /// Reads of file and environment what files can be judged against.
-pub(in crate::cli) fn known(config: Option<&Path>) -> Result<Known, Failure> {
-    let (mut file, mut reader) = open(config)?;
+pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Result<Known, Failure> {
+    let (file, mut reader) = open(config, specs)?;
+    let index = Arc::clone(&reader.index);
     let reach = reader.reach(&file);
     let mut targets = BTreeMap::new();
-    for service in SERVICES {
+    for service in index.targets() {
         let in_file = file.targets.get(service).and_then(|t| t.url.clone());
         let url = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())).or(in_file);
         if let Some(url) = url {
@@ -65,25 +95,23 @@ pub(in crate::cli) fn known(config: Option<&Path>) -> Result<Known, Failure> {
             );
         }
     }
-    let auth = file.targets.remove("auth").unwrap_or_default();
-    let application = reader.application(
-        "targets.auth.application",
-        auth.application.unwrap_or_default(),
-    );
-    let is_reference = application.is_empty();
-    let mut values = Target::of_reference("auth", "").values;
-    if !is_reference {
-        values.insert("application".to_owned(), Value::Object(application));
+    let signer = index.signer().map(str::to_owned);
+    let mut target = Target::default();
+    if let Some(signer) = &signer {
+        reader.settings(signer, &mut target);
     }
-    if let Some(path) = auth.user_status_path {
-        values.insert("user_status_path".to_owned(), json!(path));
-    }
+    let is_reference = !target.values.contains_key(APPLICATION);
+    let mut values = signer
+        .as_deref()
+        .map_or_else(Map::new, |signer| Target::of_reference(signer, "").values);
+    values.extend(target.values);
     let timeout = reader.duration("limits.timeout", file.limits.timeout.as_deref(), 10);
     let body_bytes_max = reader.bytes(file.limits.body.as_deref());
     let secrets = reader.finish()?;
     Ok(Known {
         targets,
         values,
+        signer,
         is_reference,
         timeout,
         body_bytes_max,

@@ -1,11 +1,14 @@
 //! Where the configuration is: the file itself, and the lines in it at which targets are written.
 
-use conformant_record::SERVICES;
+use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Where each target is written: `FILE:LINE` by service; nothing for what flags alone say.
-pub(in crate::cli) fn places(config: Option<&Path>) -> BTreeMap<String, String> {
+pub(in crate::cli) fn places(
+    config: Option<&Path>,
+    index: &ServiceIndex,
+) -> BTreeMap<String, String> {
     let Some(path) = config.map(Path::to_owned).or_else(find) else {
         return BTreeMap::new();
     };
@@ -24,16 +27,17 @@ pub(in crate::cli) fn places(config: Option<&Path>) -> BTreeMap<String, String> 
     let own = lines.take_while(|(_, line)| line.starts_with([' ', '#']) || line.trim().is_empty());
     let named = own.filter_map(|(at, line)| {
         let name = line.trim_start().split(':').next()?;
-        SERVICES
-            .contains(&name)
+        index
+            .is_target(name)
             .then(|| (name.to_owned(), format!("{shown}:{}", at + 1)))
     });
     let named: BTreeMap<String, String> = named.collect();
     match first {
         // All in one line: `targets: {flow: {…}}`.
-        Some(at) if named.is_empty() => SERVICES
-            .iter()
-            .map(|name| ((*name).to_owned(), format!("{shown}:{}", at + 1)))
+        Some(at) if named.is_empty() => index
+            .targets()
+            .into_iter()
+            .map(|name| (name.to_owned(), format!("{shown}:{}", at + 1)))
             .collect(),
         _ => named,
     }

@@ -8,17 +8,26 @@ use super::file::{self, ConfigFile};
 use super::place::find;
 use crate::cli::{Failure, output};
 use conformant_net::transport::{BaseUrl, Detours};
+use conformant_rulebook::service::{Configured, ServiceIndex};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The file that is named or found, and who reads it.
-pub(super) fn open(named: Option<&Path>) -> Result<(ConfigFile, Reader), Failure> {
+pub(super) fn open(
+    named: Option<&Path>,
+    specs: Option<&Path>,
+) -> Result<(ConfigFile, Reader), Failure> {
+    let index = ServiceIndex::load(specs).map_err(Failure::Problems)?;
     let path = named.map(Path::to_owned).or_else(find);
-    let file = match &path {
-        Some(path) => file::parse(path)?,
-        None => ConfigFile::default(),
+    let (file, configured) = match &path {
+        Some(path) => file::parse(path, &index)?,
+        None => Default::default(),
     };
     let folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
     let reader = Reader {
+        index,
+        configured,
         problems: Vec::new(),
         secrets: Vec::new(),
         is_reference: false,
@@ -31,6 +40,10 @@ pub(super) fn open(named: Option<&Path>) -> Result<(ConfigFile, Reader), Failure
 }
 
 pub(super) struct Reader {
+    /// What is known of the services.
+    pub(super) index: Arc<ServiceIndex>,
+    /// The settings of targets, by service.
+    pub(super) configured: BTreeMap<String, Configured>,
     pub(super) problems: Vec<ConfigError>,
     pub(super) secrets: Vec<String>,
     /// The control plane says that it belongs to the reference.

@@ -9,8 +9,8 @@ use crate::cli::Failure;
 use crate::cli::args::RunArgs;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
-use conformant_record::SERVICES;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything a run needs to know.
@@ -34,7 +34,7 @@ pub(in crate::cli) struct Config {
 
 /// Reads file, environment and flags.
 pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
-    let (file, mut reader) = open(args.config.as_deref())?;
+    let (file, mut reader) = open(args.config.as_deref(), args.specs.specs.as_deref())?;
     reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
     let secrets = reader.finish()?;
@@ -44,19 +44,23 @@ pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
 impl Reader {
     fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
         let reach = self.reach(&file);
+        let index = Arc::clone(&self.index);
         let mut entries = file.targets;
         for name in entries.keys() {
-            if !SERVICES.contains(&name.as_str()) {
-                self.problems.push(ConfigError::Service(name.clone()));
+            if !index.is_target(name) {
+                let known = index.targets().join(", ");
+                let name = name.clone();
+                self.problems.push(ConfigError::Service { name, known });
             }
         }
-        for service in SERVICES {
+        for service in index.targets() {
             if let Some(url) = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())) {
                 entries.entry(service.to_owned()).or_default().url = Some(url);
             }
         }
         self.target_flags(args, &mut entries);
         let mut settings = Settings {
+            index: Arc::clone(&self.index),
             listen: file.callbacks.listen,
             public_url: file.callbacks.public_url,
             people: self.people(file.people),
@@ -78,7 +82,7 @@ impl Reader {
         if let Some(base) = &args.hooks {
             self.base_url("--hooks", base);
             let token = environment(CONTROL_TOKEN).map(|token| self.keep_secret(token));
-            settings.hooks = Hook::control_plane(base, token.as_deref());
+            settings.hooks = Hook::control_plane(&index, base, token.as_deref());
         }
         if let Some(url) = &settings.public_url {
             self.base_url("callbacks.public_url", url);
@@ -114,7 +118,7 @@ impl Reader {
 
     fn target_flags(&mut self, args: &RunArgs, entries: &mut BTreeMap<String, TargetEntry>) {
         for flag in &args.targets {
-            match by_service("--target", flag) {
+            match by_service(&self.index, "--target", flag) {
                 Ok(urls) => {
                     for (service, url) in urls {
                         entries.entry(service).or_default().url = Some(url);

@@ -2,11 +2,13 @@
 
 use super::environment::environment;
 use super::error::ConfigError;
-use super::file::{ApplicationEntry, BodyForm, FormatChoice, Numbers, TargetEntry};
+use super::file::{BodyForm, TargetEntry};
 use super::reader::Reader;
 use conformant_engine::bearer::Bearer;
 use conformant_engine::settings::Target;
+use conformant_rulebook::service::{Setting, SettingType, SettingValue};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +32,7 @@ impl Reader {
         let mut target = if self.is_reference {
             Target::of_reference(name, &url)
         } else {
-            Target::foreign(name, &url)
+            Target::foreign(&self.index, name, &url)
         };
         self.credentials(name, &entry, &mut target);
         target.public_url = entry
@@ -43,42 +45,7 @@ impl Reader {
             target.content_origins.push(origin);
         }
         target.json_bodies = entry.body == Some(BodyForm::Json);
-        for (key, value) in [
-            ("user_status_path", entry.user_status_path),
-            ("flow_sid", entry.flow_sid),
-            ("disposable_flow_sid", entry.disposable_flow_sid),
-            ("from", entry.from),
-            ("message_service_sid", entry.message_service_sid),
-        ] {
-            if let Some(value) = value {
-                let value = self.fill(&at(key), &value);
-                target.values.insert(key.to_owned(), json!(value));
-            }
-        }
-        let numbers = match entry.to {
-            None => Vec::new(),
-            Some(Numbers::One(number)) => vec![number],
-            Some(Numbers::Several(numbers)) => numbers,
-        };
-        target.persons = numbers.iter().map(|n| self.fill(&at("to"), n)).collect();
-        if let Some(first) = target.persons.first() {
-            target.values.insert("to".to_owned(), json!(first));
-        }
-        if let Some(format) = entry.format {
-            let format = match format {
-                FormatChoice::Json | FormatChoice::Both => "json",
-                FormatChoice::Xml => "xml",
-            };
-            target.values.insert("format".to_owned(), json!(format));
-        }
-        if name == "auth" {
-            let known = self.application(&at("application"), entry.application.unwrap_or_default());
-            if !known.is_empty() {
-                target
-                    .values
-                    .insert("application".to_owned(), Value::Object(known));
-            }
-        }
+        self.settings(name, &mut target);
         target
     }
 
@@ -187,31 +154,68 @@ impl Reader {
         Some(Said { value, text })
     }
 
-    pub(super) fn application(&mut self, at: &str, entry: ApplicationEntry) -> Map<String, Value> {
-        let mut known = Map::new();
-        for (key, value) in [
-            ("id", entry.id),
-            ("name", entry.name),
-            ("scheme", entry.scheme),
-        ] {
-            let from_environment = environment(&format!(
-                "CONFORMANT_AUTH_APPLICATION_{}",
-                key.to_uppercase()
-            ));
-            let in_file = value.map(|value| self.fill(&format!("{at}.{key}"), &value));
-            if let Some(value) = from_environment.or(in_file) {
-                known.insert(key.to_owned(), json!(value));
+    /// The settings of a target: what the environment says, otherwise the file.
+    pub(super) fn settings(&mut self, name: &str, target: &mut Target) {
+        let index = Arc::clone(&self.index);
+        let mut configured = self.configured.remove(name).unwrap_or_default();
+        let own = index.get(name).map(|service| service.settings.as_slice());
+        let own = own.unwrap_or_default().iter();
+        let own: Vec<(&str, &Setting)> = own.map(|(key, s)| (key.as_str(), s)).collect();
+        let others = index.settings();
+        let others = others
+            .iter()
+            .filter(|(key, _)| own.iter().all(|(known, _)| known != key));
+        for (key, setting) in own.iter().chain(others) {
+            let at = format!("targets.{name}.{key}");
+            let value = match (configured.remove(*key), setting.kind) {
+                (Some(SettingValue::Many(values)), _) => {
+                    let filled: Vec<String> = values.iter().map(|v| self.fill(&at, v)).collect();
+                    let first = filled.first().map(|first| json!(first));
+                    if setting.exclusive.is_some() {
+                        target.pool = filled;
+                    }
+                    first
+                }
+                (given, SettingType::Group) => {
+                    let mut given = match given {
+                        Some(SettingValue::Group(given)) => given,
+                        _ => BTreeMap::new(),
+                    };
+                    let mut group = Map::new();
+                    for (member, setting) in &setting.members {
+                        let at = format!("{at}.{member}");
+                        let value = self.setting(&at, setting, given.remove(member));
+                        group.extend(value.map(|value| (member.clone(), json!(value))));
+                    }
+                    (!group.is_empty()).then_some(Value::Object(group))
+                }
+                (given, SettingType::Text | SettingType::Choice) => {
+                    let given = match given {
+                        Some(SettingValue::One(given)) => Some(given),
+                        _ => None,
+                    };
+                    let word = self.setting(&at, setting, given);
+                    word.map(|word| json!(setting.stands_for.get(&word).unwrap_or(&word)))
+                }
+            };
+            if let Some(value) = value {
+                target.values.insert((*key).to_owned(), value);
             }
         }
-        let api_key = match environment("CONFORMANT_AUTH_API_KEY") {
-            Some(key) => Some(self.keep_secret(key)),
-            None => entry
-                .api_key
-                .and_then(|text| self.secret(&format!("{at}.api_key"), &text)),
-        };
-        if let Some(api_key) = api_key {
-            known.insert("api_key".to_owned(), json!(api_key));
+    }
+
+    /// One text: the variable of the environment that wins, otherwise what the file says.
+    fn setting(&mut self, at: &str, setting: &Setting, given: Option<String>) -> Option<String> {
+        if let Some(value) = setting.variable.as_deref().and_then(environment) {
+            return Some(match setting.secret {
+                true => self.keep_secret(value),
+                false => value,
+            });
         }
-        known
+        let text = given?;
+        match setting.secret {
+            true => self.secret(at, &text),
+            false => Some(self.fill(at, &text)),
+        }
     }
 }

@@ -7,18 +7,17 @@ use conformant_engine::sessions::ask;
 use conformant_engine::settings::{Hook, HookWay};
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
-use conformant_rulebook::hooks::HOOKS;
 use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 
 pub(super) fn look(config: &Config, rulebook: &Rulebook, client: &Client, looks: &mut Vec<Look>) {
     let unlocked = unlocked::by_hook(rulebook);
-    for known in HOOKS {
-        let Some(hook) = config.settings.hooks.get(known.name) else {
+    for known in rulebook.index.hooks() {
+        let Some(hook) = config.settings.hooks.get(&known.name) else {
             continue;
         };
-        let count = unlocked.get(known.name).map_or(0, Vec::len);
-        let (is_well, says) = match (known.name, answers(hook, client)) {
+        let count = unlocked.get(&known.name).map_or(0, Vec::len);
+        let (is_well, says) = match (known.name.as_str(), answers(hook, client)) {
             ("advance_clock", Ok(_)) => match ask(hook, &json!({"seconds": 0}), client) {
                 Ok(answer) => (
                     true,

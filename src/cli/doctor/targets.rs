@@ -13,7 +13,7 @@ use conformant_rulebook::scenario::Credentials;
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
 
 pub(super) fn look(
-    service: &str,
+    (service, probe): (&str, &str),
     target: &Target,
     base: &BaseUrl,
     client: &Client,
@@ -26,7 +26,7 @@ pub(super) fn look(
             says,
         });
     };
-    let path = format!("{}{}", split_url(&target.url).1, probe(service));
+    let path = format!("{}{}", split_url(&target.url).1, probe);
     let send = |credentials| -> Result<Response, ProbeError> {
         let mut asked = Request::new("GET", path.clone());
         request::authorize(target, credentials, &mut asked)?;
@@ -77,20 +77,6 @@ enum ProbeError {
     /// The target did not respond.
     #[error(transparent)]
     Silent(#[from] Fault),
-}
-
-/// A read-only request of each service.
-fn probe(service: &str) -> String {
-    match service {
-        "flow" => "/v1/Flows".to_owned(),
-        "chat" => "/v2/Services".to_owned(),
-        "media" => {
-            let zeros = "0".repeat(32);
-            format!("/v1/Services/IS{zeros}/Media/ME{zeros}")
-        }
-        // The authentication service.
-        _ => "/protected/json/registrations/status?custom_user_id=conformant-doctor".to_owned(),
-    }
 }
 
 /// How far the target's clock is ahead, from the date of its response.

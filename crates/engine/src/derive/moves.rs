@@ -10,7 +10,7 @@ use super::later::wait;
 use super::near::is_sid;
 use super::neighbour::{Neighbour, expand};
 use crate::near::Near;
-use conformant_rulebook::hooks::{self, HOOKS};
+use conformant_rulebook::hooks;
 use conformant_rulebook::scenario::{Credentials, HappyPath};
 use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
 use conformant_rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
@@ -598,8 +598,9 @@ impl Sequence<'_> {
                 Some((call.capture.clone()?, operation.response.clone()?))
             })
             .collect();
-        let possible: Vec<Step> = HOOKS
-            .iter()
+        let index = &self.rulebook.index;
+        let possible: Vec<Step> = index
+            .hooks()
             .filter_map(|hook| self.of_things(hook, &captured))
             .collect();
         let Some(step) = draw.of(&possible) else {
@@ -616,19 +617,19 @@ impl Sequence<'_> {
             return None;
         }
         let mut with = Map::new();
-        for argument in hook.required {
+        for argument in &hook.required {
             let value = captured.iter().rev().find_map(|(name, kind)| {
                 let schema = &self.rulebook.kinds.get(kind)?.schema;
                 let properties = schema.get("properties")?;
                 let is_key = hook.effects.iter().any(|effect| {
                     let face = self.rulebook.kinds.get(kind).and_then(|k| k.about.of());
-                    effect.key == Some(argument)
-                        && (effect.kind == kind || face == Some(effect.kind))
+                    effect.key.as_ref() == Some(argument)
+                        && (effect.kind == *kind || face == Some(effect.kind.as_str()))
                 });
                 if is_key && properties.get("sid").is_some() {
                     return Some(format!("${{{name}.sid}}"));
                 }
-                if properties.get(*argument).is_some() {
+                if properties.get(argument).is_some() {
                     return Some(format!("${{{name}.{argument}}}"));
                 }
                 // D1 wraps each thing in a member of its own.
@@ -636,16 +637,16 @@ impl Sequence<'_> {
                 let mut inside = members.filter(|(_, inner)| {
                     inner
                         .get("properties")
-                        .is_some_and(|p| p.get(*argument).is_some())
+                        .is_some_and(|p| p.get(argument).is_some())
                 });
                 inside
                     .next()
                     .map(|(member, _)| format!("${{{name}.{member}.{argument}}}"))
             })?;
-            with.insert((*argument).to_owned(), Value::String(value));
+            with.insert(argument.clone(), Value::String(value));
         }
         let hook = Hook {
-            hook: hook.name.to_owned(),
+            hook: hook.name.clone(),
             with,
             ..Hook::default()
         };

@@ -3,6 +3,7 @@
 use super::{Called, Runner};
 use crate::link::split_url;
 use crate::session::SendFault;
+use crate::settings::ExclusiveSetting;
 use crate::stop::{SET_UP_FAILED, Stop};
 use crate::template::{Origin, wait_of};
 use crate::{body, provision, request};
@@ -44,7 +45,7 @@ impl<'a> Runner<'a> {
         while matches!(called.acceptance, Acceptance::Rejected(_))
             // What may be refused was not refused for that.
             && step.demand.is_acceptance()
-            && self.person_was_busy(operation, called.exchange, tries)?
+            && self.value_was_busy(operation, called.exchange, tries)?
         {
             // Refused with reason: a person may be in a flow once.
             self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
@@ -123,7 +124,8 @@ impl<'a> Runner<'a> {
     /// Makes what the parameters read and nobody has configured.
     pub(super) fn provide(&mut self, with: &Map<String, Value>) -> Result<(), Stop> {
         let mut hooks = Vec::new();
-        let done = provision::provide(&mut self.scope, self.session, self.step, with, &mut hooks);
+        let target = (self.session, self.rulebook);
+        let done = provision::provide(&mut self.scope, target, self.step, with, &mut hooks);
         self.evidence
             .events
             .extend(hooks.into_iter().map(Event::Hook));
@@ -169,38 +171,54 @@ impl<'a> Runner<'a> {
             request: built.request,
         };
         let called = self.exchange(exchange, operation)?;
-        self.note_execution(&called);
+        self.note_holder(&called);
         self.accept_existing(step, &called)?;
         Ok(Called { taint, ..called })
     }
 
-    /// Tells the session of an execution that was made, for somebody is in a flow now.
-    pub(super) fn note_execution(&self, called: &Called) {
+    /// Notes a holder of an exclusive value that was made.
+    pub(super) fn note_holder(&self, called: &Called) {
         let exchange = &self.evidence.exchanges[called.exchange];
-        let is_made = exchange.service == "flow"
-            && exchange.operation == "create-execution"
-            && called.acceptance == Acceptance::Accepted;
-        let flow_sid = exchange.sent.get("FlowSid").and_then(Value::as_str);
-        let sid = called.value.get("sid").and_then(Value::as_str);
-        if let (true, Some(flow_sid), Some(sid)) = (is_made, flow_sid, sid) {
-            self.session.made_execution(flow_sid, sid);
+        let Some(exclusive) = self.takes_exclusive(&exchange.service, &exchange.operation) else {
+            return;
+        };
+        let how = exclusive.how;
+        let scope = exchange.sent.get(&how.scope).and_then(Value::as_str);
+        let holder = called.value.pointer(&how.held.key).and_then(Value::as_str);
+        if called.acceptance == Acceptance::Accepted
+            && let (Some(scope), Some(holder)) = (scope, holder)
+            && let Some(path) = provision::path_of_holder(self.rulebook, exclusive, (scope, holder))
+        {
+            self.session.made_holder(scope, holder, &path);
         }
     }
 
-    /// Whether a refused execution is of somebody who was in the flow already, and is no longer.
-    pub(super) fn person_was_busy(
+    /// The exclusive setting of which an operation takes a value.
+    fn takes_exclusive(&self, service: &str, operation: &str) -> Option<ExclusiveSetting<'_>> {
+        let exclusive = self.session.settings().exclusive();
+        exclusive.filter(|e| e.service == service && e.how.taken_by == operation)
+    }
+
+    /// Whether an operation was rejected because its value was in use, and no longer is.
+    pub(super) fn value_was_busy(
         &self,
         operation: &Operation,
         exchange: usize,
         tries: usize,
     ) -> Result<bool, Stop> {
-        let is_execution = operation.service == "flow" && operation.id == "create-execution";
         let sent = &self.evidence.exchanges[exchange].sent;
         let text = |name: &str| sent.get(name).and_then(Value::as_str);
-        match (text("FlowSid"), text("To")) {
-            (Some(flow_sid), Some(to)) if is_execution => {
-                provision::end_executions_of(self.session, flow_sid, to, tries)
-            }
+        let Some(exclusive) = self.takes_exclusive(&operation.service, &operation.id) else {
+            return Ok(false);
+        };
+        match (text(&exclusive.how.scope), text(&exclusive.how.parameter)) {
+            (Some(scope), Some(value)) => provision::free(
+                self.session,
+                self.rulebook,
+                exclusive,
+                (scope, value),
+                tries,
+            ),
             _ => Ok(false),
         }
     }

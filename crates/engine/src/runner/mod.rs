@@ -88,8 +88,8 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
         again => format!("{seed}/{}/{again}", scenario.id),
     };
     let mut target = provision::values(session.settings());
-    if let Some(person) = session.person() {
-        target["flow"]["to"] = json!(person);
+    if let Some((value, exclusive)) = session.person().zip(session.settings().exclusive()) {
+        target[exclusive.service][exclusive.key] = json!(value);
     }
     let configured = target.clone();
     let mut runner = Runner {
@@ -269,9 +269,9 @@ impl<'a> Runner<'a> {
             Verb::Listen(listen) => self.listen_step(listen),
             Verb::Await(come) => self.await_step(come),
             Verb::Token(token) => {
-                let application = self.session.settings().targets.get("auth");
+                let settings = self.session.settings();
                 let now = self.session.now();
-                let built = token::build(&token.token, &self.scope, application, now)?;
+                let built = token::build(&token.token, &self.scope, settings, now)?;
                 self.finish((token.capture.as_ref(), &[]), built, None, None)
             }
             Verb::Wait(wait) => {

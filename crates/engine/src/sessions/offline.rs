@@ -9,9 +9,9 @@ use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_net::server::{self, Deliver, Outcome, Server, World, WorldClock};
 use conformant_net::transport::{BaseUrl, Client, Limits, Sink};
-use conformant_record::{REFERENCE, SERVICES};
+use conformant_record::REFERENCE;
+use conformant_reference::SERVICES;
 use conformant_reference::{Callback, Fault, Switch, Variant};
-use conformant_rulebook::hooks;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -308,7 +308,7 @@ impl Session for OneWorld<'_> {
     }
 
     fn has_hook(&self, name: &str) -> bool {
-        hooks::find(name).is_some()
+        self.offline.settings.index.hook(name).is_some()
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {

@@ -8,8 +8,8 @@ use crate::case::Case;
 use crate::compare::{as_text, instant, leaves_open};
 use crate::evidence::Event;
 use conformant_base::json;
+use conformant_rulebook::Does;
 use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
-use conformant_rulebook::{Does, hooks};
 use serde_json::Value;
 use std::time::Duration;
 
@@ -198,7 +198,7 @@ impl Between<'_, '_> {
             let echo = parameter.echo.as_ref();
             echo.is_some_and(|echo| json::within(&echo.at, pointer))
         });
-        hooks::does(Does::Changes, kind) && !is_set
+        self.case.rulebook.index.does(Does::Changes, kind) && !is_set
     }
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {

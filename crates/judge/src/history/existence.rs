@@ -7,14 +7,14 @@ use super::sights::{Shows, When};
 use super::writes::{Named, Origin, Outcome, Write};
 use crate::case::Case;
 use crate::compare::as_text;
-use conformant_rulebook::{Does, hooks};
+use conformant_rulebook::Does;
 
 impl History<'_> {
     /// Since when a thing was there for certain until that moment: something brought or showed it,
     /// and nothing afterwards may have ended it.
     pub fn there_since(&self, id: ThingId, until: &When) -> Option<When> {
         let thing = self.things.get(id);
-        if self.deeds_unseen && hooks::does(Does::Ends, thing.kind) {
+        if self.ended_unseen.contains(&thing.kind) {
             return None;
         }
         let brought = thing.writes.iter().map(|&write| &self.writes[write]);

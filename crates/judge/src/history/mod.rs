@@ -47,6 +47,8 @@ pub struct History<'a> {
     pub alone: bool,
     /// Whether people and devices may have acted unseen.
     pub deeds_unseen: bool,
+    /// Types of resources that people and devices may have ended unseen.
+    pub ended_unseen: Vec<&'a str>,
     /// By kind, the kinds whose making may end things of it.
     pub ended_by: BTreeMap<&'a str, &'a [String]>,
 }

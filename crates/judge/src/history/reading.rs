@@ -10,7 +10,7 @@ use crate::case::{Case, Representation, Seen};
 use crate::compare::{as_text, spelled};
 use crate::evidence::{Event, HookCall, Poll};
 use conformant_rulebook::annotations::Annotations;
-use conformant_rulebook::hooks::{self, Effect};
+use conformant_rulebook::hooks::Effect;
 use conformant_rulebook::{Does, Operation, Place, Rulebook, reach};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -28,6 +28,7 @@ impl<'a> History<'a> {
                 alone: case.evidence.alone,
                 deeds_unseen: case.evidence.deeds_unseen,
                 ended_by: ended_by(case.rulebook),
+                ended_unseen: ended_unseen(case),
                 ..Self::default()
             },
         };
@@ -55,6 +56,16 @@ impl<'a> History<'a> {
         lists::read(case, &mut history);
         history
     }
+}
+
+/// Types of resources that a hook may have ended unseen.
+fn ended_unseen<'a>(case: &Case<'a>) -> Vec<&'a str> {
+    if !case.evidence.deeds_unseen {
+        return Vec::new();
+    }
+    let effects = case.rulebook.index.hooks().flat_map(|hook| &hook.effects);
+    let ends = effects.filter(|effect| effect.does == Does::Ends);
+    ends.map(|effect| effect.kind.as_str()).collect()
 }
 
 /// By kind, the kinds whose making may end things of it.
@@ -319,7 +330,7 @@ impl<'a> Reading<'_, 'a> {
         let identity = face.and_then(|(_, about)| about.identity.as_ref());
         let outcome = if seen.acceptance == Acceptance::Accepted {
             Outcome::Done
-        } else if was_refused(rulebook, seen) {
+        } else if was_refused(self.case.rulebook, seen) {
             Outcome::Refused
         } else {
             Outcome::Unknown
@@ -373,11 +384,11 @@ impl<'a> Reading<'_, 'a> {
 
     /// What a person or device did, by the hook's table.
     fn hook(&mut self, event: usize, call: &'a HookCall) {
-        let Some(hook) = hooks::find(&call.name) else {
+        let Some(hook) = self.case.rulebook.index.hook(&call.name) else {
             return;
         };
-        for effect in hook.effects {
-            let Some(kind) = self.case.rulebook.kinds.get(effect.kind) else {
+        for effect in &hook.effects {
+            let Some(kind) = self.case.rulebook.kinds.get(&effect.kind) else {
                 continue;
             };
             let thing = self.touched(call, effect, &kind.name);
@@ -422,7 +433,7 @@ impl<'a> Reading<'_, 'a> {
     /// The thing that a hook names or brings.
     fn touched(&mut self, call: &'a HookCall, effect: &Effect, kind: &'a str) -> Option<ThingId> {
         let text = |value: &Value, name: &str| value.get(name).map(as_text);
-        let key = effect.key.and_then(|name| {
+        let key = effect.key.as_ref().and_then(|name| {
             let told = call
                 .result
                 .as_ref()
@@ -430,9 +441,9 @@ impl<'a> Reading<'_, 'a> {
                 .and_then(|result| text(result, name));
             told.or_else(|| text(&call.arguments, name))
         });
-        let scope = effect.scope.and_then(|(kind, argument)| {
-            let kind = self.case.rulebook.kinds.get(kind)?.name.as_str();
-            let key = text(&call.arguments, argument)?;
+        let scope = effect.within.as_ref().and_then(|scope| {
+            let kind = self.case.rulebook.kinds.get(&scope.kind)?.name.as_str();
+            let key = text(&call.arguments, &scope.key)?;
             self.history.things.by_key(kind, &key)
         });
         if let Some(key) = key.filter(|key| !key.is_empty()) {
@@ -443,7 +454,10 @@ impl<'a> Reading<'_, 'a> {
             return Some(id);
         }
         // By a name, within the nearest thing that is named by its key.
-        let name = effect.name.and_then(|name| text(&call.arguments, name))?;
+        let name = effect
+            .name
+            .as_ref()
+            .and_then(|name| text(&call.arguments, name))?;
         self.history.things.by_name(kind, Some(scope?), &name)
     }
 }
@@ -471,13 +485,11 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was rejected for certain: by 4xx, or by a documented `success` of false.
+/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
-    let denied = seen
-        .exchange
-        .document()
-        .is_some_and(|document| matches!(document.get("success"), Some(Value::Bool(false))))
-        && reports_success(rulebook, &seen.exchange.service);
+    let service = rulebook.index.get(&seen.exchange.service);
+    let document = service.zip(seen.exchange.document());
+    let denied = document.is_some_and(|(service, document)| service.rejection(document).is_some());
     let status = seen.exchange.status().unwrap_or_default();
     matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
 }

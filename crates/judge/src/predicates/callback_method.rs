@@ -3,7 +3,6 @@
 
 use super::prelude::*;
 use crate::evidence::{Delivery, Event};
-use conformant_rulebook::hooks;
 
 /// A callback to an address uses the requested method.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -37,8 +36,12 @@ impl Predicate for CallbackMethod {
         ];
         for (key, name) in requested {
             // Hooks are written with underscores, operations with hyphens.
-            if let Some(name) = name.filter(|name| hooks::find(name).is_none()) {
-                references.operation(key, name);
+            match name {
+                Some(name) if name.contains('_') => references.hook(key, name),
+                Some(name) => {
+                    references.operation(key, name);
+                }
+                None => {}
             }
         }
         if self.method.is_some() == self.parameter.is_some() {

@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::compare::leaves_open;
 use crate::history::{Sight, same};
-use conformant_rulebook::{Does, hooks};
+use conformant_rulebook::Does;
 
 /// These fields of a resource are equal in every observation of it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,7 +49,7 @@ impl Predicate for Immutable {
             _ => &self.fields,
         };
         let history = &case.history;
-        let ends_unseen = history.deeds_unseen && hooks::does(Does::Ends, of);
+        let ends_unseen = history.deeds_unseen && case.rulebook.index.does(Does::Ends, of);
         for (id, thing) in history.things.of_kind(of) {
             let ended = thing.ended.map(|write| &history.writes[write].when);
             let is_again = |sight: &Sight<'_>| ended.is_some_and(|e| !sight.when.is_before(e));

@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::history::{Outcome, Sight, Thing, ThingId, When, Write};
 use conformant_rulebook::annotations::Counts as Counted;
-use conformant_rulebook::{Does, hooks};
+use conformant_rulebook::Does;
 use std::collections::BTreeSet;
 
 /// This count of a resource agrees with what it counts.
@@ -165,7 +165,7 @@ impl ResourceCount {
         };
         let Some(expected) = expected else { return };
         let is_settled = last.is_none_or(|last| last.is_settled(&sight.when));
-        let is_known = !history.deeds_unseen || !moved_by_people(&counted.of);
+        let is_known = !history.deeds_unseen || !moved_by_people(case, &counted.of);
         if got != expected && !(is_settled && is_known) {
             return;
         }
@@ -180,10 +180,10 @@ impl ResourceCount {
 }
 
 /// Whether people create or delete resources of a type, observed or not.
-fn moved_by_people(kind: &str) -> bool {
+fn moved_by_people(case: &Case<'_>, kind: &str) -> bool {
     [Does::Makes, Does::FindsOrMakes, Does::Ends]
         .into_iter()
-        .any(|does| hooks::does(does, kind))
+        .any(|does| case.rulebook.index.does(does, kind))
 }
 
 /// What is counted and was there when a resource was seen, with what changed it last; nothing where that is not

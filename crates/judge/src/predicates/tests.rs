@@ -60,7 +60,7 @@ fn rule(example: &Example, predicate: &str) -> Rule {
         level: Level::Must,
         basis: Basis::Stated,
         source: Source {
-            document: Document::D1,
+            document: "D1".parse().unwrap(),
             section: String::new(),
             lines: vec![1],
         },

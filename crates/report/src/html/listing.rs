@@ -3,7 +3,7 @@
 
 use super::words::thousands;
 use crate::Settings;
-use crate::view::Weight;
+use crate::view::{self, Weight};
 use conformant_base::source::Document;
 use conformant_base::text;
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
@@ -29,15 +29,13 @@ pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
     let mut index = 0;
     let mut room = SENTENCES_BYTES_MAX;
     let mut ids = BTreeSet::new();
-    let documents = [
-        (
-            Document::D1,
-            "message events and second-factor authentication",
-        ),
-        (Document::D2, "chat with media"),
-        (Document::D3, "flow"),
-    ];
-    let told = documents.into_iter().filter_map(|(document, says)| {
+    let mut documents: BTreeMap<Document, BTreeSet<&str>> = BTreeMap::new();
+    for rule in &record.rules {
+        let services = documents.entry(rule.source.document).or_default();
+        services.insert(view::service(&rule.id));
+    }
+    let told = documents.into_iter().map(|(document, services)| {
+        let says = services.into_iter().collect::<Vec<_>>().join(", ");
         let rules: Vec<&RuleResult> = record
             .rules
             .iter()
@@ -51,8 +49,7 @@ pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
                 self::section(section, index - 1, settings, &mut room)
             })
             .collect();
-        (!rules.is_empty())
-            .then(|| context! { name => document.to_string(), says, parts, sections })
+        context! { name => document.to_string(), says, parts, sections }
     });
     told.collect()
 }

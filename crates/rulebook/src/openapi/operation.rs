@@ -74,7 +74,9 @@ impl Reader<'_> {
             .or_else(|| self.item.get("x-path-from"))
             .and_then(Node::text)
             .map(str::to_owned);
+        let file = draft.index.get(&service);
         let operation = Operation {
+            has_xml: file.is_some_and(|file| file.has_xml()),
             id: id.to_owned(),
             service,
             method: self.method.to_ascii_uppercase(),

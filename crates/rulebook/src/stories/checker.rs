@@ -388,8 +388,9 @@ impl<'a> Checker<'a> {
     }
 
     fn target(&self, draft: &mut Draft, span: Span, path: &[String]) {
-        let services = crate::draft::SERVICES.map(|(name, _)| name);
-        let known = services.into_iter().chain(["people"]).collect::<Vec<_>>();
+        let index = std::sync::Arc::clone(&draft.index);
+        let services = index.iter().map(|(name, _)| name);
+        let known = services.chain(["people"]).collect::<Vec<_>>();
         match path.get(1) {
             Some(service) if path.len() > 2 => {
                 if !known.contains(&service.as_str()) {

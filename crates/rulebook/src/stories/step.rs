@@ -4,7 +4,6 @@
 use super::checker::{ALWAYS, Checker, Scope, results};
 use crate::draft::Draft;
 use crate::expect::{Comparison, Expect};
-use crate::hooks::{self, HOOKS};
 use crate::model::{Operation, Origin, Place};
 use crate::scenario::{TokenSpec, Until};
 use crate::step::{Await, Call, Hook, Listen, Step, Use, Verb, Wait};
@@ -147,15 +146,16 @@ impl StepChecker<'_> {
 
     fn hook(&self, draft: &mut Draft, asked: &Hook) {
         let name = &asked.hook;
-        let Some(hook) = hooks::find(name) else {
-            let known = HOOKS.iter().map(|h| h.name);
+        let index = std::sync::Arc::clone(&draft.index);
+        let Some(hook) = index.hook(name) else {
+            let known = index.hooks().map(|hook| hook.name.as_str());
             draft.unknown(self.checker.file, self.span("hook"), "hook", name, known);
             return;
         };
         for missing in hook
             .required
             .iter()
-            .filter(|r| !asked.with.contains_key(**r))
+            .filter(|r| !asked.with.contains_key(*r))
         {
             let message = format!("the hook `{name}` needs `{missing}`");
             self.problem(
@@ -166,7 +166,10 @@ impl StepChecker<'_> {
             );
         }
         for given in asked.with.keys() {
-            let known = || hook.required.iter().chain(hook.optional).copied();
+            let known = || {
+                let known = hook.required.iter().chain(&hook.optional);
+                known.map(String::as_str)
+            };
             if !hook.open && !known().any(|k| k == given) {
                 let at = json::join(&format!("{}/with", self.at), given);
                 let span = self.checker.key_span(&at).unwrap_or_default();

@@ -13,7 +13,7 @@ use std::path::Path;
 /// Checks the documents in a folder against rulebook and lock.
 pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
     let mut problems = Vec::new();
-    let documents = read(documents, &mut problems);
+    let documents = read(documents, &rulebook.index, &mut problems);
     let entries = parse_lock(lock, &mut problems);
     check_units(&documents, &entries, &mut problems);
     check_ids(rulebook, &entries, &mut problems);

@@ -1,23 +1,14 @@
-//! The documents in a folder, recognised by their first lines: their units, and the heading that each line stands under.
+//! The documents in a folder, recognized by their first lines, which `service.yaml` declares: their units, and the heading that each line stands under.
 
 use super::problem::TraceProblem;
 use super::unit::{Unit, is_row, is_separator, units};
+use crate::service::ServiceIndex;
 use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Documents beyond this size are refused.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
-
-/// First lines by which the documents are recognised.
-pub(super) const TITLES: [(Document, &str); 3] = [
-    (
-        Document::D1,
-        "# Message Events and Second-Factor Authentication Service",
-    ),
-    (Document::D2, "# Chat Service Specification"),
-    (Document::D3, "# Flow Service Specification"),
-];
 
 /// Units and headings of the documents.
 #[derive(Debug, Default)]
@@ -28,9 +19,9 @@ pub(super) struct Documents {
 }
 
 /// The units of the documents in a folder, one revision of them; a document may be missing.
-pub fn revision(documents: &Path) -> Result<Vec<Unit>, Vec<TraceProblem>> {
+pub fn revision(documents: &Path, index: &ServiceIndex) -> Result<Vec<Unit>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
-    let units = read(documents, &mut problems).units;
+    let units = read(documents, index, &mut problems).units;
     let is_missing = |p: &TraceProblem| matches!(p, TraceProblem::DocumentMissing { .. });
     if units.is_empty() || !problems.iter().all(is_missing) {
         return Err(problems);
@@ -38,7 +29,16 @@ pub fn revision(documents: &Path) -> Result<Vec<Unit>, Vec<TraceProblem>> {
     Ok(units)
 }
 
-pub(super) fn read(folder: &Path, problems: &mut Vec<TraceProblem>) -> Documents {
+pub(super) fn read(
+    folder: &Path,
+    index: &ServiceIndex,
+    problems: &mut Vec<TraceProblem>,
+) -> Documents {
+    let titles: BTreeMap<Document, String> = index
+        .documents()
+        .into_iter()
+        .map(|(document, title)| (document, format!("# {title}")))
+        .collect();
     let mut documents = Documents::default();
     let entries = walkdir::WalkDir::new(folder)
         .max_depth(2)
@@ -61,14 +61,14 @@ pub(super) fn read(folder: &Path, problems: &mut Vec<TraceProblem>) -> Documents
         let Ok(text) = std::fs::read_to_string(entry.path()) else {
             continue;
         };
-        if let Some(document) = recognise(&text)
+        if let Some(document) = recognise(&text, &titles)
             && !documents.headings.contains_key(&document)
         {
             documents.headings.insert(document, headings(&text));
             documents.units.extend(units(document, &text));
         }
     }
-    for (document, title) in TITLES {
+    for (document, title) in titles {
         if !documents.headings.contains_key(&document) {
             problems.push(TraceProblem::DocumentMissing { document, title });
         }
@@ -77,10 +77,10 @@ pub(super) fn read(folder: &Path, problems: &mut Vec<TraceProblem>) -> Documents
     documents
 }
 
-fn recognise(text: &str) -> Option<Document> {
+fn recognise(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
     let first = text.lines().next()?.trim();
-    let known = TITLES.iter().find(|(_, title)| first == *title)?;
-    Some(known.0)
+    let known = titles.iter().find(|(_, title)| first == *title)?;
+    Some(*known.0)
 }
 
 /// For each line the heading it stands under; a heading's own line keeps its hashes, and a table's

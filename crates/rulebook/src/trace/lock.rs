@@ -92,12 +92,8 @@ pub(super) fn parse_lock(
 
 fn parse_line(line: &str) -> Result<(Place, String, Class), LockFault> {
     let mut words = line.split_whitespace();
-    let document = match words.next() {
-        Some("D1") => Document::D1,
-        Some("D2") => Document::D2,
-        Some("D3") => Document::D3,
-        Some(_) | None => return Err(LockFault::Document),
-    };
+    let document = words.next().and_then(|word| word.parse::<Document>().ok());
+    let document = document.ok_or(LockFault::Document)?;
     let (line, index) = words
         .next()
         .and_then(|place| place.split_once('.'))

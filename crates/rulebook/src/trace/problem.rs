@@ -12,7 +12,7 @@ pub enum TraceProblem {
         /// The document.
         document: Document,
         /// Its first line.
-        title: &'static str,
+        title: String,
     },
     /// A file or folder could not be read.
     #[error("{path} cannot be read: {reason}")]
@@ -116,7 +116,7 @@ pub enum TraceProblem {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LockFault {
     /// It begins with no document.
-    #[error("expected D1, D2 or D3")]
+    #[error("expected the id of a document, such as `D3`")]
     Document,
     /// No line and index follow.
     #[error("expected a place such as `84.1`")]

@@ -17,7 +17,7 @@ pub fn propose(
     lock: &str,
 ) -> Result<String, Vec<TraceProblem>> {
     let mut problems = Vec::new();
-    let documents = read(documents, &mut problems);
+    let documents = read(documents, &rulebook.index, &mut problems);
     let old = parse_lock(lock, &mut problems);
     if !problems.is_empty() {
         return Err(problems);

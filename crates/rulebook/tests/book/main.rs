@@ -105,7 +105,7 @@ fn rules_that_wait_for_a_person_need_that_hook() {
     assert!(
         unlocked
             .keys()
-            .all(|hook| conformant_rulebook::hooks::find(hook).is_some())
+            .all(|hook| rulebook.index.hook(hook).is_some())
     );
 }
 

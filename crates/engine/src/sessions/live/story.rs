@@ -8,7 +8,7 @@ use super::persons::{Person, Persons};
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use super::together::Sharer;
-use crate::provision::is_ended;
+use crate::provision::{freeing, is_freed};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;
@@ -28,9 +28,6 @@ const UNAUTHORIZED: u16 = 401;
 const SILENCE_TIMES: u32 = 5;
 /// And at least for this long.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
-
-/// The hook that ends what a story began.
-const END_EXECUTION: &str = "end_execution";
 
 pub(super) struct LiveStory<'a> {
     pub(super) live: &'a Live,
@@ -56,10 +53,21 @@ pub(super) struct LiveStory<'a> {
     pub(super) person: Option<Person<'a>>,
     /// A service that refused a request of this story before it had let in any.
     pub(super) turned_away: RefCell<Option<String>>,
-    /// Executions that it made and did not end, each with its flow.
-    pub(super) executions: RefCell<Vec<(String, String)>>,
+    /// Holders of exclusive values that it made and did not end.
+    pub(super) holders: RefCell<Vec<Holder>>,
     pub(super) lease: Option<Lease<'a>>,
     pub(super) waited: Cell<Spent>,
+}
+
+/// A holder of an exclusive value.
+#[derive(Debug)]
+pub(super) struct Holder {
+    /// What the value is taken within.
+    scope: String,
+    /// Its key.
+    holder: String,
+    /// The path that shows it.
+    path: String,
 }
 
 impl Drop for LiveStory<'_> {
@@ -69,10 +77,13 @@ impl Drop for LiveStory<'_> {
         if self.person.is_none() || !is_once || self.live.is_over() {
             return;
         }
-        for (flow_sid, execution_sid) in self.executions.take() {
-            let arguments = json!({"flow_sid": flow_sid, "execution_sid": execution_sid});
-            // Who stays in it is found, and waited for, by the next story.
-            let _ = self.hook(END_EXECUTION, &arguments);
+        let Some(exclusive) = self.live.settings.exclusive() else {
+            return;
+        };
+        for made in self.holders.take() {
+            let arguments = freeing(exclusive.how, &made.scope, &made.holder);
+            // A holder that stays is found, and waited for, by the next scenario.
+            let _ = self.hook(&exclusive.how.freed_by.hook, &arguments);
         }
     }
 }
@@ -137,12 +148,15 @@ impl Session for LiveStory<'_> {
                 self.look_at_the_clock(*ahead);
             }
             SET_CALLBACK => self.address_set.set(true),
-            END_EXECUTION => {
-                let ended = arguments["execution_sid"].as_str().unwrap_or_default();
-                let mut executions = self.executions.borrow_mut();
-                executions.retain(|(_, execution_sid)| execution_sid != ended);
-            }
             _ => {}
+        }
+        if let Some(exclusive) = self.live.settings.exclusive()
+            && exclusive.how.freed_by.hook == name
+        {
+            let argument = arguments.get(&exclusive.how.freed_by.holder);
+            let ended = argument.and_then(Value::as_str).unwrap_or_default();
+            let mut holders = self.holders.borrow_mut();
+            holders.retain(|made| made.holder != ended);
         }
         Ok(answer)
     }
@@ -236,17 +250,20 @@ impl Session for LiveStory<'_> {
         }
     }
 
-    fn made_execution(&self, flow_sid: &str, execution_sid: &str) {
-        let made = (flow_sid.to_owned(), execution_sid.to_owned());
-        self.executions.borrow_mut().push(made);
+    fn made_holder(&self, scope: &str, holder: &str, path: &str) {
+        self.holders.borrow_mut().push(Holder {
+            scope: scope.to_owned(),
+            holder: holder.to_owned(),
+            path: path.to_owned(),
+        });
         if let Some(persons) = &self.live.persons {
-            persons.note_made(execution_sid);
+            persons.note_made(holder);
         }
     }
 
-    fn may_be_anothers(&self, execution_sid: &str) -> bool {
+    fn may_be_anothers(&self, holder: &str) -> bool {
         let persons = self.live.persons.as_ref();
-        self.live.settings.is_shared && persons.is_none_or(|p| !p.have_made(execution_sid))
+        self.live.settings.is_shared && persons.is_none_or(|p| !p.have_made(holder))
     }
 
     fn turned_away(&self) -> Option<String> {
@@ -402,9 +419,9 @@ impl LiveStory<'_> {
         let Some(persons) = self.live.persons.as_ref().filter(|_| self.shares_person()) else {
             return false;
         };
-        let executions = self.executions.borrow();
-        let is_ended = |(flow, execution): &(String, String)| is_ended(self, flow, execution);
-        if !persons.is_once() && executions.iter().any(is_ended) {
+        let holders = self.holders.borrow();
+        let is_freed = |made: &Holder| is_freed(self, &made.path);
+        if !persons.is_once() && holders.iter().any(is_freed) {
             persons.once();
         }
         persons.is_once()

@@ -151,10 +151,9 @@ impl Live {
             })?;
             listening.public_url = Some(base);
         }
-        let persons = settings
-            .targets
-            .get("flow")
-            .map(|flow| flow.persons.clone());
+        let exclusive = settings.exclusive();
+        let persons = exclusive.and_then(|e| settings.targets.get(e.service));
+        let persons = persons.map(|target| target.pool.clone());
         let persons = persons.filter(|p| !p.is_empty()).map(Persons::new);
         let listener = Listener::start(&listening)?;
         let client = settings.reach.client(manner.limits, &bases);
@@ -200,7 +199,7 @@ impl Live {
     fn company(&self, planned: &Planned<'_>) -> Company {
         if self.calls(planned, ADVANCE_CLOCK)
             || self.calls(planned, SET_CALLBACK)
-            || planned.walks_a_shared_list(self.has_own_flow())
+            || planned.walks_a_shared_list(self.own_scope())
         {
             Company::Nobody
         } else if self.moves_the_clock(planned) {
@@ -210,17 +209,26 @@ impl Live {
         }
     }
 
-    /// With the hook each story has a flow of its own, and what is listed under it.
-    fn has_own_flow(&self) -> bool {
-        let flow = self.settings.targets.get("flow");
-        self.settings.hooks.contains_key("create_flow")
-            && flow.is_none_or(|flow| !flow.values.contains_key("flow_sid"))
+    /// The setting of which a hook makes a value for each scenario, within which exclusive values are taken: its service and
+    /// key.
+    fn own_scope(&self) -> Option<(&str, &str)> {
+        let exclusive = self.settings.exclusive()?;
+        let (service, key) = (exclusive.service, exclusive.how.within.as_str());
+        let setting = self.settings.index.get(service)?.setting(key)?;
+        let hook = &setting.provisioned.as_ref()?.hook;
+        let target = self.settings.targets.get(service)?;
+        let is_own = self.settings.hooks.contains_key(hook) && !target.values.contains_key(key);
+        is_own.then_some((service, key))
     }
 
-    /// Whether it brings somebody into a flow that other stories use too.
-    fn enters_a_shared_flow(&self, planned: &Planned<'_>) -> bool {
-        let reads = |value: &Value| value.as_str() == Some("${target.flow.to}");
-        !self.has_own_flow() && planned.any_step(&|step| step.values().any(reads))
+    /// Whether it takes an exclusive value where other scenarios take one too.
+    fn takes_a_shared_value(&self, planned: &Planned<'_>) -> bool {
+        let Some(exclusive) = self.settings.exclusive() else {
+            return false;
+        };
+        let name = format!("${{target.{}.{}}}", exclusive.service, exclusive.key);
+        let reads = |value: &Value| value.as_str() == Some(name.as_str());
+        self.own_scope().is_none() && planned.any_step(&|step| step.values().any(reads))
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -242,7 +250,7 @@ impl Live {
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
         let person = self.persons.as_ref();
-        let person = person.filter(|_| self.enters_a_shared_flow(planned));
+        let person = person.filter(|_| self.takes_a_shared_value(planned));
         let person = person.map(Persons::take);
         // A story that is told again begins anew.
         let nth = self.opened.fetch_add(1, Ordering::Relaxed);
@@ -282,7 +290,7 @@ impl Sessions for Live {
             address_set: Cell::new(false),
             turned_away: RefCell::new(None),
             person,
-            executions: RefCell::default(),
+            holders: RefCell::default(),
             lease,
             waited: Cell::default(),
         }))
@@ -301,13 +309,13 @@ impl Sessions for Live {
         if self.takes_what_is_there_once(planned) {
             // Where time and addresses matter most. Others are told again where they went wrong
             // because the clock was moved under their feet.
-            touches.insert("auth".to_owned());
+            touches.extend(self.settings.index.service_of_hook(SET_CALLBACK));
         }
         Room {
             touches,
             company: self.company(planned),
             moves_the_clock: self.moves_the_clock(planned) || self.calls(planned, ADVANCE_CLOCK),
-            needs_person: self.persons.is_some() && self.enters_a_shared_flow(planned),
+            needs_person: self.persons.is_some() && self.takes_a_shared_value(planned),
             length: planned.length(),
             lasts: planned.length(),
         }

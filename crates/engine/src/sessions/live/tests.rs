@@ -93,7 +93,13 @@ impl Bench {
     /// A target that has this hook, and no other.
     fn of_target(&self, hook: &str) -> Live {
         let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
-        let supplied = Hook::control_plane(&self.url, None).remove(hook).unwrap();
+        let supplied = Hook::control_plane(
+            conformant_rulebook::service::ServiceIndex::embedded(),
+            &self.url,
+            None,
+        )
+        .remove(hook)
+        .unwrap();
         live.settings.hooks.insert(hook.to_owned(), supplied);
         live
     }
