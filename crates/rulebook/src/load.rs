@@ -340,7 +340,7 @@ pub(super) fn read(
         draft.problems.sort();
         return Err(draft.problems);
     }
-    stories::fill_paths(&mut services, &kinds);
+    stories::fill_paths(&draft.index, &mut services, &kinds);
     if extent == Extent::Whole {
         for file in by_role(Role::Rules) {
             written::check_rules(&mut draft, file, &services, &kinds);

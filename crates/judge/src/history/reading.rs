@@ -5,7 +5,7 @@ use super::identity::ThingId;
 use super::lists;
 use super::sights::{Bound, Shows, Sight, When};
 use super::writes::{Named, Origin, Outcome, Write};
-use crate::acceptance::{Acceptance, reports_success};
+use crate::acceptance::Acceptance;
 use crate::case::{Case, Representation, Seen};
 use crate::compare::{as_text, spelled};
 use crate::evidence::{Event, HookCall, Poll};

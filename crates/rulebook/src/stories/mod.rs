@@ -11,6 +11,7 @@ use super::check::{Catalogue, Check};
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Service};
 use super::scenario::{Group, HappyPath, Scenario};
+use super::service::ServiceIndex;
 use super::written::{check_id, only};
 use checker::Checker;
 use conformant_yaml::{Member, Node, Span};
@@ -35,9 +36,13 @@ pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<S
 }
 
 /// Fills the path parameters that calls leave out; all files must have been read.
-pub(super) fn fill_paths(services: &mut BTreeMap<String, Service>, kinds: &BTreeMap<String, Kind>) {
+pub(super) fn fill_paths(
+    index: &ServiceIndex,
+    services: &mut BTreeMap<String, Service>,
+    kinds: &BTreeMap<String, Kind>,
+) {
     let path_kinds = PathKinds::of_all(services, kinds);
-    paths::fill(services, kinds, &path_kinds);
+    paths::fill(services, kinds, index, &path_kinds);
 }
 
 /// Checks what the scenario files name; all of them must have been read.

@@ -12,9 +12,9 @@
 
 use super::checker::ALWAYS;
 use crate::annotations::Annotations;
-use crate::hooks;
 use crate::model::{Does, Kind, Operation, Place, Service};
 use crate::scenario::{Group, HappyPath};
+use crate::service::ServiceIndex;
 use crate::step::{Call, Demand, Hook, Step, Use, Verb};
 use crate::words::interpolations;
 use serde_json::{Map, Value};
@@ -143,6 +143,7 @@ fn about<'a>(operation: &Operation, kinds: &'a BTreeMap<String, Kind>) -> Option
 pub(super) fn fill(
     services: &mut BTreeMap<String, Service>,
     kinds: &BTreeMap<String, Kind>,
+    index: &ServiceIndex,
     path_kinds: &PathKinds,
 ) {
     let mut groups = BTreeMap::new();
@@ -158,6 +159,7 @@ pub(super) fn fill(
     let mut filler = Filler {
         services,
         kinds,
+        index,
         path_kinds,
         groups,
         results: BTreeMap::new(),
@@ -198,6 +200,7 @@ pub(super) fn fill(
 struct Filler<'a> {
     services: &'a BTreeMap<String, Service>,
     kinds: &'a BTreeMap<String, Kind>,
+    index: &'a ServiceIndex,
     path_kinds: &'a PathKinds,
     groups: BTreeMap<(String, String), Group>,
     /// What each group used, in the group's own names.
@@ -262,7 +265,7 @@ impl<'a> Filler<'a> {
                         }
                     }
                 }
-                Verb::Hook(hook) if !is_repeated => found.push(address_in_result(hook)),
+                Verb::Hook(hook) if !is_repeated => found.push(address_in_result(self.index, hook)),
                 Verb::Use(group) if !is_repeated => found = self.used_in(service, group),
                 _ => {}
             }
@@ -425,22 +428,22 @@ fn renamed(value: Value, group: &Use, defaults: &Map<String, Value>) -> Option<V
 }
 
 /// The resource that a hook creates, by its capture.
-fn address_in_result(hook: &Hook) -> Address {
-    let created = hooks::find(&hook.hook).and_then(|known| {
+fn address_in_result(index: &ServiceIndex, hook: &Hook) -> Address {
+    let created = index.hook(&hook.hook).and_then(|known| {
         let makes = |does| matches!(does, Does::Makes | Does::FindsOrMakes);
         let mut effects = known.effects.iter().filter(|effect| makes(effect.does));
-        effects.find(|effect| effect.key.is_some_and(|key| known.result.contains(&key)))
+        effects.find(|effect| effect.key.as_ref().is_some_and(|key| known.result.contains(key)))
     });
     let (Some(effect), Some(name)) = (created, &hook.capture) else {
         return Address::default();
     };
-    let scope = effect.scope.and_then(|(kind, argument)| {
-        let value = hook.with.get(argument)?;
-        Some((kind.to_owned(), value.clone()))
+    let scope = effect.within.as_ref().and_then(|within| {
+        let value = hook.with.get(&within.key)?;
+        Some((within.kind.clone(), value.clone()))
     });
-    let own = effect.key.map(|key| {
+    let own = effect.key.as_ref().map(|key| {
         let value = Value::from(format!("${{{name}.{key}}}"));
-        (effect.kind.to_owned(), value)
+        (effect.kind.clone(), value)
     });
     Address(scope.into_iter().chain(own).collect())
 }
