@@ -1,6 +1,6 @@
 job='run'
 unit='requests/s'
-what='the happy path of every operation against `serve`, theirs from our exported collection; set-ups are requests of theirs and calls of hooks of ours, which are not counted'
+what='the happy path of every operation against `serve`, run by newman from the exported collection; set-ups are requests there and hooks here, which are not counted'
 
 install() {
   npm_has newman@6 || return 1

@@ -75,7 +75,7 @@ fn fixtures() -> Vec<Trial> {
         Trial::test(format!("fixtures/{}", entry.name), move || {
             prover
                 .prove(&entry)
-                .map_err(|why| format!("{why}\n  anew: {REPAIR}").into())
+                .map_err(|why| format!("{why}\n  repair: {REPAIR}").into())
         })
     }));
     trials

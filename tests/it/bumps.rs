@@ -90,7 +90,7 @@ fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
         found.remove("producers");
     }
     if due != found {
-        problems.push(format!("breaks {due:?}, told {found:?}: {told:?}"));
+        problems.push(format!("breaks {due:?}, reported {found:?}: {told:?}"));
     }
     let moved = changes.iter().filter(|change| change.is_breaking());
     let is_bare = |change: &&Change| change.witnesses.is_empty() && !change.undecided;

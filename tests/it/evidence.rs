@@ -24,7 +24,7 @@ struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend(bytes);
+        self.0.lock().expect("no thread panics").extend(bytes);
         Ok(bytes.len())
     }
 
@@ -73,7 +73,7 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
         |_, _| {},
     );
     keeper.end(true, None).expect("memory takes everything");
-    let kept = file.0.lock().expect("nobody panics").clone();
+    let kept = file.0.lock().expect("no thread panics").clone();
     (record.expect("a run ends with its record"), kept)
 }
 

@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS and WORLD are said to the tests, not to the program"
+    reason = "BLESS and WORLD are for the tests, not for the program"
 )]
 
 use crate::program::{conformant, root, run};
@@ -330,7 +330,7 @@ fn a_made_up_world_breaks_no_rule_and_no_law() {
         home.path().join("world.har"),
         generate(&["--format", "har"]),
     )
-    .expect("there is room");
+    .expect("the disk is writable");
     let (code, out, told) = run(home.path(), &["check", "world.har", "--as", "har"]);
     assert_eq!(code, 0, "{out}{told}");
     assert!(out.contains("conformant in what was judged"), "{out}");

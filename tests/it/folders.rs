@@ -21,11 +21,11 @@ const WAYS: [&[&str]; 3] = [
 
 fn check(folder: &str, code: i32, told: &str) {
     for way in WAYS {
-        let home = tempfile::tempdir().expect("there is room for a folder");
+        let home = tempfile::tempdir().expect("the disk is writable");
         let here = home.path().join("here");
-        fs::create_dir_all(here.join("occupied")).expect("there is room for a folder");
-        fs::write(here.join("file"), "mine").expect("there is room for a file");
-        fs::write(here.join("occupied/notes"), "mine").expect("there is room for a file");
+        fs::create_dir_all(here.join("occupied")).expect("the disk is writable");
+        fs::write(here.join("file"), "mine").expect("the disk is writable");
+        fs::write(here.join("occupied/notes"), "mine").expect("the disk is writable");
         let before = names(home.path());
         let arguments = [way, &[folder]].concat();
         let (ended, _, error) = run(&here, &arguments);
@@ -65,7 +65,7 @@ fn a_folder_that_cannot_be_made_is_told() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     for format in ["hurl", "pact", "postman"] {
-        let home = tempfile::tempdir().expect("there is room for a folder");
+        let home = tempfile::tempdir().expect("the disk is writable");
         let made = ["first", "second"].map(|folder| {
             let arguments = [
                 "fixtures",

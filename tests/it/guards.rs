@@ -173,7 +173,7 @@ fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
             "{id}: say in one sentence what it does, not {says:?}"
         );
         if let Some(other) = seen.insert(id, says) {
-            panic!("{id} names two things: {other:?} and {says:?}");
+            panic!("{id} names two items: {other:?} and {says:?}");
         }
     }
 }

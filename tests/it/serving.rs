@@ -534,7 +534,7 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
         ("given.pem", given.cert.pem()),
         ("key.pem", given.signing_key.serialize_pem()),
     ] {
-        std::fs::write(folder.path().join(file), pem).expect("there is room");
+        std::fs::write(folder.path().join(file), pem).expect("the disk is writable");
     }
     let flags = ["--tls-certificate", "given.pem", "--tls-key", "key.pem"];
     let given = Serving::start(folder.path(), &flags);

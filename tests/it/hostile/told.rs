@@ -165,7 +165,7 @@ fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
 
 /// The first scenario of kept evidence.
 fn story(kept: &str) -> Value {
-    let line = kept.lines().nth(1).expect("a story");
+    let line = kept.lines().nth(1).expect("a scenario");
     let line: Value = serde_json::from_str(line).expect("a line of JSON");
     line["story"].clone()
 }
