@@ -42,7 +42,6 @@ impl Pairs {
     }
 
     /// True if no pair of variations was flagged, and both faults were reported in 95 % of the pairs.
-    /// reported as two.
     pub fn holds(&self) -> bool {
         self.accused.is_empty() && self.reported_percent() >= 95.0
     }
