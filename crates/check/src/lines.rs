@@ -58,7 +58,7 @@ pub(super) trait OfLines: Sync {
     /// The fast path; none if it does not support the type.
     fn quick(&self) -> Option<Self::Quick<'_>>;
     /// Judges one line with the full validator; only this finds anything.
-    fn careful(&self, line: usize, bytes: &[u8]) -> Judged;
+    fn full(&self, line: usize, bytes: &[u8]) -> Judged;
     /// Reports an unreadable line.
     fn unreadable(&self, line: usize, why: &str) -> Judged;
 }
@@ -234,7 +234,7 @@ impl Common<'_> {
                 let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
                 let line = &rest[..end];
                 if !line.iter().all(u8::is_ascii_whitespace) {
-                    take(lines.careful(count, line));
+                    take(lines.full(count, line));
                 }
                 rest.len().min(end + 1)
             });
