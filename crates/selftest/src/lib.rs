@@ -6,7 +6,7 @@
 
 mod explored;
 mod known;
-mod mangle;
+mod mutate;
 mod matrix;
 mod not_yet;
 mod pairs;
@@ -30,7 +30,7 @@ use conformant_record::Level;
 use conformant_reference::{Fault, Switch, Variant};
 use conformant_rulebook::{Origin, Rulebook};
 use conformant_schema::Schemas;
-use mangle::Rewrite;
+use mutate::Rewrite;
 use scenes::{Came, Clean};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,7 +215,7 @@ impl Selftest<'_> {
             .collect();
         let best = rewrite.best();
         touched.sort_by_key(|c| (best.as_ref() != Some(&c.scenario), c.exchanges, c.index));
-        let mangle = mangle::Mangler::new(self.rulebook, rewrite, &self.targets);
+        let mangle = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
             .mangled(&mangle as &dyn Mangle);

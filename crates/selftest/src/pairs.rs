@@ -3,7 +3,7 @@
 //!
 //! Pairs are drawn with a seed. Known gaps are left out.
 
-use super::mangle::{Mangler, Rewrite};
+use super::mutate::{Mutator, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
 use conformant_base::json;
 use conformant_engine::plan::{self, Planned};
@@ -271,7 +271,7 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         over: &[&Clean],
     ) -> Together {
-        let mangle = Mangler::new(self.rulebook, rewrite, &self.targets);
+        let mangle = Mutator::new(self.rulebook, rewrite, &self.targets);
         let faults = BTreeSet::from([fault]);
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let soft = self

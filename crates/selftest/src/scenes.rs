@@ -237,7 +237,7 @@ impl Selftest<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mangle::{Mangler, Rewrite};
+    use super::super::mutate::{Mutator, Rewrite};
     use super::super::{Trial, matrix};
     use super::*;
     use conformant_engine::sessions::Mangle;
@@ -332,7 +332,7 @@ mod tests {
                 let shows = |c: &&Clean| rewrite.touches(&c.operations, &c.kinds, &c.scenario);
                 for place in clean.iter().filter(shows).take(3) {
                     let came = |is_short: bool| {
-                        let mangle = Mangler::new(tried.0.rulebook, rewrite, &tried.0.targets);
+                        let mangle = Mutator::new(tried.0.rulebook, rewrite, &tried.0.targets);
                         let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
                         let sessions = sessions.mangled(&mangle as &dyn Mangle);
                         if is_short {
