@@ -4,7 +4,7 @@ use crate::program::{Served, run};
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
 use conformant_engine::{Hook, Planned, Sessions, Target};
-use conformant_explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
+use conformant_explore::{Budget, Certainty, Explored, Explorer, ExploreOptions, Shrunk, file_of};
 use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_reference::{Fault, Variant};
 use conformant_rulebook::Rulebook;
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
-fn manner(sequences: u64, service: &str) -> Manner {
-    Manner {
+fn options(sequences: u64, service: &str) -> ExploreOptions {
+    ExploreOptions {
         seed: 3,
         budget: Budget::Sequences(sequences),
         jobs: 2,
@@ -29,16 +29,16 @@ fn manner(sequences: u64, service: &str) -> Manner {
     }
 }
 
-fn explored(manner: Manner, faults: BTreeSet<Fault>) -> Explored {
+fn explored(options: ExploreOptions, faults: BTreeSet<Fault>) -> Explored {
     let schemas = Schemas::default();
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(3, faults, BTreeSet::<Variant>::new(), targets);
-    Explorer::new(&RULEBOOK, &schemas, manner).explore(&sessions, &AtomicBool::new(false))
+    Explorer::new(&RULEBOOK, &schemas, options).explore(&sessions, &AtomicBool::new(false))
 }
 
 #[test]
 fn the_clean_reference_is_accused_of_nothing() {
-    let explored = explored(manner(60, "flow"), BTreeSet::new());
+    let explored = explored(options(60, "flow"), BTreeSet::new());
     assert!(explored.found.is_empty(), "{:?}", explored.found);
     assert_eq!((explored.sequences, explored.given_up), (60, None));
     let (operations, all) = explored.coverage.operations;
@@ -71,9 +71,9 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     let faults = || BTreeSet::from([Fault::from_id("flow/page-skips").expect("it is there")]);
     let told = |jobs| {
         let explored = explored(
-            Manner {
+            ExploreOptions {
                 jobs,
-                ..manner(40, "flow")
+                ..options(40, "flow")
             },
             faults(),
         );
@@ -97,7 +97,7 @@ fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mende
     ] {
         let service = fault.split('/').next().expect("it has a service");
         let faults = BTreeSet::from([Fault::from_id(fault).expect("it is there")]);
-        let explored = explored(manner(400, service), faults);
+        let explored = explored(options(400, service), faults);
         let found: Vec<&str> = explored
             .found
             .iter()
@@ -183,11 +183,11 @@ fn moody(fault: &str, first: usize, then: Option<BTreeSet<Fault>>, sequences: u6
         then: then.map(worlds),
         left: AtomicUsize::new(first),
     };
-    let manner = Manner {
+    let options = ExploreOptions {
         jobs: 1,
-        ..manner(sequences, "flow")
+        ..options(sequences, "flow")
     };
-    Explorer::new(&RULEBOOK, &schemas, manner).explore(&sessions, &AtomicBool::new(false))
+    Explorer::new(&RULEBOOK, &schemas, options).explore(&sessions, &AtomicBool::new(false))
 }
 
 #[test]
@@ -195,10 +195,10 @@ fn whoever_waits_hears_how_far_it_is() {
     let schemas = Schemas::default();
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(3, BTreeSet::new(), BTreeSet::<Variant>::new(), targets);
-    let explorer = Explorer::new(&RULEBOOK, &schemas, manner(20, "flow"));
-    assert_eq!(explorer.so_far().sequences, 0);
+    let explorer = Explorer::new(&RULEBOOK, &schemas, options(20, "flow"));
+    assert_eq!(explorer.progress().sequences, 0);
     let explored = explorer.explore(&sessions, &AtomicBool::new(false));
-    let far = explorer.so_far();
+    let far = explorer.progress();
     assert_eq!(far.sequences, explored.sequences);
     assert_eq!(far.exchanges, explored.exchanges as u64);
     assert_eq!(far.shrinking, 0, "no findings");

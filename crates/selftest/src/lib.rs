@@ -215,10 +215,10 @@ impl Selftest<'_> {
             .collect();
         let best = rewrite.best();
         touched.sort_by_key(|c| (best.as_ref() != Some(&c.scenario), c.exchanges, c.index));
-        let mangle = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
+        let mutator = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let at_first = if best.is_some() {
             1
         } else {

@@ -271,15 +271,15 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         over: &[&Clean],
     ) -> Together {
-        let mangle = Mutator::new(self.rulebook, rewrite, &self.targets);
+        let mutator = Mutator::new(self.rulebook, rewrite, &self.targets);
         let faults = BTreeSet::from([fault]);
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let soft = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let both = self
             .sessions(faults, BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let (mut of_deep, mut of_soft) = (Trace::default(), Trace::default());
         for place in over {
             let [by_deep, by_soft, by_both] =

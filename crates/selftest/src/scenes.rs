@@ -332,9 +332,9 @@ mod tests {
                 let shows = |c: &&Clean| rewrite.touches(&c.operations, &c.kinds, &c.scenario);
                 for place in clean.iter().filter(shows).take(3) {
                     let came = |is_short: bool| {
-                        let mangle = Mutator::new(tried.0.rulebook, rewrite, &tried.0.targets);
+                        let mutator = Mutator::new(tried.0.rulebook, rewrite, &tried.0.targets);
                         let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
-                        let sessions = sessions.mangled(&mangle as &dyn Mangle);
+                        let sessions = sessions.mangled(&mutator as &dyn Mangle);
                         if is_short {
                             Came::of(&tried.0.play(place, &tried.1, &sessions))
                         } else {

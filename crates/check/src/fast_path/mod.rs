@@ -144,7 +144,7 @@ impl Text {
 }
 
 impl Pattern {
-    /// Parses `^START[CLASS]{N}$`; other patterns are compiled, but not those with validator-around.
+    /// Parses `^START[CLASS]{N}$`; other patterns are compiled, but not those with look-around.
     fn new(pattern: &str) -> Option<Self> {
         Self::run(pattern).or_else(|| regex::bytes::Regex::new(pattern).ok().map(Self::Other))
     }

@@ -125,7 +125,7 @@ pub(super) static FREE: Place = Place {
     items: None,
 };
 
-/// The high bit of each byte of a word that needs a closer validator: a quote, a backslash, a control character, or not
+/// The high bit of each byte of a word that needs a closer look: a quote, a backslash, a control character, or not
 /// ASCII. Exact up to the first one.
 #[inline]
 fn marks(word: u64) -> u64 {
@@ -298,7 +298,7 @@ impl<'a> Tokens<'a> {
             .map(|text| text.within)
     }
 
-    /// The next byte that needs a closer validator, with its position.
+    /// The next byte that needs a closer look, with its position.
     #[inline]
     pub(super) fn next_mark(&self, mut at: usize) -> Option<(usize, u8)> {
         while let Some(chunk) = self.bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
