@@ -9,7 +9,7 @@ use conformant_base::text;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Sessions, Target};
 use conformant_explore::{
-    Budget, Certainty, Coverage, Explored, Explorer, ExploreOptions, Shrunk, Progress, file_of,
+    Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
 use conformant_judge::prove::Mode;
 use conformant_record::Level;

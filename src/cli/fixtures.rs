@@ -5,7 +5,7 @@
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
 use super::{Done, Exit, Failure, generate, load, note, say};
 use conformant_fixtures::export::{self, ExportError, Format};
-use conformant_fixtures::{Entry, PlanError, Verifier, SetError};
+use conformant_fixtures::{Entry, PlanError, SetError, Verifier};
 
 pub(super) fn fixtures(command: &FixturesCommand) -> Done {
     match command {

@@ -33,7 +33,7 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
     reason = "a sequence of steps from flags to exit code"
 )]
 pub(super) fn run(args: &RunArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &REPORTS)?;
+    let reports = reports_of(&args.output.reports, &REPORTS)?;
     let config = config::read(args)?;
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
@@ -67,7 +67,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let mut options = options(args, &config, seed);
     let settings = ReportSettings {
-        strict: args.telling.strict,
+        strict: args.output.strict,
     };
     let redactor = Redactor::new(&config.secrets);
     let last = earlier::last();
@@ -86,7 +86,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let (mut concluded, mut told) = (Exit::Trouble, Vec::new());
     let ended = {
         let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
+        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -229,7 +229,7 @@ fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
 
 fn demands(args: &RunArgs) -> Demands {
     Demands {
-        strict: args.telling.strict,
+        strict: args.output.strict,
         require_complete: args.require_complete,
         min_judged: args.min_judged,
     }

@@ -4,7 +4,7 @@ use crate::program::{Served, run};
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
 use conformant_engine::{Hook, Planned, Sessions, Target};
-use conformant_explore::{Budget, Certainty, Explored, Explorer, ExploreOptions, Shrunk, file_of};
+use conformant_explore::{Budget, Certainty, ExploreOptions, Explored, Explorer, Shrunk, file_of};
 use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_reference::{Fault, Variant};
 use conformant_rulebook::Rulebook;

@@ -393,7 +393,11 @@ struct Payloads<'a> {
 impl<'a> Payloads<'a> {
     fn new(one: One<'a>, kind: &'a str) -> Self {
         let fast_path = FastPath::of(one.rulebook, kind);
-        Self { one, kind, fast_path }
+        Self {
+            one,
+            kind,
+            fast_path,
+        }
     }
 }
 

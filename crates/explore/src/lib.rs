@@ -5,8 +5,8 @@
 
 mod cover;
 mod reproduced;
-mod shrink;
 mod scenario;
+mod shrink;
 
 pub use cover::Coverage;
 pub use reproduced::{Chain, ReproduceError, finding_of};
@@ -284,7 +284,12 @@ impl<'a> Explorer<'a> {
                 };
             }
         };
-        let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.options.seed, 0));
+        let telling = Telling::new(
+            self.rulebook,
+            self.schemas,
+            &planned,
+            (self.options.seed, 0),
+        );
         let story = play(telling, session.as_ref(), interrupted);
         let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.

@@ -6,8 +6,8 @@
 
 mod explored;
 mod known;
-mod mutate;
 mod matrix;
+mod mutate;
 mod not_yet;
 mod pairs;
 mod report;

@@ -119,7 +119,7 @@ fn fixtures_that_a_change_touches_are_told_from_others() {
             .iter()
             .find(|c| c.id.ends_with(id))
             .unwrap();
-        touched_payload(change, "events/MessageSent/4", &payload)
+        affected_payload(change, "events/MessageSent/4", &payload)
     };
     assert!(touches(
         json!({"from": {"channel": "rcs"}}),
@@ -134,7 +134,7 @@ fn fixtures_that_a_change_touches_are_told_from_others() {
         "enum-value-removed"
     ));
     assert!(touches(json!({}), "property-added"));
-    assert!(!touched_payload(
+    assert!(!affected_payload(
         &comparison.changes[0],
         "events/MessageFailed/4",
         &json!({})
@@ -181,7 +181,7 @@ fn a_new_version_is_additive_until_an_event_type_moves_to_it() {
         ),
         [Class::BreakingForProducers]
     );
-    let touched = touched_scenarios(&comparison.changes, &moved, written(&moved));
+    let touched = affected_scenarios(&comparison.changes, &moved, written(&moved));
     assert!(
         !touched.is_empty() && touched.iter().all(|id| id.starts_with("events/")),
         "{touched:?}"
@@ -200,7 +200,7 @@ fn scenarios_are_touched_by_what_they_make_evidence_of() {
     let touched = |edited: Edited| {
         let new = edited.load();
         let comparison = rulebooks(("a", &old), ("b", &new));
-        touched_scenarios(&comparison.changes, &new, written(&new))
+        affected_scenarios(&comparison.changes, &new, written(&new))
     };
     let page_size =
         touched(Edited::new().edit("flow/openapi.yaml", "maximum: 1000", "maximum: 500"));

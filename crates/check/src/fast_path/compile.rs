@@ -1,8 +1,8 @@
 //! Compiles the schema and written rules of a type for the fast path; none if they have unsupported constructs.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, FastPath, INTEGER, Judged, Literal, NULL, Name, OBJECT,
-    OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
+    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, FastPath, INTEGER, Judged, Literal, NULL, Name,
+    OBJECT, OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use conformant_base::json::{join, segments};
 use conformant_judge::Loaded;

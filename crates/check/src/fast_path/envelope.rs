@@ -109,7 +109,8 @@ struct Met {
 
 impl<'g> LookInside<'g> {
     pub(crate) fn new(envelopes: &'g Envelopes) -> Self {
-        let validator = |of_type: &'g TypeFastPath| of_type.payload.as_ref().map(FastValidator::new);
+        let validator =
+            |of_type: &'g TypeFastPath| of_type.payload.as_ref().map(FastValidator::new);
         Self {
             envelopes,
             validators: envelopes.types.iter().map(validator).collect(),

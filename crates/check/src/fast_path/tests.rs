@@ -138,7 +138,8 @@ fn undecided_documents_go_to_the_full_validator() {
         .find(|(kind, ..)| kind == "events/MessageSent/4")
         .unwrap();
     assert!(
-        agrees(kind, fast_path, "{}") && agrees(kind, fast_path, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} ")
+        agrees(kind, fast_path, "{}")
+            && agrees(kind, fast_path, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} ")
     );
     for text in [
         "",
