@@ -245,7 +245,7 @@ fn narrow_since(
     selection.only = narrowed(&selection.only, touched);
     if selection.only.is_empty() {
         note(&format!(
-            "nothing was judged: no selected scenario is touched since {revision}"
+            "nothing was judged: no selected scenario has changed since {revision}"
         ));
     }
     Ok(())

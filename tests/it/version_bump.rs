@@ -183,7 +183,7 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
     let (code, out, err) = run(folder, &[&since[..], &report].concat());
     assert_eq!(code, 4, "{out}{err}");
     assert!(
-        err.contains("no selected scenario is touched since HEAD"),
+        err.contains("no selected scenario has changed since HEAD"),
         "{err}"
     );
 

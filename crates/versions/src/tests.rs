@@ -267,7 +267,7 @@ fn every_format_tells_the_same() {
     assert!(
         comparison
             .render(Format::Text)
-            .contains("fixtures touched: 1")
+            .contains("fixtures affected: 1")
     );
 }
 
