@@ -83,7 +83,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     let undeclared = comparison.undeclared().count();
     if undeclared > 0 {
         note(&format!(
-            "{undeclared} breaking changes are not declared; `--declare FILE` accepts them by id, with a reason"
+            "undeclared breaking changes: {undeclared}; accept them in `--declare FILE`, by id and with a reason"
         ));
     }
     Ok(if comparison.fails() {

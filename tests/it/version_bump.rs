@@ -137,7 +137,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
     let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
     assert_eq!(code, 1, "{out}{err}");
     let last = out.lines().last().unwrap_or_default();
-    assert!(last.ends_with(", 1 stale declarations"), "{last}");
+    assert!(last.ends_with(", 1 stale"), "{last}");
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Comparison {
             .collect();
         let mut parts = parts;
         if !self.stale.is_empty() {
-            parts.push(format!("{} stale declarations", self.stale.len()));
+            parts.push(format!("{} stale", self.stale.len()));
         }
         if parts.is_empty() {
             "no change".to_owned()
