@@ -145,7 +145,7 @@ fn export(args: &ExportArgs) -> Done {
             let known: Vec<&str> = rulebook.services.keys().map(String::as_str).collect();
             let known = known.join(", ");
             return Err(Failure::Usage(format!(
-                "--service {service}: known are {known}"
+                "unknown --service `{service}`: expected {known}"
             )));
         }
     }

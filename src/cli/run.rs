@@ -345,7 +345,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         if !SERVICES.contains(&service.as_str()) && service != "events" {
             let known = SERVICES.join(", ");
             return Err(Failure::Usage(format!(
-                "--service {service}: known are {known}, events"
+                "unknown --service `{service}`: expected {known}, events"
             )));
         }
     }
@@ -368,7 +368,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         services,
         filters: args.filters.clone(),
         only,
-        partition: partition.map_err(|why| Failure::Usage(format!("--partition {why}")))?,
+        partition: partition.map_err(|why| Failure::Usage(format!("--partition: {why}")))?,
     })
 }
 
