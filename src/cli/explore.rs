@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_a_time_or_a_number_and_never_nothing() {
+    fn a_budget_is_a_time_or_a_number_above_zero() {
         assert_eq!(budget_of("5").ok(), Some(Budget::Sequences(5)));
         assert_eq!(
             budget_of("2s").ok(),

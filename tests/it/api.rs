@@ -57,7 +57,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn the_trials_of_a_team_are_green_or_red_with_the_rule() {
+fn trials_pass_or_fail_with_the_rule() {
     let example = example("conformance");
     let green = Command::new(&example)
         .arg("flow/read-flows/")
@@ -129,7 +129,7 @@ fn the_same_is_found_in_process_and_over_the_network() {
 }
 
 #[test]
-fn a_scenario_that_does_not_apply_says_why_and_none_is_played_twice() {
+fn inapplicable_scenarios_have_a_reason_and_trials_run_once() {
     let rulebook = Rulebook::embedded().expect("it is ours");
     let server = Reference::new().serve().expect("there are ports");
     let service = Service::at("flow", &server.service("flow"));
@@ -218,7 +218,7 @@ fn the_page_shows_the_examples_as_they_are() {
 }
 
 #[test]
-fn nothing_but_the_interface_is_shown() {
+fn only_the_interface_is_public() {
     let lib = std::fs::read_to_string(root().join("src/lib.rs")).expect("it is there");
     let lines: Vec<&str> = lib.lines().collect();
     let shown: Vec<&&str> = lines

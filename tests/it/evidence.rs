@@ -166,7 +166,7 @@ fn a_changed_rule_concludes_otherwise() {
 }
 
 #[test]
-fn what_is_whole_of_a_cut_file_is_judged_and_said() {
+fn complete_scenarios_of_a_truncated_file_are_judged() {
     let (record, kept) = run(&["flow/fetch-execution/*"], &[], &[]);
     let rulebook = conformant_judge::load::embedded().expect("it is sound");
     for length in [kept.len() - 1, kept.len() / 2] {
@@ -216,7 +216,7 @@ fn no_secret_is_kept() {
 }
 
 #[test]
-fn what_is_sent_to_prove_who_asks_is_not_kept() {
+fn credentials_are_not_kept() {
     let (_, kept) = run(
         &["auth/registrations/*", "flow/fetch-flow/credentials-*"],
         &[],

@@ -48,17 +48,17 @@ fn a_path_that_climbs_is_refused() {
 }
 
 #[test]
-fn a_file_is_no_folder() {
+fn a_file_is_not_a_folder() {
     check("file", 3, "use a folder");
 }
 
 #[test]
-fn a_folder_with_something_else_is_left_alone() {
+fn a_folder_with_other_content_is_kept() {
     check("occupied", 2, "use an empty or new folder");
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
+fn an_impossible_folder_is_an_error() {
     check("file/below", 3, "use a folder");
 }
 

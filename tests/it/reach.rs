@@ -23,7 +23,7 @@ fn keep(bytes: Vec<u8>) -> Vec<Act> {
 }
 
 #[test]
-fn a_refused_token_is_followed_by_the_next() {
+fn a_rejected_token_is_replaced() {
     let target = Target::answering(|asked| match asked.header("Authorization") {
         "Bearer token-2" => keep(ok(only_page("http://127.0.0.1").to_string())),
         _ => keep(answer("401 No", "", "")),

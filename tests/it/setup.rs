@@ -57,7 +57,7 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
 }
 
 #[test]
-fn doctor_tells_what_a_run_would_meet() {
+fn doctor_reports_what_a_run_would_leave_out() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let target = format!("all={}", served.url);
@@ -110,7 +110,7 @@ fn doctor_tells_what_a_run_would_meet() {
 
 /// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
 #[test]
-fn doctor_notices_that_no_callback_reaches_us() {
+fn doctor_detects_missing_callbacks() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let config = json!({
@@ -149,7 +149,7 @@ fn judged(served: &Served, folder: &Path) -> i32 {
 }
 
 #[test]
-fn a_baseline_accepts_today_and_nothing_else() {
+fn a_baseline_accepts_present_failures_only() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let broken = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
     std::fs::write(folder.path().join("waivers.yaml"), "waivers: []\n")

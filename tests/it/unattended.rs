@@ -57,7 +57,7 @@ fn a_target_that_limits_is_judged_completely_only_later() {
 }
 
 #[test]
-fn wrong_credentials_end_the_run_soon_with_one_sentence() {
+fn wrong_credentials_stop_the_run_soon() {
     let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
     let target =
         Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
@@ -127,7 +127,7 @@ fn relayed(mut client: TcpStream, target: &str, cut: &AtomicUsize) -> std::io::R
 }
 
 #[test]
-fn a_target_that_closes_connections_under_requests_is_not_accused() {
+fn closed_connections_are_not_findings() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let address = served.url.trim_start_matches("http://");
@@ -181,7 +181,7 @@ fn a_hook_that_is_down_is_trouble_and_is_named() {
 
 /// A dead target cannot send the awaited callback; a live one without it has a defect.
 #[test]
-fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
+fn a_target_that_dies_during_a_wait_is_not_flagged() {
     for dies in [true, false] {
         let folder = tempfile::tempdir().expect("the disk is writable");
         let served = Served::start(folder.path(), &["--fault", "auth/failed-webhook-missing"]);

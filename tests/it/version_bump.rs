@@ -31,7 +31,7 @@ fn bumped(folder: &Path) {
 }
 
 #[test]
-fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() {
+fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     let diff = [
@@ -141,7 +141,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
 }
 
 #[test]
-fn rules_name_the_event_and_a_finding_the_version_that_was_asked() {
+fn rules_contain_the_event_and_findings_the_version() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     std::fs::write(folder.path().join("sent.json"), "{\"attempt\": 1}")
@@ -173,7 +173,7 @@ fn commit(folder: &Path) {
 }
 
 #[test]
-fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
+fn since_a_revision_only_changed_scenarios_run() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let folder = folder.path();
     copy_of(&["specs"], folder);
@@ -244,7 +244,7 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
 }
 
 #[test]
-fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
+fn the_old_version_fails_after_the_event_type_has_moved() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     let asyncapi = folder.path().join("specs/events/asyncapi.yaml");
@@ -439,7 +439,7 @@ const EDITS: [Edit; 10] = [
 ];
 
 #[test]
-fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
+fn each_of_ten_edits_is_reported_with_a_witness() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     copy_of(&["specs"], folder.path());
     let begin = ["events", "new", "MessageSent", "--specs", "specs"];

@@ -583,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_with_one_thing_wrong_breaks_one_rule() {
+    fn xml_with_one_error_breaks_one_rule() {
         let answer = |inside: &str| format!("<hash>{inside}<success>true</success></hash>");
         for (inside, wrong) in [
             ("<message>a</message><user>7<id>7</id></user>", "/user"),

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_trip_over_is_told_with_its_place() {
+    fn unreadable_lines_are_reported_with_their_place() {
         let text = "{\"attempt\":\"1\"}\n{\"attempt\":\"1\",\"attempt\":\"2\"}\n";
         let (record, _) = check("events.ndjson", &mut text.as_bytes(), 1);
         assert_eq!(found(&record), [(2, "/attempt", "duplicate-key")]);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn results_do_not_depend_on_threads() {
         let mut text = String::new();
         for n in 0..20_000 {
             text.push_str(match n % 700 {

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn places_without_an_event_are_told_and_what_follows_is_judged() {
+    fn places_without_an_event_are_reported_and_later_ones_judged() {
         let text =
             "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
         let judged = judge(&Mapping::default(), text);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn other_envelopes_are_looked_into_as_quickly() {
+    fn other_envelopes_have_a_fast_path() {
         let mapping = Mapping {
             type_at: "/meta/kind".to_owned(),
             schema_at: "/meta/schema".to_owned(),

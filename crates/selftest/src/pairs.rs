@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nineteen_of_twenty_are_enough_and_no_accusation_is() {
+    fn pairs_pass_at_95_percent_without_false_positives() {
         let of = |accused: usize, hidden: usize| Pairs {
             variants: 9,
             accused: vec!["a + b: r".to_owned(); accused],

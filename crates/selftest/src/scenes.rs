@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_and_variants_come_to_what_the_whole_way_comes_to() {
+    fn faults_and_variations_match_a_complete_run() {
         with_all(|tried| {
             let switches: BTreeSet<Switch> = Switch::all().collect();
             let (mut same, mut other) = (0, 0);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_faults_come_to_what_the_whole_way_comes_to() {
+    fn generated_faults_match_a_complete_run() {
         with_all(|tried| {
             let clean: Vec<Clean> = (0..tried.1.len())
                 .step_by(EVERY_PLACE)

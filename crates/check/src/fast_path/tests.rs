@@ -120,7 +120,7 @@ fn every_event_has_a_fast_path_that_passes_valid_documents() {
 }
 
 #[test]
-fn fixtures_of_every_kind_are_told_alike() {
+fn both_paths_agree_on_fixtures_of_every_type() {
     for (kind, fast_path, texts) in &world().kinds {
         for text in texts {
             agrees(kind, fast_path, text);
@@ -170,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn changed_documents_are_told_alike(
+    fn both_paths_agree_on_mutated_documents(
         kind in any::<prop::sample::Index>(),
         document in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
@@ -189,7 +189,7 @@ proptest! {
     }
 
     #[test]
-    fn made_up_documents_are_told_alike(
+    fn both_paths_agree_on_random_documents(
         members in prop::collection::vec((
             prop::sample::select(vec!["operation_id", "message_id", "attempt", "downstream_id", "from", "to", "tags", "id", "channel", "x"]),
             prop::sample::select(vec!["\"sms\"", "\"\"", "null", "1", "{}", "{\"id\":\"a\",\"channel\":\"rcs\"}", "{\"a\":\"b\"}", "{\"a\":null}", "[]", "\"\\\\\""]),
@@ -211,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn patterns_of_one_run_are_told_as_the_engine_tells_them() {
+fn simple_patterns_match_like_the_regex_engine() {
     let pattern = "^FN[0-9a-fA-F]{32}$";
     let quick = Pattern::new(pattern).unwrap();
     assert!(matches!(quick, Pattern::Run { .. }));
