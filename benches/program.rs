@@ -202,7 +202,7 @@ fn things_in_a_list(folder: &Path) {
     let client = Client::new(Limits::default());
     let base = BaseUrl::parse(server.url()).expect("it is a URL");
     let mut there = 0;
-    grow("a walk over 30 things", &mut |times| {
+    grow("a walk over 30 resources", &mut |times| {
         while there < 30 * times {
             let mut request = Request::new("POST", "/chat/v2/Services");
             request.headers.set("Authorization", credentials());
@@ -256,7 +256,10 @@ fn rules(folder: &Path) {
     let folders = [(1, folder.join("once")), (10, folder.join("tenfold"))];
     for (times, folder) in &folders {
         let (rules, stories) = multiply(&specs, folder, *times);
-        println!("{:32} {rules} written rules, {stories} written stories", "");
+        println!(
+            "{:32} {rules} written rules, {stories} written scenarios",
+            ""
+        );
     }
     let jobs: [(&str, &[&str]); 2] = [
         ("a rulebook is loaded", &["list", "rules"]),

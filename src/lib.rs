@@ -1,16 +1,13 @@
-//! An offline conformance harness and fixture generator for services that follow three documents: message
-//! events and second-factor authentication (D1), chat with media (D2), flow (D3).
+//! A conformance test harness and fixture generator for services of three documents: message events and second-factor
+//! authentication (D1), chat with media (D2), flow (D3).
 //!
-//! The command `conformant` is the usual way to use it. A Rust team that would rather have its gate as a test
-//! has the same here:
+//! The usual interface is the command `conformant`. This library offers the same to Rust tests:
 //!
-//! - [`Rulebook`] is what everything is judged by, [`Target`] what is judged: [`Service`]s behind addresses, or
-//!   the [`Reference`] in this process;
-//! - [`Rulebook::trials`] gives one trial a scenario to a test runner, [`run`](run()) plays all of them and
-//!   concludes;
-//! - [`check`](check()) judges documents without any exchange, [`fixtures`](fixtures()) makes them, flawless and
-//!   broken, [`diff`] and [`diff_kinds`] compare versions;
-//! - [`Reference::serve`] is a service to try clients on.
+//! - [`Rulebook`] has the rules, and [`Target`] is a set of [`Service`]s, or the [`Reference`] in this process.
+//! - [`Rulebook::trials`] returns a trial for each scenario, for a test runner. [`run`](run()) runs all of them.
+//! - [`check`](check()) judges documents offline, and [`fixtures`](fixtures()) generates valid and invalid ones.
+//! - [`diff`] and [`diff_kinds`] compare versions.
+//! - [`Reference::serve`] starts a service for tests of clients.
 //!
 //! `tests/conformance.rs` of a service, with `harness = false` in its `Cargo.toml`:
 //!
@@ -18,9 +15,8 @@
 #![doc = include_str!("../examples/conformance.rs")]
 //! ```
 //!
-//! What is wrong with a target is a [`Finding`], never an [`Error`]. Every other module of this crate is there
-//! for its own program, tests and benchmarks: it is hidden, no part of the interface, and changes without
-//! notice.
+//! A defect of a target is a [`Finding`], never an [`Error`]. Hidden modules are for the program, tests and benchmarks of
+//! this crate, and change without notice.
 
 #![warn(missing_docs)]
 

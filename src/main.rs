@@ -1,4 +1,4 @@
-//! The `conformant` command: parses, calls, exits.
+//! The `conformant` command.
 
 fn main() -> std::process::ExitCode {
     conformant::cli::main()

@@ -57,8 +57,8 @@ impl Rulebook {
     /// use conformant::{Reference, Rulebook, Target};
     /// let trials = Rulebook::embedded()?.trials(&Target::from(Reference::new()))?;
     /// let trial = trials.iter().find(|trial| trial.id() == "flow/read-flows/happy");
-    /// let played = trial.ok_or("no such trial")?.run()?;
-    /// assert!(played.not_applicable().is_none() && played.warnings().is_empty());
+    /// let passed = trial.ok_or("no such trial")?.run()?;
+    /// assert!(passed.not_applicable().is_none() && passed.warnings().is_empty());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

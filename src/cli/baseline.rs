@@ -138,7 +138,7 @@ fn expiry(text: Option<&str>) -> Result<Date, Failure> {
 fn write(path: &Path, waivers: &[Waiver]) -> Result<(), Failure> {
     let mut text = String::from(
         "# Accepted failures, for `conformant run --waivers`. `conformant baseline --update` removes\n\
-         # what has been mended.\nwaivers:",
+         # those whose rules pass again.\nwaivers:",
     );
     if waivers.is_empty() {
         text.push_str(" []");

@@ -13,7 +13,7 @@ use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 
 pub(super) fn check(args: &CheckArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &[])?;
+    let reports = reports_of(&args.output.reports, &[])?;
     let rulebook = rulebook_for(args)?;
     let kind = mapped(
         args,
@@ -72,13 +72,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     record.invocation = invocation::invocation();
     let settings = Settings {
-        strict: args.telling.strict,
+        strict: args.output.strict,
     };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
         let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
+        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -98,10 +98,10 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     passed_over(&kind, counts.foreign, counts.unreadable);
-    if counts.unreadable > 0 && args.telling.strict {
+    if counts.unreadable > 0 && args.output.strict {
         return Ok(Exit::Usage);
     }
-    Ok(concluded(&record, counts.documents, args.telling.strict))
+    Ok(concluded(&record, counts.documents, args.output.strict))
 }
 
 /// Reports an unusable `--as`.

@@ -83,7 +83,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     let undeclared = comparison.undeclared().count();
     if undeclared > 0 {
         note(&format!(
-            "{undeclared} breaking changes are not declared; `--declare FILE` accepts them by id, with a reason"
+            "undeclared breaking changes: {undeclared}; accept them in `--declare FILE`, by id and with a reason"
         ));
     }
     Ok(if comparison.fails() {
@@ -165,7 +165,7 @@ pub(super) fn scenarios_since(old: &Rulebook, new: &Rulebook) -> Vec<String> {
 
 fn touched(comparison: &Comparison, rulebook: &Rulebook) -> Vec<String> {
     let planned = plan::all(rulebook);
-    conformant_versions::touched_scenarios(&comparison.changes, rulebook, parts(&planned))
+    conformant_versions::affected_scenarios(&comparison.changes, rulebook, parts(&planned))
 }
 
 fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &'a Scenario)> {
@@ -228,7 +228,7 @@ fn touches(comparison: &Comparison, path: &str, bytes: &[u8]) -> bool {
         comparison
             .changes
             .iter()
-            .any(|change| conformant_versions::touched_payload(change, kind, &parsed.value))
+            .any(|change| conformant_versions::affected_payload(change, kind, &parsed.value))
     };
     kinds.any(shows)
 }

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// One check and its result.
-struct Look {
+struct Check {
     what: String,
-    is_well: bool,
+    is_ok: bool,
     says: String,
 }
 
@@ -37,7 +37,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         return Err(Failure::Usage(format!("no target is configured: {help}")));
     }
     let rulebook = super::load(&args.specs)?;
-    let mut looks = Vec::new();
+    let mut checks = Vec::new();
     let mut bases = BTreeMap::new();
     for (service, target) in &config.settings.targets {
         let base = BaseUrl::parse(split_url(&target.url).0);
@@ -52,25 +52,25 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     let client = config.settings.reach.client(limits, &bases);
     for (service, target) in &config.settings.targets {
         let path = probe(&rulebook, service);
-        targets::look(
+        targets::check(
             (service, &path),
             target,
             &bases[service],
             &client,
-            &mut looks,
+            &mut checks,
         );
     }
-    hooks::look(&config, &rulebook, &client, &mut looks);
-    looks.push(callbacks::look(&config, &client));
+    hooks::check(&config, &rulebook, &client, &mut checks);
+    checks.push(callbacks::check(&config, &client));
     let left_out = left_out(&config, &rulebook);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
-        ListFormat::Text => as_text(&looks, &left_out),
-        ListFormat::Json => as_json(&looks, &left_out),
+        ListFormat::Text => as_text(&checks, &left_out),
+        ListFormat::Json => as_json(&checks, &left_out),
     };
     say(&redactor.redact(&text));
-    let is_well = looks.iter().all(|look| look.is_well);
-    Ok(if is_well {
+    let is_ok = checks.iter().all(|check| check.is_ok);
+    Ok(if is_ok {
         Exit::Conformant
     } else {
         Exit::Trouble
@@ -124,11 +124,11 @@ fn left_out(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> 
     left_out
 }
 
-fn as_text(looks: &[Look], left_out: &[(String, Vec<String>)]) -> String {
+fn as_text(checks: &[Check], left_out: &[(String, Vec<String>)]) -> String {
     let mut text = String::new();
-    for look in looks {
-        let mark = if look.is_well { "ok  " } else { "FAIL" };
-        text.push_str(&format!("{mark} {}: {}\n", look.what, look.says));
+    for check in checks {
+        let mark = if check.is_ok { "ok  " } else { "FAIL" };
+        text.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
     }
     if left_out.is_empty() {
         text.push_str("a run would leave out nothing\n");
@@ -149,15 +149,15 @@ fn as_text(looks: &[Look], left_out: &[(String, Vec<String>)]) -> String {
     text
 }
 
-fn as_json(looks: &[Look], left_out: &[(String, Vec<String>)]) -> String {
-    let looks: Vec<Value> = looks
+fn as_json(checks: &[Check], left_out: &[(String, Vec<String>)]) -> String {
+    let checks: Vec<Value> = checks
         .iter()
-        .map(|look| json!({"what": look.what, "ok": look.is_well, "says": look.says}))
+        .map(|check| json!({"what": check.what, "ok": check.is_ok, "says": check.says}))
         .collect();
     let left_out: Vec<Value> = left_out
         .iter()
         .map(|(why, rules)| json!({"why": why, "rules": rules}))
         .collect();
-    let whole = json!({"checks": looks, "not_judged": left_out});
+    let whole = json!({"checks": checks, "not_judged": left_out});
     format!("{whole:#}\n")
 }

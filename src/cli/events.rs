@@ -69,7 +69,7 @@ fn unknown(rulebook: &Rulebook, name: &str) -> Failure {
         })
         .collect();
     let help = did_you_mean(name, &known).map_or_else(
-        || format!("known are {}", known.join(", ")),
+        || format!("expected {}", known.join(", ")),
         |near| format!("did you mean {near}?"),
     );
     Failure::Usage(format!("unknown event `{name}`; {help}"))

@@ -9,7 +9,7 @@ use conformant_base::text;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Sessions, Target};
 use conformant_explore::{
-    Budget, Certainty, Coverage, Explored, Explorer, Manner, Shrunk, SoFar, file_of,
+    Budget, Certainty, Coverage, ExploreOptions, Explored, Explorer, Progress, Shrunk, file_of,
 };
 use conformant_judge::prove::Mode;
 use conformant_record::Level;
@@ -59,7 +59,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     });
     let jobs = args.jobs.unwrap_or(JOBS_DEFAULT);
     let sessions = sessions(&config, seed, jobs, &signals)?;
-    let manner = Manner {
+    let options = ExploreOptions {
         seed,
         budget,
         jobs,
@@ -68,7 +68,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         is_live,
     };
     let started = conformant_base::clock::monotonic();
-    let explorer = Explorer::new(&rulebook, &schemas, manner);
+    let explorer = Explorer::new(&rulebook, &schemas, options);
     let explored = watched(&explorer, || {
         explorer.explore(sessions.as_ref(), &signals.interrupted)
     });
@@ -104,7 +104,7 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
             };
             let began = conformant_base::clock::monotonic();
             while waits.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let far = far(explorer.so_far());
+                let far = far(explorer.progress());
                 if is_terminal {
                     bar.set_message(far);
                     bar.tick();
@@ -120,12 +120,12 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn far(so_far: SoFar) -> String {
-    let SoFar {
+fn far(progress: Progress) -> String {
+    let Progress {
         sequences,
         exchanges,
         shrinking,
-    } = so_far;
+    } = progress;
     let played = format!("{sequences} sequences · {exchanges} requests");
     match shrinking {
         0 => played,
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_budget_is_a_time_or_a_number_and_never_nothing() {
+    fn a_budget_is_a_time_or_a_number_above_zero() {
         assert_eq!(budget_of("5").ok(), Some(Budget::Sequences(5)));
         assert_eq!(
             budget_of("2s").ok(),

@@ -5,7 +5,7 @@
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
 use super::{Done, Exit, Failure, generate, load, note, say};
 use conformant_fixtures::export::{self, ExportError, Format};
-use conformant_fixtures::{Entry, PlanError, Prover, SetError};
+use conformant_fixtures::{Entry, PlanError, SetError, Verifier};
 
 pub(super) fn fixtures(command: &FixturesCommand) -> Done {
     match command {
@@ -49,10 +49,10 @@ fn verify(args: &VerifyArgs) -> Done {
         ));
         return Ok(Exit::NothingJudged);
     }
-    let prover = Prover::new(&rulebook, &args.folder, &manifest);
+    let verifier = Verifier::new(&rulebook, &args.folder, &manifest);
     let mut failed = 0;
     for entry in &manifest.fixtures {
-        if let Err(why) = prover.prove(entry) {
+        if let Err(why) = verifier.verify(entry) {
             failed += 1;
             say(&format!(
                 "{}: {}\n",
@@ -61,7 +61,7 @@ fn verify(args: &VerifyArgs) -> Done {
             ));
         }
     }
-    for file in prover.unlisted(&manifest) {
+    for file in verifier.unlisted(&manifest) {
         failed += 1;
         say(&format!(
             "{}: not listed in the manifest\n",
@@ -100,7 +100,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
         kinds.push((kind, family));
     }
     let manifest = conformant_fixtures::read(&args.folder)?;
-    let prover = Prover::new(&rulebook, &args.folder, &manifest);
+    let verifier = Verifier::new(&rulebook, &args.folder, &manifest);
     let (mut judged, mut failed) = (0, 0);
     for (kind, family) in &kinds {
         let is_other = |e: &&Entry| e.valid && e.kind.starts_with(family) && e.kind != *kind;
@@ -113,7 +113,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
         }
         let mut failed_here = 0;
         for entry in &others {
-            let found = prover.found_as(entry, kind).map_err(|why| {
+            let found = verifier.found_as(entry, kind).map_err(|why| {
                 Failure::Trouble(format!("failed to judge {}: {why}", entry.name))
             })?;
             failed_here += usize::from(!found.is_empty());
@@ -152,7 +152,7 @@ fn export(args: &ExportArgs) -> Done {
             let known: Vec<&str> = rulebook.services.keys().map(String::as_str).collect();
             let known = known.join(", ");
             return Err(Failure::Usage(format!(
-                "--service {service}: known are {known}"
+                "unknown --service `{service}`: expected {known}"
             )));
         }
     }

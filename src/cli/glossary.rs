@@ -307,7 +307,7 @@ mod tests {
     use conformant_engine::plan;
 
     #[test]
-    fn each_sort_of_name_is_told_of() {
+    fn each_sort_of_name_is_explained() {
         let rulebook =
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_is_told_of_under_the_word_a_report_has() {
+    fn each_cause_is_explained_by_its_word_in_reports() {
         let rulebook =
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_that_is_offered_is_told_of() {
+    fn every_offered_name_is_explained() {
         let rulebook =
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);

@@ -45,7 +45,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn what_says_only_where_output_goes_is_left_out() {
+    fn output_flags_are_left_out() {
         let line = "run --target all=http://h --report json=x --jobs=3 --filter flow/* --report=html=y --verbose --seed 7";
         assert_eq!(
             words(line.split(' ').map(str::to_owned)),

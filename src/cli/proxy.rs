@@ -25,7 +25,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const WAITING_MAX: usize = 4;
 
 pub(super) fn proxy(args: &ProxyArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &[])?;
+    let reports = reports_of(&args.output.reports, &[])?;
     let rulebook = load(&args.specs)?;
     let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
     let upstreams = upstreams(&rulebook.index, &args.upstreams)?;
@@ -86,7 +86,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     // Requests in progress are not waited for.
     drop(passed);
     drop(gateway);
-    watch.finish(&reports, &args.telling)
+    watch.finish(&reports, &args.output)
 }
 
 /// An exchange, as input of the judge.

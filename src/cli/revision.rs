@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_inside_are_taken() {
+    fn only_regular_files_are_extracted() {
         let list = "100644 blob aa\tcommon.yaml\x00120000 blob bb\tlink\x00160000 commit cc\tmodule\0\
                     100755 blob dd\tevents/a b/1.yaml\x00100644 blob ee\t../outside\0";
         let found: Vec<_> = entries(list).collect();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_revision_is_told() {
+    fn an_unknown_revision_is_an_error() {
         let error = check_out("no-such-revision-here")
             .map(|_| ())
             .unwrap_err()

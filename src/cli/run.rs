@@ -35,7 +35,7 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
     reason = "a sequence of steps from flags to exit code"
 )]
 pub(super) fn run(args: &RunArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &REPORTS)?;
+    let reports = reports_of(&args.output.reports, &REPORTS)?;
     let config = config::read(args)?;
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
@@ -69,7 +69,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let mut options = options(args, &config, seed);
     let settings = ReportSettings {
-        strict: args.telling.strict,
+        strict: args.output.strict,
     };
     let redactor = Redactor::new(&config.secrets);
     let last = earlier::last();
@@ -88,7 +88,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let (mut concluded, mut told) = (Exit::Trouble, Vec::new());
     let ended = {
         let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.telling.console, &reports, settings);
+        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
         let mut stream = Stream::new(
             &redactor,
             vec![&mut console as &mut dyn Consumer, &mut keep],
@@ -231,7 +231,7 @@ fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
 
 fn demands(args: &RunArgs) -> Demands {
     Demands {
-        strict: args.telling.strict,
+        strict: args.output.strict,
         require_complete: args.require_complete,
         min_judged: args.min_judged,
     }
@@ -247,7 +247,7 @@ fn narrow_since(
     selection.only = narrowed(&selection.only, touched);
     if selection.only.is_empty() {
         note(&format!(
-            "nothing was judged: no selected scenario is touched since {revision}"
+            "nothing was judged: no selected scenario has changed since {revision}"
         ));
     }
     Ok(())
@@ -353,7 +353,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         if index.get(service).is_none() {
             let known: Vec<&str> = index.iter().map(|(name, _)| name).collect();
             return Err(Failure::Usage(format!(
-                "--service {service}: known are {}",
+                "unknown --service `{service}`: expected {}",
                 known.join(", ")
             )));
         }
@@ -379,7 +379,7 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         services,
         filters: args.filters.clone(),
         only,
-        partition: partition.map_err(|why| Failure::Usage(format!("--partition {why}")))?,
+        partition: partition.map_err(|why| Failure::Usage(format!("--partition: {why}")))?,
     })
 }
 

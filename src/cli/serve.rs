@@ -245,7 +245,7 @@ fn judge(
     mut settings: server::Settings,
     end: &End<'_>,
 ) -> Done {
-    let reports = reports_of(&args.telling.reports, &[])?;
+    let reports = reports_of(&args.output.reports, &[])?;
     let log = args.log.as_deref().map(Log::open).transpose()?;
     let (sender, asked) = mpsc::sync_channel(WAITING_MAX);
     settings.witness = Some(Arc::new(move |one| {
@@ -280,7 +280,7 @@ fn judge(
     }
     drop(asked);
     drop(server);
-    watch.finish(&reports, &args.telling)
+    watch.finish(&reports, &args.output)
 }
 
 fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure> {

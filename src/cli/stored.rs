@@ -1,6 +1,6 @@
 //! `compare`, `judge`, `merge`: read the records of earlier runs.
 
-use super::args::{CompareArgs, JudgeArgs, MergeArgs, Telling};
+use super::args::{CompareArgs, JudgeArgs, MergeArgs, OutputArgs};
 use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
@@ -35,7 +35,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 }
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &[])?;
+    let reports = reports_of(&args.output.reports, &[])?;
     let rulebook = load(&args.specs)?;
     let waivers = match &args.waivers {
         Some(path) => read_waivers(path)?.waivers,
@@ -57,13 +57,13 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
     conformant_record::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
-        strict: args.telling.strict,
+        strict: args.output.strict,
         ..Demands::default()
     };
     let (conclusion, told) = gate(demands, &record, &problems, trouble);
     let exit = Exit::from(conclusion);
     record.exit = Some(exit as u8);
-    tell(&record, &reports, &args.telling)?;
+    tell(&record, &reports, &args.output)?;
     for line in notes.iter().chain(&problems).chain(&told) {
         note(line);
     }
@@ -81,7 +81,7 @@ fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
-    let reports = reports_of(&args.telling.reports, &[])?;
+    let reports = reports_of(&args.output.reports, &[])?;
     let parts = args
         .runs
         .iter()
@@ -91,13 +91,13 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
     conformant_record::recognise(&mut whole, &known_defects(None));
     let demands = Demands {
-        strict: args.telling.strict,
+        strict: args.output.strict,
         ..Demands::default()
     };
     let (conclusion, told) = gate(demands, &whole, &[], false);
     let exit = Exit::from(conclusion);
     whole.exit = Some(exit as u8);
-    tell(&whole, &reports, &args.telling)?;
+    tell(&whole, &reports, &args.output)?;
     for line in told {
         note(&line);
     }
@@ -107,7 +107,7 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
 fn tell(
     record: &RunRecord,
     reports: &[conformant_report::Report],
-    how: &Telling,
+    how: &OutputArgs,
 ) -> Result<(), Failure> {
     let settings = Settings { strict: how.strict };
     let mut out = output::stream(reports);

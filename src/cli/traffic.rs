@@ -1,6 +1,6 @@
 //! Live judging of client traffic for `proxy` and `serve`: reports findings at once and at the end, without secrets.
 
-use super::args::{Side, Telling};
+use super::args::{OutputArgs, Side};
 use super::{Done, Exit, Failure, invocation, note, output, say};
 use conformant_base::http::Headers;
 use conformant_base::redact::{Redactor, is_secret_header};
@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges the rest, writes the reports, and returns the exit code.
-    pub(super) fn finish(self, reports: &[Report], how: &Telling) -> Done {
+    pub(super) fn finish(self, reports: &[Report], how: &OutputArgs) -> Done {
         let (passed, foreign) = self.inline.counts();
         let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
         let (mut record, told) = self.inline.finish();

@@ -6,7 +6,7 @@
 use conformant_engine::plan::{self, Planned};
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Concluded, Target};
-use conformant_fixtures::Prover;
+use conformant_fixtures::Verifier;
 use conformant_record::{Finding, Verdict};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -62,8 +62,8 @@ fn fixtures() -> Vec<Trial> {
             return vec![Trial::test("fixtures/manifest", move || Err(told.into()))];
         }
     };
-    let prover = Arc::new(Prover::new(&RULEBOOK, &folder, &manifest));
-    let unlisted = prover.unlisted(&manifest);
+    let verifier = Arc::new(Verifier::new(&RULEBOOK, &folder, &manifest));
+    let unlisted = verifier.unlisted(&manifest);
     let mut trials = vec![Trial::test("fixtures/manifest", move || {
         if unlisted.is_empty() {
             return Ok(());
@@ -71,11 +71,11 @@ fn fixtures() -> Vec<Trial> {
         Err(format!("not listed in the manifest: {unlisted:?}; repair: {REPAIR}").into())
     })];
     trials.extend(manifest.fixtures.into_iter().map(|entry| {
-        let prover = Arc::clone(&prover);
+        let verifier = Arc::clone(&verifier);
         Trial::test(format!("fixtures/{}", entry.name), move || {
-            prover
-                .prove(&entry)
-                .map_err(|why| format!("{why}\n  anew: {REPAIR}").into())
+            verifier
+                .verify(&entry)
+                .map_err(|why| format!("{why}\n  repair: {REPAIR}").into())
         })
     }));
     trials

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS is said to the tests, not to the program"
+    reason = "BLESS is for the tests, not to the program"
 )]
 
 use crate::program::{Served, root};
@@ -57,7 +57,7 @@ fn said(output: &Output) -> String {
 }
 
 #[test]
-fn the_trials_of_a_team_are_green_or_red_with_the_rule() {
+fn trials_pass_or_fail_with_the_rule() {
     let example = example("conformance");
     let green = Command::new(&example)
         .arg("flow/read-flows/")
@@ -129,7 +129,7 @@ fn the_same_is_found_in_process_and_over_the_network() {
 }
 
 #[test]
-fn a_scenario_that_does_not_apply_says_why_and_none_is_played_twice() {
+fn inapplicable_scenarios_have_a_reason_and_trials_run_once() {
     let rulebook = Rulebook::embedded().expect("it is ours");
     let server = Reference::new().serve().expect("there are ports");
     let service = Service::at("flow", &server.service("flow"));
@@ -149,7 +149,7 @@ fn a_scenario_that_does_not_apply_says_why_and_none_is_played_twice() {
     let played = hook.run();
     let why = played.map(|played| played.not_applicable().map(str::to_owned));
     assert!(matches!(&why, Ok(Some(why)) if !why.is_empty()), "{why:?}");
-    let again = hook.run().expect_err("it was played");
+    let again = hook.run().expect_err("it was run");
     assert_eq!(again.verdict(), Verdict::Error);
 }
 
@@ -187,7 +187,7 @@ fn what_cannot_be_done_is_an_error_that_helps() {
     let nobody =
         Target::of([Service::at("flow", "http://127.0.0.1:1/flow")]).expect("it is an address");
     let run = conformant::run(&rulebook, &nobody, &RunOptions::new().filter(SCENARIO));
-    let run = run.expect("nobody answers, which is no error of ours");
+    let run = run.expect("an unreachable target is not an error of the library");
     assert_eq!(run.conclusion(), Conclusion::Trouble, "{run}");
     assert!(run.findings().is_empty());
     assert!(run.report("html").is_err() && run.report("pdf=x").is_err());
@@ -218,7 +218,7 @@ fn the_page_shows_the_examples_as_they_are() {
 }
 
 #[test]
-fn nothing_but_the_interface_is_shown() {
+fn only_the_interface_is_public() {
     let lib = std::fs::read_to_string(root().join("src/lib.rs")).expect("it is there");
     let lines: Vec<&str> = lib.lines().collect();
     let shown: Vec<&&str> = lines

@@ -90,7 +90,7 @@ fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
         found.remove("producers");
     }
     if due != found {
-        problems.push(format!("breaks {due:?}, told {found:?}: {told:?}"));
+        problems.push(format!("breaks {due:?}, reported {found:?}: {told:?}"));
     }
     let moved = changes.iter().filter(|change| change.is_breaking());
     let is_bare = |change: &&Change| change.witnesses.is_empty() && !change.undecided;
@@ -120,7 +120,7 @@ fn the_labels_hold_by_json_schema_alone() {
 }
 
 #[test]
-fn each_bump_is_told_of_as_what_it_means() {
+fn each_bump_is_reported_with_its_effect() {
     let mut wrong = Vec::new();
     for bump in bumps() {
         for bump in [Some(bump.clone()), bump.back()].into_iter().flatten() {
@@ -143,7 +143,7 @@ fn each_bump_is_told_of_as_what_it_means() {
 }
 
 #[test]
-fn witnesses_are_judged_as_they_say() {
+fn witnesses_are_valid() {
     let schemas = Schemas::default();
     let mut count = 0;
     for bump in bumps() {

@@ -4,7 +4,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS is said to the tests, not to the program"
+    reason = "BLESS is for the tests, not for the program"
 )]
 
 use std::process::Command;

@@ -89,7 +89,7 @@ const RIGHT: &str = "FriendlyName=a&AnythingElse=b";
 const MISSPELT: &str = "chat/create-service/request/friendly-name request";
 
 #[test]
-fn the_reference_says_what_its_clients_sent() {
+fn the_reference_judges_its_clients() {
     for (form, exit, expected) in [(RIGHT, Some(0), vec![]), (WRONG, Some(1), vec![MISSPELT])] {
         let folder = folder();
         let mut command = conformant(folder.path());
@@ -129,7 +129,7 @@ fn a_proxy_is_a_gate_for_clients_for_services_or_for_both() {
 }
 
 #[test]
-fn a_recording_accuses_client_and_service_apart() {
+fn a_recording_distinguishes_client_and_service_findings() {
     let folder = folder();
     let mut answer = crate::program::first_fixture("chat/service");
     answer["read_status_enabled"] = json!("true");

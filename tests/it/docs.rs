@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS is said to the tests, not to the program"
+    reason = "BLESS is for the tests, not for the program"
 )]
 
 use crate::program::{root, run};
@@ -80,7 +80,7 @@ fn cell(text: &str) -> String {
 /// Compares a generated page with the committed one.
 fn hold(name: &str, made: &str) {
     if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
-        std::fs::write(page(name), made).expect("there is room");
+        std::fs::write(page(name), made).expect("the disk is writable");
     }
     assert!(
         text_of(name) == made,

@@ -24,7 +24,7 @@ struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().expect("nobody panics").extend(bytes);
+        self.0.lock().expect("no thread panics").extend(bytes);
         Ok(bytes.len())
     }
 
@@ -73,7 +73,7 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
         |_, _| {},
     );
     keeper.end(true, None).expect("memory takes everything");
-    let kept = file.0.lock().expect("nobody panics").clone();
+    let kept = file.0.lock().expect("no thread panics").clone();
     (record.expect("a run ends with its record"), kept)
 }
 
@@ -166,7 +166,7 @@ fn a_changed_rule_concludes_otherwise() {
 }
 
 #[test]
-fn what_is_whole_of_a_cut_file_is_judged_and_said() {
+fn complete_scenarios_of_a_truncated_file_are_judged() {
     let (record, kept) = run(&["flow/fetch-execution/*"], &[], &[]);
     let rulebook = conformant_judge::load::embedded().expect("it is sound");
     for length in [kept.len() - 1, kept.len() / 2] {
@@ -216,7 +216,7 @@ fn no_secret_is_kept() {
 }
 
 #[test]
-fn what_is_sent_to_prove_who_asks_is_not_kept() {
+fn credentials_are_not_kept() {
     let (_, kept) = run(
         &["auth/registrations/*", "flow/fetch-flow/credentials-*"],
         &[],

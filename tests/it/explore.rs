@@ -4,7 +4,7 @@ use crate::program::{Served, run};
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
 use conformant_engine::{Hook, Planned, Sessions, Target};
-use conformant_explore::{Budget, Certainty, Explored, Explorer, Manner, Shrunk, file_of};
+use conformant_explore::{Budget, Certainty, ExploreOptions, Explored, Explorer, Shrunk, file_of};
 use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_reference::{Fault, Variant};
 use conformant_rulebook::Rulebook;
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
 
-fn manner(sequences: u64, service: &str) -> Manner {
-    Manner {
+fn options(sequences: u64, service: &str) -> ExploreOptions {
+    ExploreOptions {
         seed: 3,
         budget: Budget::Sequences(sequences),
         jobs: 2,
@@ -29,16 +29,16 @@ fn manner(sequences: u64, service: &str) -> Manner {
     }
 }
 
-fn explored(manner: Manner, faults: BTreeSet<Fault>) -> Explored {
+fn explored(options: ExploreOptions, faults: BTreeSet<Fault>) -> Explored {
     let schemas = Schemas::default();
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(3, faults, BTreeSet::<Variant>::new(), targets);
-    Explorer::new(&RULEBOOK, &schemas, manner).explore(&sessions, &AtomicBool::new(false))
+    Explorer::new(&RULEBOOK, &schemas, options).explore(&sessions, &AtomicBool::new(false))
 }
 
 #[test]
-fn the_clean_reference_is_accused_of_nothing() {
-    let explored = explored(manner(60, "flow"), BTreeSet::new());
+fn the_clean_reference_has_no_findings() {
+    let explored = explored(options(60, "flow"), BTreeSet::new());
     assert!(explored.found.is_empty(), "{:?}", explored.found);
     assert_eq!((explored.sequences, explored.given_up), (60, None));
     let (operations, all) = explored.coverage.operations;
@@ -47,7 +47,7 @@ fn the_clean_reference_is_accused_of_nothing() {
 }
 
 #[test]
-fn what_was_accused_wrongly_once_is_not_accused() {
+fn former_false_positives_stay_fixed() {
     let folder = tempfile::tempdir().expect("there is room");
     let stories = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
     let arguments = [
@@ -71,9 +71,9 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     let faults = || BTreeSet::from([Fault::from_id("flow/page-skips").expect("it is there")]);
     let told = |jobs| {
         let explored = explored(
-            Manner {
+            ExploreOptions {
                 jobs,
-                ..manner(40, "flow")
+                ..options(40, "flow")
             },
             faults(),
         );
@@ -88,7 +88,7 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
 
 /// A fault in written data, a stale read, a list that loses items between pages, and wrong page metadata.
 #[test]
-fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mended() {
+fn findings_are_short_scenarios_that_fail_only_with_the_fault() {
     for (fault, rule) in [
         ("flow/delete-takes-all", "others"),
         ("chat/member-fetch-stale", "member"),
@@ -97,7 +97,7 @@ fn findings_are_stories_of_six_steps_that_play_red_and_green_once_they_are_mende
     ] {
         let service = fault.split('/').next().expect("it has a service");
         let faults = BTreeSet::from([Fault::from_id(fault).expect("it is there")]);
-        let explored = explored(manner(400, service), faults);
+        let explored = explored(options(400, service), faults);
         let found: Vec<&str> = explored
             .found
             .iter()
@@ -183,22 +183,22 @@ fn moody(fault: &str, first: usize, then: Option<BTreeSet<Fault>>, sequences: u6
         then: then.map(worlds),
         left: AtomicUsize::new(first),
     };
-    let manner = Manner {
+    let options = ExploreOptions {
         jobs: 1,
-        ..manner(sequences, "flow")
+        ..options(sequences, "flow")
     };
-    Explorer::new(&RULEBOOK, &schemas, manner).explore(&sessions, &AtomicBool::new(false))
+    Explorer::new(&RULEBOOK, &schemas, options).explore(&sessions, &AtomicBool::new(false))
 }
 
 #[test]
-fn whoever_waits_hears_how_far_it_is() {
+fn progress_is_reported() {
     let schemas = Schemas::default();
     let targets = Target::all_of_reference();
     let sessions = Offline::in_process(3, BTreeSet::new(), BTreeSet::<Variant>::new(), targets);
-    let explorer = Explorer::new(&RULEBOOK, &schemas, manner(20, "flow"));
-    assert_eq!(explorer.so_far().sequences, 0);
+    let explorer = Explorer::new(&RULEBOOK, &schemas, options(20, "flow"));
+    assert_eq!(explorer.progress().sequences, 0);
     let explored = explorer.explore(&sessions, &AtomicBool::new(false));
-    let far = explorer.so_far();
+    let far = explorer.progress();
     assert_eq!(far.sequences, explored.sequences);
     assert_eq!(far.exchanges, explored.exchanges as u64);
     assert_eq!(far.shrinking, 0, "no findings");
@@ -245,7 +245,7 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
 
 /// Parallel sequences and other runs share the clock of the target.
 #[test]
-fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
+fn findings_during_a_clock_change_are_left_out() {
     let folder = tempfile::tempdir().expect("there is room");
     let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
     let target = format!("flow={}/flow", served.url);
@@ -280,7 +280,7 @@ fn what_is_found_while_somebody_moves_the_clock_accuses_nobody() {
 }
 
 #[test]
-fn what_does_not_come_again_is_flaky_and_shown_both_times() {
+fn a_finding_that_does_not_recur_is_flaky() {
     let explored = moody("flow/meta-page-size-wrong", 40, Some(BTreeSet::new()), 40);
     let found = explored.found.first().expect("it came once");
     let Certainty::Flaky { first, again } = &found.certainty else {
@@ -307,7 +307,7 @@ fn what_was_found_until_the_target_dies_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_sent() {
+fn invalid_arguments_are_reported_before_anything_is_sent() {
     let folder = tempfile::tempdir().expect("there is room");
     std::fs::write(folder.path().join("file"), "").expect("there is room");
     for (arguments, said) in [

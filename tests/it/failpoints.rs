@@ -67,7 +67,7 @@ fn generated(folder: &Path, seed: &str, script: &str) -> Ended {
 
 /// Expected result for each place, so that a new place needs a row.
 #[test]
-fn whatever_fails_once_is_told_and_nothing_is_lost() {
+fn a_single_failure_is_reported_and_loses_nothing() {
     if !cfg!(debug_assertions) {
         return;
     }

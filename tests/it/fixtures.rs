@@ -5,7 +5,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS and WORLD are said to the tests, not to the program"
+    reason = "BLESS and WORLD are for the tests, not for the program"
 )]
 
 use crate::program::{conformant, root, run};
@@ -232,7 +232,7 @@ fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
 }
 
 #[test]
-fn a_set_too_long_to_be_named_line_by_line_is_proved_with_what_breaks_rules() {
+fn a_long_set_is_verified_with_its_invalid_documents() {
     let home = tempfile::tempdir().expect("a folder of our own");
     let (code, _, told) = run(
         home.path(),
@@ -257,7 +257,7 @@ fn a_set_too_long_to_be_named_line_by_line_is_proved_with_what_breaks_rules() {
 }
 
 #[test]
-fn a_line_that_is_added_changed_or_misjudged_is_told() {
+fn an_added_changed_or_misjudged_line_is_reported() {
     let home = tempfile::tempdir().expect("a folder of our own");
     assert_eq!(run(home.path(), &small_set(&["--format", "ndjson"])).0, 0);
     let verify = |what: &str| {
@@ -309,7 +309,7 @@ fn world_resources() -> String {
 }
 
 #[test]
-fn a_made_up_world_breaks_no_rule_and_no_law() {
+fn a_generated_data_set_breaks_no_rule() {
     let home = tempfile::tempdir().expect("a folder of our own");
     let count = world_resources();
     let generate = |further: &[&str]| {
@@ -330,7 +330,7 @@ fn a_made_up_world_breaks_no_rule_and_no_law() {
         home.path().join("world.har"),
         generate(&["--format", "har"]),
     )
-    .expect("there is room");
+    .expect("the disk is writable");
     let (code, out, told) = run(home.path(), &["check", "world.har", "--as", "har"]);
     assert_eq!(code, 0, "{out}{told}");
     assert!(out.contains("passed: "), "{out}");
@@ -367,7 +367,7 @@ fn any_number_of_threads_gives_the_same_set() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_nothing() {
+fn a_full_disk_is_an_error_and_leaves_nothing() {
     if !Path::new("/dev/full").exists() {
         return;
     }
@@ -394,7 +394,7 @@ fn a_full_disk_is_told_and_leaves_nothing() {
 }
 
 #[test]
-fn a_reader_who_goes_away_is_no_error() {
+fn a_closed_pipe_is_not_an_error() {
     let home = tempfile::tempdir().expect("a folder of our own");
     for invalid in [&["--invalid"][..], &[]] {
         let mut arguments = vec![
@@ -424,7 +424,7 @@ fn a_reader_who_goes_away_is_no_error() {
 
 #[cfg(unix)]
 #[test]
-fn a_signal_leaves_nothing_and_keeps_the_old_set() {
+fn a_signal_leaves_the_old_set() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
         let home = tempfile::tempdir().expect("a folder of our own");
         let old = [
@@ -460,7 +460,7 @@ fn a_signal_leaves_nothing_and_keeps_the_old_set() {
 
 #[cfg(unix)]
 #[test]
-fn what_a_killed_process_left_is_cleared_away_by_the_next() {
+fn leftovers_of_a_killed_process_are_removed_by_the_next() {
     let home = tempfile::tempdir().expect("a folder of our own");
     let arguments = [
         "fixtures",

@@ -21,11 +21,11 @@ const WAYS: [&[&str]; 3] = [
 
 fn check(folder: &str, code: i32, told: &str) {
     for way in WAYS {
-        let home = tempfile::tempdir().expect("there is room for a folder");
+        let home = tempfile::tempdir().expect("the disk is writable");
         let here = home.path().join("here");
-        fs::create_dir_all(here.join("occupied")).expect("there is room for a folder");
-        fs::write(here.join("file"), "mine").expect("there is room for a file");
-        fs::write(here.join("occupied/notes"), "mine").expect("there is room for a file");
+        fs::create_dir_all(here.join("occupied")).expect("the disk is writable");
+        fs::write(here.join("file"), "mine").expect("the disk is writable");
+        fs::write(here.join("occupied/notes"), "mine").expect("the disk is writable");
         let before = names(home.path());
         let arguments = [way, &[folder]].concat();
         let (ended, _, error) = run(&here, &arguments);
@@ -48,24 +48,24 @@ fn a_path_that_climbs_is_refused() {
 }
 
 #[test]
-fn a_file_is_no_folder() {
+fn a_file_is_not_a_folder() {
     check("file", 3, "use a folder");
 }
 
 #[test]
-fn a_folder_with_something_else_is_left_alone() {
+fn a_folder_with_other_content_is_kept() {
     check("occupied", 2, "use an empty or new folder");
 }
 
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
+fn an_impossible_folder_is_an_error() {
     check("file/below", 3, "use a folder");
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     for format in ["hurl", "har", "openapi"] {
-        let home = tempfile::tempdir().expect("there is room for a folder");
+        let home = tempfile::tempdir().expect("the disk is writable");
         let made = ["first", "second"].map(|folder| {
             let arguments = [
                 "fixtures",

@@ -198,7 +198,7 @@ entries! {
 }
 
 #[test]
-fn each_entry_has_a_target_for_those_who_go_by_coverage() {
+fn each_entry_has_a_target_for_coverage_fuzzing() {
     let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).expect("a manifest");
     for (name, _) in ENTRIES {
         assert!(manifest.contains(&format!("name = \"{name}\"")), "{name}");

@@ -49,7 +49,7 @@ fn hits(sources: &[(String, String)], pattern: &str) -> String {
 }
 
 #[test]
-fn every_file_says_first_what_it_is_for() {
+fn every_file_begins_with_its_purpose() {
     let silent: Vec<String> = sources(&["src", "crates", "specs", "tests", "benches"])
         .into_iter()
         .filter(|(_, text)| !text.starts_with("//! "))
@@ -107,7 +107,7 @@ fn every_flag_is_read() {
 }
 
 #[test]
-fn nothing_is_half_done() {
+fn the_tree_has_no_unfinished_code() {
     // In two parts, so that this file does not match.
     let words = [["to", "do!"], ["unimpl", "emented!"], ["#[ign", "ore"]];
     let mut pattern: Vec<String> = words.iter().map(|w| regex::escape(&w.concat())).collect();
@@ -154,7 +154,7 @@ fn no_file_names_a_vendor_or_a_machine() {
 }
 
 #[test]
-fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
+fn faults_and_variations_have_descriptions_and_kebab_case_ids() {
     let faults = Fault::ALL.iter().map(|f| (f.id(), f.says(), true));
     let variants = Variant::ALL.iter().map(|v| (v.id(), v.says(), false));
     let index = ServiceIndex::embedded();
@@ -173,7 +173,7 @@ fn faults_and_variants_say_what_they_do_under_names_of_one_form() {
             "{id}: say in one sentence what it does, not {says:?}"
         );
         if let Some(other) = seen.insert(id, says) {
-            panic!("{id} names two things: {other:?} and {says:?}");
+            panic!("{id} names two items: {other:?} and {says:?}");
         }
     }
 }
@@ -226,7 +226,7 @@ fn the_rulebooks_guide_lists_every_hook_with_its_arguments() {
 }
 
 #[test]
-fn every_operation_is_played_by_some_scenario() {
+fn every_operation_is_called_by_a_scenario() {
     let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let planned = plan::all(&rulebook);
     let ids: BTreeSet<&str> = planned.iter().map(|p| p.scenario.id.as_str()).collect();

@@ -24,7 +24,7 @@ fn judge(served: &Served, folder: &Path, selection: &[&str]) -> (i32, String, Ru
 }
 
 #[test]
-fn a_broken_target_fails_with_everything_that_mends_it() {
+fn a_broken_target_fails_with_all_details() {
     let folder = tempfile::tempdir().expect("there is room");
     let served = Served::start(folder.path(), &["--fault", FAULT]);
     let (code, out, record) = judge(&served, folder.path(), &["--service", "flow"]);
@@ -82,7 +82,7 @@ fn a_broken_target_fails_with_everything_that_mends_it() {
 }
 
 #[test]
-fn where_the_time_went_is_told_with_what_no_order_could_beat() {
+fn timings_include_the_shortest_possible_time() {
     let folder = tempfile::tempdir().expect("there is room");
     let served = Served::start(folder.path(), &[]);
     let (code, out, record) = judge(
@@ -177,7 +177,7 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
 
 /// Only the reference, identified by its control plane, gets the reference's values.
 #[test]
-fn what_is_not_configured_is_not_sent() {
+fn unconfigured_values_are_not_sent() {
     let folder = tempfile::tempdir().expect("there is room");
     let served = Served::start(folder.path(), &[]);
     let target = format!("all={}", served.url);

@@ -43,9 +43,9 @@ pub(crate) fn copy_of(folders: &[&str], into: &Path) {
             .strip_prefix(root())
             .expect("it lies below the root");
         if entry.file_type().is_dir() {
-            std::fs::create_dir_all(into.join(below)).expect("there is room");
+            std::fs::create_dir_all(into.join(below)).expect("the disk is writable");
         } else {
-            std::fs::copy(entry.path(), into.join(below)).expect("there is room");
+            std::fs::copy(entry.path(), into.join(below)).expect("the disk is writable");
         }
     }
 }

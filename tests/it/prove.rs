@@ -31,7 +31,7 @@ fn proof(record: &RunRecord) -> &Proof {
 
 #[test]
 fn every_rule_that_passes_on_the_reference_can_fail() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     // Without optimization two services represent all of them.
     let services: &[&str] = if cfg!(debug_assertions) {
         &["--service", "flow", "--service", "media"]
@@ -58,8 +58,8 @@ fn every_rule_that_passes_on_the_reference_can_fail() {
 }
 
 #[test]
-fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn a_sample_lists_surviving_mutants_and_remedies() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let target = format!("flow={}/flow", served.url);
     let arguments = [
@@ -99,8 +99,8 @@ fn a_sample_says_what_would_not_be_noticed_and_what_would_change_that() {
 
 /// After each mutation all evidence of a scenario is judged again: an unlimited list would take minutes.
 #[test]
-fn a_list_without_an_end_is_judged_and_not_proven() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn an_endless_list_is_judged_but_not_mutated() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &["--fault", "flow/page-token-ignored"]);
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
@@ -114,8 +114,8 @@ fn a_list_without_an_end_is_judged_and_not_proven() {
 }
 
 #[test]
-fn who_asks_for_no_proof_gets_none() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn mutation_testing_can_be_turned_off() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let arguments = ["--prove", "off", "--filter", "flow/read-flows/happy"];
     let (code, out, record) = record(folder.path(), &arguments);
     assert_eq!(code, 0, "{out}");

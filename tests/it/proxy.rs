@@ -95,7 +95,7 @@ fn rules(record: &Value) -> Vec<String> {
 }
 
 #[test]
-fn clean_traffic_passes_and_nobody_is_accused() {
+fn clean_traffic_has_no_findings() {
     let (run, proxy) = through(&[]);
     assert_eq!(proxy, (Some(0), Vec::new()));
     // Links in responses bypass the proxy, which the run detects: it does not follow pages to another origin.
@@ -118,7 +118,7 @@ fn a_defect_is_seen_on_the_way_by_the_rule_that_a_run_finds_it_by() {
 }
 
 #[test]
-fn what_cannot_be_reached_is_trouble_and_no_failure() {
+fn an_unreachable_target_is_an_infrastructure_error() {
     let folder = folder();
     let proxy = Proxy::start(folder.path(), "http://127.0.0.1:9");
     let mut command = conformant(folder.path());

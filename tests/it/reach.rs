@@ -15,7 +15,7 @@ const LIST: [&str; 5] = [
 ];
 
 fn write(folder: &Path, name: &str, text: &str) {
-    std::fs::write(folder.join(name), text).expect("there is room");
+    std::fs::write(folder.join(name), text).expect("the disk is writable");
 }
 
 fn keep(bytes: Vec<u8>) -> Vec<Act> {
@@ -23,12 +23,12 @@ fn keep(bytes: Vec<u8>) -> Vec<Act> {
 }
 
 #[test]
-fn a_refused_token_is_followed_by_the_next() {
+fn a_rejected_token_is_replaced() {
     let target = Target::answering(|asked| match asked.header("Authorization") {
         "Bearer token-2" => keep(ok(only_page("http://127.0.0.1").to_string())),
         _ => keep(answer("401 No", "", "")),
     });
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     write(
         folder.path(),
         "token.sh",
@@ -54,7 +54,7 @@ fn a_refused_token_is_followed_by_the_next() {
 #[test]
 fn a_named_proxy_stands_before_every_target_but_this_machine() {
     let proxy = Target::answering(|_| keep(ok(only_page("http://flow.test").to_string())));
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let through = |url: &str| {
         let proxy = proxy.origin().replace("http://", "http://me:you@");
         let lines = format!("proxy: {proxy}\ntargets: {{flow: {{url: \"{url}\"}}}}");
@@ -86,7 +86,7 @@ fn a_named_proxy_stands_before_every_target_but_this_machine() {
 #[test]
 fn the_repeat_line_holds_every_header_and_the_configurations_own_variables() {
     let target = Target::answering(|_| keep(ok("{}")));
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let lines = format!(
         "targets:\n  flow:\n    url: {}/flow\n    username: the-key\n    password: ${{FLOW_SECRET}}\n    \
          headers: {{ X-Tenant-Key: \"${{TENANT_KEY}}\", X-Plain: plain }}\n",

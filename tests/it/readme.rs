@@ -15,7 +15,7 @@ fn sessions(begin: &str) -> Vec<Session> {
 
 #[test]
 fn the_gate() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
     for session in sessions("run --target") {
         session
@@ -26,7 +26,7 @@ fn the_gate() {
 
 #[test]
 fn a_version_bump_and_fixtures() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     copy_of(&["specs"], folder.path());
     let specs = folder.path().join("specs");
     for session in sessions("events new") {

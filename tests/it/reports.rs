@@ -3,7 +3,7 @@
 
 #![expect(
     clippy::disallowed_methods,
-    reason = "BLESS is said to the tests, not to the program"
+    reason = "BLESS is for the tests, not for the program"
 )]
 
 use crate::program::root;
@@ -113,8 +113,8 @@ fn examples_are_what_is_written_today() {
     for (name, text) in reports.into_iter().chain([console]) {
         let path = folder.join(name);
         if blessing {
-            std::fs::create_dir_all(&folder).expect("there is room");
-            std::fs::write(&path, &text).expect("there is room");
+            std::fs::create_dir_all(&folder).expect("the disk is writable");
+            std::fs::write(&path, &text).expect("the disk is writable");
         }
         if std::fs::read_to_string(&path).ok().as_deref() != Some(text.as_str()) {
             others.push(name);

@@ -53,7 +53,7 @@ fn played(folder: &Path, served: &Served) -> i32 {
 
 /// Findings of an invariant, a page, a schema, a refusal and a scenario.
 #[test]
-fn a_finding_replays_red_and_green_once_it_is_mended() {
+fn a_chain_fails_with_the_fault_and_passes_without() {
     for (fault, filter, rule) in [
         (
             "chat/webhook-updated-in-every-channel",
@@ -96,7 +96,7 @@ fn a_finding_replays_red_and_green_once_it_is_mended() {
 
 /// One by its status, one by its shape.
 #[test]
-fn a_script_sends_the_chain_and_says_whether_the_last_answer_is_as_it_must_be() {
+fn a_script_sends_the_chain_and_checks_the_last_response() {
     for (fault, filter) in [
         (
             "chat/wrong-credentials-accepted",
@@ -143,7 +143,7 @@ fn a_script_sends_the_chain_and_says_whether_the_last_answer_is_as_it_must_be() 
 }
 
 #[test]
-fn nothing_that_the_target_answered_and_no_secret_stands_in_a_chain() {
+fn a_chain_contains_no_responses_and_no_secrets() {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
     let broken = found(folder, "flow/page-skips", "flow/read-executions/*");
@@ -168,7 +168,7 @@ fn nothing_that_the_target_answered_and_no_secret_stands_in_a_chain() {
 }
 
 #[test]
-fn what_cannot_be_reproduced_is_said() {
+fn irreproducible_findings_are_errors() {
     let folder = tempfile::tempdir().expect("there is room");
     let folder = folder.path();
     drop(found(

@@ -52,7 +52,7 @@ fn the_kill_matrix_holds() {
 
 /// A sample of what `conformant selftest --pairs 1000` tries; CI tries more.
 #[test]
-fn two_defects_at_once_are_both_told_and_two_freedoms_are_none() {
+fn pairs_of_faults_are_reported_and_pairs_of_variations_are_not() {
     let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
     let schemas = Schemas::default();
     let selftest = Selftest {
@@ -85,7 +85,7 @@ fn the_kill_matrix_records_every_fault_and_no_other() {
 }
 
 #[test]
-fn a_self_test_is_told_for_machines_and_for_people() {
+fn a_self_test_has_json_and_markdown_reports() {
     let folder = tempfile::tempdir().expect("there is room");
     let fault = "fault flow/meta-page-size-wrong";
     let filter = ["selftest", "--filter", fault];
@@ -114,7 +114,7 @@ fn a_self_test_is_told_for_machines_and_for_people() {
 }
 
 #[test]
-fn what_is_owed_names_faults_and_variants_that_there_are() {
+fn known_gaps_list_existing_faults_and_variations() {
     let unknown = recorded().not_yet;
     let unknown = unknown.unknown();
     assert!(

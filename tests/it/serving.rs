@@ -108,7 +108,7 @@ impl Serving {
 }
 
 #[test]
-fn the_nth_call_gets_what_the_script_says() {
+fn the_nth_call_gets_the_scripted_answer() {
     let folder = folder();
     let script = json!([
         {"name": "gone", "on": "chat/create-service", "calls": "3-4", "answer": "503:7"},
@@ -261,7 +261,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
 }
 
 #[test]
-fn a_made_up_world_is_served() {
+fn a_generated_data_set_is_served() {
     let folder = folder();
     let words = "fixtures generate --world --count 500 --seed 3 --format seed-data";
     let made = conformant(folder.path())
@@ -291,7 +291,7 @@ fn a_made_up_world_is_served() {
 }
 
 #[test]
-fn pages_of_named_origins_may_ask_the_services_and_nobody_the_control_plane() {
+fn cors_allows_given_origins_but_never_the_control_plane() {
     let folder = folder();
     let serving = Serving::start(folder.path(), &["--cors", "http://app.example"]);
     let origin = "Origin: http://app.example\r\n";
@@ -326,7 +326,7 @@ fn pages_of_named_origins_may_ask_the_services_and_nobody_the_control_plane() {
 }
 
 #[test]
-fn the_log_says_what_was_asked_and_no_secret() {
+fn the_log_lists_requests_without_secrets() {
     let folder = folder();
     let log = folder.path().join("log.ndjson");
     let serving = Serving::start(
@@ -353,7 +353,7 @@ fn the_log_says_what_was_asked_and_no_secret() {
 }
 
 #[test]
-fn the_ready_file_is_whole_and_the_process_goes_with_its_parent() {
+fn the_ready_file_is_complete_and_the_process_exits_with_its_parent() {
     let folder = folder();
     let ready = folder.path().join("ready");
     // A shell that starts it and ends.
@@ -380,7 +380,7 @@ fn the_ready_file_is_whole_and_the_process_goes_with_its_parent() {
 }
 
 #[test]
-fn what_cannot_be_served_is_told_before_anybody_asks() {
+fn invalid_settings_are_reported_at_start() {
     let folder = folder();
     write(
         &folder.path().join("bad.ndjson"),
@@ -409,7 +409,7 @@ fn what_cannot_be_served_is_told_before_anybody_asks() {
 }
 
 #[test]
-fn a_thousand_idle_clients_keep_nobody_out() {
+fn a_thousand_idle_clients_do_not_block_others() {
     let folder = folder();
     let serving = Serving::start(folder.path(), &[]);
     let host = serving.url.strip_prefix("http://").expect("plain HTTP");
@@ -421,7 +421,7 @@ fn a_thousand_idle_clients_keep_nobody_out() {
 }
 
 #[test]
-fn the_page_for_people_is_whole_and_what_happens_is_told() {
+fn the_page_is_complete_and_shows_events() {
     let folder = folder();
     let serving = Serving::start(folder.path(), &[]);
     let page = serving.get("/");
@@ -534,7 +534,7 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
         ("given.pem", given.cert.pem()),
         ("key.pem", given.signing_key.serialize_pem()),
     ] {
-        std::fs::write(folder.path().join(file), pem).expect("there is room");
+        std::fs::write(folder.path().join(file), pem).expect("the disk is writable");
     }
     let flags = ["--tls-certificate", "given.pem", "--tls-key", "key.pem"];
     let given = Serving::start(folder.path(), &flags);

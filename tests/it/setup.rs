@@ -11,7 +11,7 @@ fn read(folder: &Path, name: &str) -> String {
 
 #[test]
 fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let arguments = [
         "init",
         "--target",
@@ -57,8 +57,8 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
 }
 
 #[test]
-fn doctor_tells_what_a_run_would_meet() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn doctor_reports_what_a_run_would_leave_out() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
@@ -110,8 +110,8 @@ fn doctor_tells_what_a_run_would_meet() {
 
 /// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
 #[test]
-fn doctor_notices_that_no_callback_reaches_us() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn doctor_detects_missing_callbacks() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let config = json!({
         "targets": {"flow": {"url": format!("{}/flow", served.url)}},
@@ -119,7 +119,7 @@ fn doctor_notices_that_no_callback_reaches_us() {
         "limits": {"callback": "100ms"},
     });
     let written = std::fs::write(folder.path().join("conformant.yaml"), config.to_string());
-    written.expect("there is room");
+    written.expect("the disk is writable");
     let (code, out, err) = run(folder.path(), &["doctor"]);
     assert_eq!(code, 3, "{out}{err}");
     assert!(out.contains("FAIL callback address: "), "{out}");
@@ -149,10 +149,11 @@ fn judged(served: &Served, folder: &Path) -> i32 {
 }
 
 #[test]
-fn a_baseline_accepts_today_and_nothing_else() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn a_baseline_accepts_present_failures_only() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let broken = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
-    std::fs::write(folder.path().join("waivers.yaml"), "waivers: []\n").expect("there is room");
+    std::fs::write(folder.path().join("waivers.yaml"), "waivers: []\n")
+        .expect("the disk is writable");
     assert_eq!(judged(&broken, folder.path()), 1);
 
     let (code, _, err) = run(folder.path(), &["baseline", "run.json"]);

@@ -354,7 +354,7 @@ fn a_slow_network_changes_no_verdict() {
 }
 
 #[test]
-fn losses_accuse_nobody_and_are_no_pass_of_what_was_lost() {
+fn losses_are_neither_findings_nor_passes() {
     each_schedule(|seed| {
         let stories = drawn(seed, &ALL);
         let record = run(
@@ -417,7 +417,7 @@ fn what_is_found_in_a_storm_is_found_in_calm() {
 }
 
 #[test]
-fn a_schedule_is_played_again_by_its_seed() {
+fn a_schedule_is_reproducible_by_its_seed() {
     let one = |seed, jobs| {
         let stories = drawn(seed, &ALL);
         let record = run(

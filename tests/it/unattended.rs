@@ -16,7 +16,7 @@ fn record(folder: &Path, name: &str) -> RunRecord {
 }
 
 fn write(folder: &Path, configuration: &str) {
-    std::fs::write(folder.join("conformant.yaml"), configuration).expect("there is room");
+    std::fs::write(folder.join("conformant.yaml"), configuration).expect("the disk is writable");
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn a_target_that_limits_is_judged_completely_only_later() {
         0 => page(),
         _ => vec![Act::Send(busy.as_bytes().to_vec()), Act::Keep],
     });
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let flow = format!("flow={}/flow", target.origin());
     let (code, out, err) = run(
         folder.path(),
@@ -57,11 +57,11 @@ fn a_target_that_limits_is_judged_completely_only_later() {
 }
 
 #[test]
-fn wrong_credentials_end_the_run_soon_with_one_sentence() {
+fn wrong_credentials_stop_the_run_soon() {
     let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
     let target =
         Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let flow = format!("flow={}/flow", target.origin());
     let mut command = conformant(
         folder.path(),
@@ -127,8 +127,8 @@ fn relayed(mut client: TcpStream, target: &str, cut: &AtomicUsize) -> std::io::R
 }
 
 #[test]
-fn a_target_that_closes_connections_under_requests_is_not_accused() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn closed_connections_are_not_findings() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let address = served.url.trim_start_matches("http://");
     let (url, cut) = cutting_relay(address.to_owned());
@@ -157,7 +157,7 @@ fn a_target_that_closes_connections_under_requests_is_not_accused() {
 
 #[test]
 fn a_hook_that_is_down_is_trouble_and_is_named() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     write(
         folder.path(),
@@ -181,9 +181,9 @@ fn a_hook_that_is_down_is_trouble_and_is_named() {
 
 /// A dead target cannot send the awaited callback; a live one without it has a defect.
 #[test]
-fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
+fn a_target_that_dies_during_a_wait_is_not_flagged() {
     for dies in [true, false] {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the disk is writable");
         let served = Served::start(folder.path(), &["--fault", "auth/failed-webhook-missing"]);
         let target = format!("all={}", served.url);
         let hooks = format!("{}/_control", served.url);
@@ -235,13 +235,13 @@ fn a_target_that_dies_while_it_is_waited_for_is_not_accused() {
 /// a single run.
 #[test]
 fn four_parts_at_once_are_one_run() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let served = Served::start(folder.path(), &[]);
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
     let part = |part: &str, report: &str| {
         let own = folder.path().join(report);
-        std::fs::create_dir(&own).expect("there is room");
+        std::fs::create_dir(&own).expect("the disk is writable");
         let mut arguments = vec!["run", "--target", &target, "--hooks", &hooks];
         arguments.extend(["--filter", "auth/registrations", "--filter", "auth/tokens"]);
         arguments.extend([
@@ -292,7 +292,7 @@ fn an_error_answer_brings_one_finding_of_its_operation() {
             body.len()
         );
         let target = Target::answering(move |_| vec![Act::Send(answer.clone().into()), Act::Keep]);
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the disk is writable");
         let flow = format!("flow={}/flow", target.origin());
         let filter = "flow/read-flows/happy";
         let report = "json=run.json";

@@ -31,8 +31,8 @@ fn bumped(folder: &Path) {
 }
 
 #[test]
-fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     let diff = [
         "diff",
@@ -124,7 +124,7 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
         for id in ids {
             text += &format!("  - {{ id: {id}, reason: agreed with all consumers }}\n");
         }
-        std::fs::write(folder.path().join("declared.yaml"), text).expect("there is room");
+        std::fs::write(folder.path().join("declared.yaml"), text).expect("the disk is writable");
         let diff = [
             &diff[..],
             &["--report", "text=-", "--declare", "declared.yaml"],
@@ -137,14 +137,15 @@ fn a_made_up_version_is_classified_with_the_fixtures_and_scenarios_it_touches() 
     let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
     assert_eq!(code, 1, "{out}{err}");
     let last = out.lines().last().unwrap_or_default();
-    assert!(last.ends_with(", 1 stale declarations"), "{last}");
+    assert!(last.ends_with(", 1 stale"), "{last}");
 }
 
 #[test]
-fn rules_name_the_event_and_a_finding_the_version_that_was_asked() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn rules_contain_the_event_and_findings_the_version() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
-    std::fs::write(folder.path().join("sent.json"), "{\"attempt\": 1}").expect("there is room");
+    std::fs::write(folder.path().join("sent.json"), "{\"attempt\": 1}")
+        .expect("the disk is writable");
     for version in ["4", "5"] {
         let kind = format!("events/MessageSent/{version}");
         let check = ["check", "sent.json", "--specs", "specs", "--as", &kind];
@@ -172,8 +173,8 @@ fn commit(folder: &Path) {
 }
 
 #[test]
-fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn since_a_revision_only_changed_scenarios_run() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let folder = folder.path();
     copy_of(&["specs"], folder);
     commit(folder);
@@ -182,7 +183,7 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
     let (code, out, err) = run(folder, &[&since[..], &report].concat());
     assert_eq!(code, 4, "{out}{err}");
     assert!(
-        err.contains("no selected scenario is touched since HEAD"),
+        err.contains("no selected scenario has changed since HEAD"),
         "{err}"
     );
 
@@ -208,7 +209,7 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
     );
 
     // Only recorded responses with a step break.
-    std::fs::create_dir(folder.join("sdk")).expect("there is room");
+    std::fs::create_dir(folder.join("sdk")).expect("the disk is writable");
     let committed = |kind: &str| -> Value {
         let path = crate::program::root().join(format!("fixtures/flow/{kind}.ndjson"));
         let lines = std::fs::read_to_string(path).expect("it is committed");
@@ -230,7 +231,8 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
         })
         .collect();
     let recording = json!({ "log": { "version": "1.2", "creator": { "name": "t", "version": "1" }, "entries": entries } });
-    std::fs::write(folder.join("sdk/traffic.har"), recording.to_string()).expect("there is room");
+    std::fs::write(folder.join("sdk/traffic.har"), recording.to_string())
+        .expect("the disk is writable");
     let (code, out, err) = run(folder, &["diff", "HEAD", "specs", "--sdk", "sdk"]);
     assert_eq!(code, 1, "{out}{err}");
     let broken: Vec<&str> = out.lines().filter(|l| l.contains("traffic.har")).collect();
@@ -242,8 +244,8 @@ fn since_a_revision_what_changed_is_played_and_recorded_traffic_is_asked() {
 }
 
 #[test]
-fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn the_old_version_fails_after_the_event_type_has_moved() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     let asyncapi = folder.path().join("specs/events/asyncapi.yaml");
     edit(&asyncapi, "MessageSent/4.yaml", "MessageSent/5.yaml");
@@ -268,21 +270,21 @@ fn whoever_still_sends_the_old_version_fails_once_the_event_type_has_moved() {
 
 #[test]
 fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the disk is writable");
     bumped(folder.path());
     let sdk = folder.path().join("sdk");
-    std::fs::create_dir_all(sdk.join("recorded")).expect("there is room");
+    std::fs::create_dir_all(sdk.join("recorded")).expect("the disk is writable");
     let committed = crate::program::root().join("fixtures/events/MessageSent/4.ndjson");
     let lines = std::fs::read_to_string(committed).expect("it is committed");
     // By path, by content, and some of no type.
-    std::fs::create_dir_all(sdk.join("events/MessageSent")).expect("there is room");
-    std::fs::write(sdk.join("events/MessageSent/4.ndjson"), &lines).expect("there is room");
+    std::fs::create_dir_all(sdk.join("events/MessageSent")).expect("the disk is writable");
+    std::fs::write(sdk.join("events/MessageSent/4.ndjson"), &lines).expect("the disk is writable");
     let with_value = lines
         .lines()
         .find(|line| line.contains("\"channel\":\"rcs\""));
     let with_value = with_value.expect("a fixture shows the value");
-    std::fs::write(sdk.join("recorded/one.json"), with_value).expect("there is room");
-    std::fs::write(sdk.join("recorded/other.json"), "{\"a\": 1}").expect("there is room");
+    std::fs::write(sdk.join("recorded/one.json"), with_value).expect("the disk is writable");
+    std::fs::write(sdk.join("recorded/other.json"), "{\"a\": 1}").expect("the disk is writable");
     let diff = [
         "diff",
         "--specs",
@@ -437,8 +439,8 @@ const EDITS: [Edit; 10] = [
 ];
 
 #[test]
-fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
-    let folder = tempfile::tempdir().expect("there is room");
+fn each_of_ten_edits_is_reported_with_a_witness() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
     copy_of(&["specs"], folder.path());
     let begin = ["events", "new", "MessageSent", "--specs", "specs"];
     let (code, out, err) = run(folder.path(), &begin);
@@ -493,5 +495,5 @@ fn each_of_ten_edits_is_told_as_what_it_is_and_with_a_witness() {
             }
         }
     }
-    assert!(changes.is_empty(), "nobody edited {:?}", changes.keys());
+    assert!(changes.is_empty(), "without an edit: {:?}", changes.keys());
 }

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn an_array_holds_several_and_what_is_no_object_is_no_event() {
+    fn an_array_contains_several_events_and_other_values_are_not_events() {
         let cloud = Mapping::default();
         let two = cloud.events(br#" [{"type":"a"},{"type":"b"}]"#).unwrap();
         assert_eq!(two.len(), 2);

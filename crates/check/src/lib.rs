@@ -4,7 +4,7 @@
 
 mod blocks;
 mod envelope;
-mod glance;
+mod fast_path;
 mod har;
 mod inline;
 mod lines;
@@ -17,7 +17,7 @@ pub use inline::{Inline, Passed};
 pub use token::{judge_qr, judge_token};
 
 use blocks::{Blocks, Source};
-use glance::{Glance, Look};
+use fast_path::{FastPath, FastValidator};
 use lines::{Judged, OfLines, Quick};
 use stream::Stream;
 
@@ -329,7 +329,7 @@ impl<'a> Checker<'a> {
         };
         let (start, by_line) = lines::begin(name, source.reader()).map_err(unreadable)?;
         if !by_line {
-            return Ok(lines.careful(0, &whole(name, start, source.reader())?));
+            return Ok(lines.full(0, &whole(name, start, source.reader())?));
         }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
         let blocks = Blocks::of(source, start);
@@ -389,27 +389,31 @@ impl<'a> Checker<'a> {
 struct Payloads<'a> {
     one: One<'a>,
     kind: &'a str,
-    glance: Option<Glance>,
+    fast_path: Option<FastPath>,
 }
 
 impl<'a> Payloads<'a> {
     fn new(one: One<'a>, kind: &'a str) -> Self {
-        let glance = Glance::of(one.rulebook, kind);
-        Self { one, kind, glance }
+        let fast_path = FastPath::of(one.rulebook, kind);
+        Self {
+            one,
+            kind,
+            fast_path,
+        }
     }
 }
 
 impl OfLines for Payloads<'_> {
     type Quick<'q>
-        = Look<'q>
+        = FastValidator<'q>
     where
         Self: 'q;
 
-    fn quick(&self) -> Option<Look<'_>> {
-        self.glance.as_ref().map(Look::new)
+    fn quick(&self) -> Option<FastValidator<'_>> {
+        self.fast_path.as_ref().map(FastValidator::new)
     }
 
-    fn careful(&self, line: usize, bytes: &[u8]) -> Judged {
+    fn full(&self, line: usize, bytes: &[u8]) -> Judged {
         Judged::one(self.one.document(self.kind, line, bytes))
     }
 
@@ -418,13 +422,13 @@ impl OfLines for Payloads<'_> {
     }
 }
 
-impl Quick for Look<'_> {
+impl Quick for FastValidator<'_> {
     fn line(&mut self, text: &[u8]) -> Option<usize> {
-        Look::line(self, text)
+        FastValidator::line(self, text)
     }
 
     fn finish(self) -> Judged {
-        let (documents, judgement) = Look::finish(self);
+        let (documents, judgement) = FastValidator::finish(self);
         Judged {
             judgement,
             documents,
@@ -582,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn xml_with_one_thing_wrong_breaks_one_rule() {
+    fn xml_with_one_error_breaks_one_rule() {
         let answer = |inside: &str| format!("<hash>{inside}<success>true</success></hash>");
         for (inside, wrong) in [
             ("<message>a</message><user>7<id>7</id></user>", "/user"),

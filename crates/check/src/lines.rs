@@ -58,7 +58,7 @@ pub(super) trait OfLines: Sync {
     /// The fast path; none if it does not support the type.
     fn quick(&self) -> Option<Self::Quick<'_>>;
     /// Judges one line with the full validator; only this finds anything.
-    fn careful(&self, line: usize, bytes: &[u8]) -> Judged;
+    fn full(&self, line: usize, bytes: &[u8]) -> Judged;
     /// Reports an unreadable line.
     fn unreadable(&self, line: usize, why: &str) -> Judged;
 }
@@ -234,7 +234,7 @@ impl Common<'_> {
                 let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
                 let line = &rest[..end];
                 if !line.iter().all(u8::is_ascii_whitespace) {
-                    take(lines.careful(count, line));
+                    take(lines.full(count, line));
                 }
                 rest.len().min(end + 1)
             });
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_readers_trip_over_is_told_with_its_place() {
+    fn unreadable_lines_are_reported_with_their_place() {
         let text = "{\"attempt\":\"1\"}\n{\"attempt\":\"1\",\"attempt\":\"2\"}\n";
         let (record, _) = check("events.ndjson", &mut text.as_bytes(), 1);
         assert_eq!(found(&record), [(2, "/attempt", "duplicate-key")]);
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_change_nothing() {
+    fn results_do_not_depend_on_threads() {
         let mut text = String::new();
         for n in 0..20_000 {
             text.push_str(match n % 700 {

@@ -5,7 +5,7 @@
 
 use super::One;
 use super::envelope::{Envelope, EventError, Mapping};
-use super::glance::{Envelopes, Glance, LookInside, Part, TypeGlance};
+use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
 use super::lines::{Judged, Note, OfLines, Quick};
 use conformant_base::json;
 use conformant_judge::Judgement;
@@ -51,7 +51,7 @@ impl<'a> Stream<'a> {
         Self {
             one,
             mapping: mapping.clone(),
-            envelopes: glances(one.rulebook).and_then(|types| Envelopes::of(&paths, types)),
+            envelopes: fast_paths(one.rulebook).and_then(|types| Envelopes::of(&paths, types)),
         }
     }
 
@@ -129,14 +129,14 @@ impl<'a> Stream<'a> {
 }
 
 /// The fast path for every type with its present version; none if it does not support one of them.
-fn glances(rulebook: &Rulebook) -> Option<Vec<TypeGlance>> {
+fn fast_paths(rulebook: &Rulebook) -> Option<Vec<TypeFastPath>> {
     let mut types = Vec::new();
     for (name, kind) in &rulebook.event_types {
         let payload = match kind {
-            Some(kind) => Some(Glance::of(rulebook, kind)?),
+            Some(kind) => Some(FastPath::of(rulebook, kind)?),
             None => None,
         };
-        types.push(TypeGlance {
+        types.push(TypeFastPath {
             name: behind_the_vendor(name)?.to_owned(),
             schema: kind.as_deref().map(address_end).unwrap_or_default(),
             payload,
@@ -198,7 +198,7 @@ impl OfLines for Stream<'_> {
         self.envelopes.as_ref().map(LookInside::new)
     }
 
-    fn careful(&self, line: usize, bytes: &[u8]) -> Judged {
+    fn full(&self, line: usize, bytes: &[u8]) -> Judged {
         self.text(line, bytes)
     }
 
@@ -264,10 +264,10 @@ mod tests {
         let mut source = text.as_bytes();
         let blocks = Blocks::of(Source::Stream(&mut source), Vec::new());
         let quick = lines::judge(&stream, blocks, 2, 1_000).unwrap();
-        let mut careful = Judged::default();
+        let mut full = Judged::default();
         for (index, line) in text.lines().enumerate() {
             if !line.trim().is_empty() {
-                careful.merge(stream.careful(index + 1, line.as_bytes()), 1_000);
+                full.merge(stream.full(index + 1, line.as_bytes()), 1_000);
             }
         }
         let told = |judged: &Judged| {
@@ -279,7 +279,7 @@ mod tests {
                 judged.notes.clone(),
             )
         };
-        assert_eq!(told(&quick), told(&careful));
+        assert_eq!(told(&quick), told(&full));
         quick
     }
 
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn places_without_an_event_are_told_and_what_follows_is_judged() {
+    fn places_without_an_event_are_reported_and_later_ones_judged() {
         let text =
             "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
         let judged = judge(&Mapping::default(), text);
@@ -386,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn other_envelopes_are_looked_into_as_quickly() {
+    fn other_envelopes_have_a_fast_path() {
         let mapping = Mapping {
             type_at: "/meta/kind".to_owned(),
             schema_at: "/meta/schema".to_owned(),
@@ -407,9 +407,9 @@ mod tests {
     }
 
     #[test]
-    fn every_type_has_a_glance() {
+    fn every_type_has_a_fast_path() {
         assert_eq!(
-            glances(rulebook()).unwrap().len(),
+            fast_paths(rulebook()).unwrap().len(),
             rulebook().event_types.len()
         );
     }

@@ -310,7 +310,7 @@ mod tests {
     const SILENT: [&str; 0] = [];
 
     #[test]
-    fn a_token_as_an_application_builds_it_breaks_nothing() {
+    fn a_valid_token_breaks_nothing() {
         assert_eq!(found(&token(&claims())), SILENT);
         assert_eq!(found(&format!("{}\n", token(&claims()))), SILENT);
         assert_eq!(
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_issued_in_milliseconds_is_told_of() {
+    fn a_token_issued_in_milliseconds_is_reported() {
         let millis = changed(|c| c["iat"] = json!(NOW * 1000));
         assert_eq!(
             found(&millis),
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_token_is_told_of() {
+    fn an_expired_token_is_reported() {
         let old = changed(|c| {
             c["iat"] = json!(NOW - 900);
             c["exp"] = json!(NOW - 60);
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_no_personal_data() {
+    fn an_identifier_is_not_personal_data() {
         let named = |id: &str| {
             let token = changed(|c| c["context"]["custom_user_id"] = json!(id));
             found(&token)
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_at_its_place() {
+    fn unreadable_parts_are_reported_at_their_place() {
         let whole = token(&claims());
         let parts: Vec<&str> = whole.split('.').collect();
         let (header, claims, signature) = (parts[0], parts[1], parts[2]);

@@ -5,12 +5,12 @@
 
 mod cover;
 mod reproduced;
+mod scenario;
 mod shrink;
-mod story;
 
 pub use cover::Coverage;
 pub use reproduced::{Chain, ReproduceError, finding_of};
-pub use story::{Certainty, Shrunk, file_of};
+pub use scenario::{Certainty, Shrunk, file_of};
 
 use conformant_base::clock;
 use conformant_engine::derive::deck::Deck;
@@ -46,7 +46,7 @@ pub enum Budget {
 
 /// Options of an exploration.
 #[derive(Clone, Debug)]
-pub struct Manner {
+pub struct ExploreOptions {
     pub seed: u64,
     pub budget: Budget,
     /// Number of sequences in parallel.
@@ -82,7 +82,7 @@ pub struct Explored {
 pub struct Explorer<'a> {
     rulebook: &'a Rulebook,
     schemas: &'a Schemas,
-    manner: Manner,
+    options: ExploreOptions,
     sequences: AtomicU64,
     exchanges: AtomicU64,
     shrinking: AtomicU64,
@@ -90,7 +90,7 @@ pub struct Explorer<'a> {
 
 /// Progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SoFar {
+pub struct Progress {
     /// Number of sequences.
     pub sequences: u64,
     /// Number of judged requests.
@@ -125,16 +125,16 @@ pub fn key_of(finding: &Finding) -> Key {
 
 /// A sequence as a scenario.
 pub fn numbered(service: &Service, number: u64, steps: Vec<Step>) -> Scenario {
-    story::scenario(&service.name, &format!("sequence-{number}"), steps)
+    scenario::scenario(&service.name, &format!("sequence-{number}"), steps)
 }
 
 impl<'a> Explorer<'a> {
     /// An explorer.
-    pub fn new(rulebook: &'a Rulebook, schemas: &'a Schemas, manner: Manner) -> Self {
+    pub fn new(rulebook: &'a Rulebook, schemas: &'a Schemas, options: ExploreOptions) -> Self {
         Self {
             rulebook,
             schemas,
-            manner,
+            options,
             sequences: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             shrinking: AtomicU64::new(0),
@@ -142,8 +142,8 @@ impl<'a> Explorer<'a> {
     }
 
     /// The progress, for any thread.
-    pub fn so_far(&self) -> SoFar {
-        SoFar {
+    pub fn progress(&self) -> Progress {
+        Progress {
             sequences: self.sequences.load(Ordering::Relaxed),
             exchanges: self.exchanges.load(Ordering::Relaxed),
             shrinking: self.shrinking.load(Ordering::Relaxed),
@@ -153,16 +153,16 @@ impl<'a> Explorer<'a> {
     /// Explores until the budget is spent, then shrinks the findings. Findings before an interruption are kept.
     pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
         let services = self.services(sessions);
-        let (seed, only_safe) = (self.manner.seed, self.manner.only_safe);
+        let (seed, only_safe) = (self.options.seed, self.options.only_safe);
         let deck = Deck::shuffled(self.rulebook, services.clone(), seed, only_safe);
         let next = AtomicU64::new(0);
-        let until = match self.manner.budget {
+        let until = match self.options.budget {
             Budget::Time(time) => Some(clock::monotonic() + time),
             Budget::Sequences(_) => None,
         };
         let all = Mutex::new(Whole::default());
         std::thread::scope(|scope| {
-            for _ in 0..self.manner.jobs.max(1) {
+            for _ in 0..self.options.jobs.max(1) {
                 scope.spawn(|| self.work(&deck, sessions, &next, until, &all, interrupted));
             }
         });
@@ -188,7 +188,7 @@ impl<'a> Explorer<'a> {
                 explorer: self,
                 sessions,
                 key: &key,
-                is_live: self.manner.is_live,
+                is_live: self.options.is_live,
                 interrupted: if explored.given_up.is_some() {
                     &gone
                 } else {
@@ -203,7 +203,7 @@ impl<'a> Explorer<'a> {
     fn services(&self, sessions: &dyn Sessions) -> Vec<&'a Service> {
         let targets = sessions.targets();
         let wanted = |name: &String| {
-            let named = &self.manner.services;
+            let named = &self.options.services;
             targets.contains_key(name) && (named.is_empty() || named.contains(name))
         };
         let services = self.rulebook.services.values();
@@ -223,7 +223,7 @@ impl<'a> Explorer<'a> {
         let mut unreached = 0;
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
-            let is_spent = match self.manner.budget {
+            let is_spent = match self.options.budget {
                 Budget::Sequences(count) => number >= count,
                 Budget::Time(_) => until.is_some_and(|until| clock::monotonic() >= until),
             };
@@ -236,7 +236,7 @@ impl<'a> Explorer<'a> {
                 }
                 continue;
             };
-            let steps = match self.manner.is_live {
+            let steps = match self.options.is_live {
                 true => with_what_is_there_once(steps),
                 false => steps,
             };
@@ -284,12 +284,17 @@ impl<'a> Explorer<'a> {
                 };
             }
         };
-        let telling = Telling::new(self.rulebook, self.schemas, &planned, (self.manner.seed, 0));
+        let telling = Telling::new(
+            self.rulebook,
+            self.schemas,
+            &planned,
+            (self.options.seed, 0),
+        );
         let story = play(telling, session.as_ref(), interrupted);
         let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
-            (self.manner.is_live && interrupted.load(Ordering::Relaxed))
+            (self.options.is_live && interrupted.load(Ordering::Relaxed))
                 || session.disturbed().is_some()
         };
         let in_doubt = !judgement.findings.is_empty() && is_in_doubt();

@@ -3,7 +3,7 @@
 //! The chain consists of steps of the scenario and has no data of the target's responses. Of the steps before the failed
 //! one, only reads without effect on the rule are left out; a write may be the cause and stays.
 
-use super::story;
+use super::scenario;
 use conformant_base::text;
 use conformant_engine::derive::moves::without_idle_captures;
 use conformant_engine::plan::{self, Planned};
@@ -63,10 +63,10 @@ impl<'a> Chain<'a> {
         let says = format!("Broke {}: {says}", finding.rule);
         let steps = self.scenario.steps.clone();
         let scenario = Scenario {
-            steps: story::with_twins(rulebook, self.service, steps),
+            steps: scenario::with_twins(rulebook, self.service, steps),
             ..self.scenario.clone()
         };
-        story::file(
+        scenario::file(
             &scenario,
             "A finding of a run, from an empty account.",
             &says,
@@ -97,7 +97,7 @@ impl<'a> Chain<'a> {
             .take(finding.step)
             .map(|step| stating_only(&finding.rule, in_place(step, &scenario)))
             .collect();
-        let name = story::name(
+        let name = scenario::name(
             &finding.rule,
             &format!("{}/{}", finding.service, finding.operation),
         );
@@ -106,7 +106,7 @@ impl<'a> Chain<'a> {
             let steps = without_idle_captures(steps);
             Scenario {
                 id: id.clone(),
-                ..story::scenario(&service.name, &name, steps)
+                ..scenario::scenario(&service.name, &name, steps)
             }
         };
         let asked = |steps: &[Step]| {

@@ -1,6 +1,6 @@
 //! Shrinks a sequence while it still breaks the same rule on the same operation.
 
-use super::story::{self, Certainty, Shrunk};
+use super::scenario::{self, Certainty, Shrunk};
 use super::{Explorer, Found, Key, key_of};
 use conformant_engine::derive::moves::without_idle_captures;
 use conformant_engine::derive::neighbour::expand;
@@ -26,14 +26,14 @@ pub(super) struct Shrink<'s> {
 impl Shrink<'_> {
     /// The shortest failing sequence; the whole one if it does not fail again, or nothing can be sent any more.
     pub(super) fn down(&self, found: &Found) -> Shrunk {
-        let name = story::name(&self.key.0, &self.key.1);
+        let name = scenario::name(&self.key.0, &self.key.1);
         let mut left = if self.is_live {
             REPLAYS_LIVE_MAX
         } else {
             REPLAYS_MAX
         };
         let shrunk = |steps, finding, certainty| {
-            let scenario = story::scenario(&found.service, &name, steps);
+            let scenario = scenario::scenario(&found.service, &name, steps);
             Shrunk::new(scenario, finding, found.sequence, certainty)
         };
         let first = match self.replay(found, &name, &found.steps, &mut left) {
@@ -60,7 +60,7 @@ impl Shrink<'_> {
         let steps = without_idle_captures(steps);
         let service = self.explorer.rulebook.services.get(&found.service);
         let steps = match service {
-            Some(service) => story::with_twins(self.explorer.rulebook, service, steps),
+            Some(service) => scenario::with_twins(self.explorer.rulebook, service, steps),
             None => steps,
         };
         let mut last = 2;
@@ -183,8 +183,8 @@ impl Shrink<'_> {
             } else {
                 name.to_owned()
             };
-            let scenario = story::scenario(&found.service, &name, steps.to_vec());
-            if !story::is_sound(rulebook, service, &scenario) {
+            let scenario = scenario::scenario(&found.service, &name, steps.to_vec());
+            if !scenario::is_sound(rulebook, service, &scenario) {
                 return Replay::Holds(Vec::new());
             }
             *left -= 1;

@@ -6,8 +6,8 @@
 
 mod explored;
 mod known;
-mod mangle;
 mod matrix;
+mod mutate;
 mod not_yet;
 mod pairs;
 mod report;
@@ -30,7 +30,7 @@ use conformant_record::Level;
 use conformant_reference::{Fault, Switch, Variant};
 use conformant_rulebook::{Origin, Rulebook};
 use conformant_schema::Schemas;
-use mangle::Rewrite;
+use mutate::Rewrite;
 use scenes::{Came, Clean};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -215,10 +215,10 @@ impl Selftest<'_> {
             .collect();
         let best = rewrite.best();
         touched.sort_by_key(|c| (best.as_ref() != Some(&c.scenario), c.exchanges, c.index));
-        let mangle = mangle::Mangler::new(self.rulebook, rewrite, &self.targets);
+        let mutator = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let at_first = if best.is_some() {
             1
         } else {

@@ -57,7 +57,7 @@ pub enum State {
     /// Not caught, or flagged, and listed as a known gap.
     NotYet,
     /// Listed as a known gap without need.
-    ListedInVain,
+    StaleEntry,
     /// Not caught.
     Silent,
     /// Internal error.
@@ -76,7 +76,7 @@ impl State {
             Self::Killed => "killed",
             Self::OverKilled => "over-killed",
             Self::NotYet => "known gap",
-            Self::ListedInVain => "stale entry",
+            Self::StaleEntry => "stale entry",
             Self::Silent => "silent",
             Self::Error => "error",
         }
@@ -142,7 +142,7 @@ impl Matrix {
         }
         match recorded.not_yet.owes(name, row) {
             Owed::Yes => return State::NotYet,
-            Owed::NoLonger => return State::ListedInVain,
+            Owed::NoLonger => return State::StaleEntry,
             Owed::No => {}
         }
         if row.is_variant {
@@ -194,7 +194,7 @@ impl Matrix {
 
     /// The known gaps, without entries that these rows no longer need.
     #[must_use]
-    pub fn still_owed(&self, recorded: &Recorded) -> NotYet {
+    pub fn remaining_gaps(&self, recorded: &Recorded) -> NotYet {
         recorded.not_yet.shrunk(&self.rows, &self.dead)
     }
 
@@ -242,7 +242,7 @@ impl Matrix {
         let states = [
             State::Killed,
             State::NotYet,
-            State::ListedInVain,
+            State::StaleEntry,
             State::OverKilled,
             State::Silent,
             State::Error,

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_needed_or_it_goes() {
+    fn unneeded_entries_are_removed() {
         let list = NotYet {
             silent: reasons(&["flow/a", "flow/b"]),
             accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),

@@ -3,7 +3,7 @@
 //!
 //! Pairs are drawn with a seed. Known gaps are left out.
 
-use super::mangle::{Mangler, Rewrite};
+use super::mutate::{Mutator, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
 use conformant_base::json;
 use conformant_engine::plan::{self, Planned};
@@ -42,7 +42,6 @@ impl Pairs {
     }
 
     /// True if no pair of variations was flagged, and both faults were reported in 95 % of the pairs.
-    /// reported as two.
     pub fn holds(&self) -> bool {
         self.accused.is_empty() && self.reported_percent() >= 95.0
     }
@@ -272,15 +271,15 @@ impl Selftest<'_> {
         planned: &[Planned<'_>],
         over: &[&Clean],
     ) -> Together {
-        let mangle = Mangler::new(self.rulebook, rewrite, &self.targets);
+        let mutator = Mutator::new(self.rulebook, rewrite, &self.targets);
         let faults = BTreeSet::from([fault]);
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let soft = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let both = self
             .sessions(faults, BTreeSet::new())
-            .mangled(&mangle as &dyn Mangle);
+            .mangled(&mutator as &dyn Mangle);
         let (mut of_deep, mut of_soft) = (Trace::default(), Trace::default());
         for place in over {
             let [by_deep, by_soft, by_both] =
@@ -371,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nineteen_of_twenty_are_enough_and_no_accusation_is() {
+    fn pairs_pass_at_95_percent_without_false_positives() {
         let of = |accused: usize, hidden: usize| Pairs {
             variants: 9,
             accused: vec!["a + b: r".to_owned(); accused],

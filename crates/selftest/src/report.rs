@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// A self-test as JSON.
 #[derive(Serialize)]
-struct Told<'a> {
+struct SelftestReport<'a> {
     /// Whether everything is as expected, or a known gap.
     holds: bool,
     trials: Vec<Trial<'a>>,
@@ -42,7 +42,7 @@ impl Matrix {
     /// Every trial with its state and the rules that caught it, as JSON.
     #[expect(clippy::missing_panics_doc, reason = "texts and numbers serialise")]
     pub fn json(&self, recorded: &Recorded) -> String {
-        let told = Told {
+        let report = SelftestReport {
             holds: self.holds(recorded),
             trials: self.trials(recorded),
             unclean: &self.unclean,
@@ -50,7 +50,7 @@ impl Matrix {
             idle: &self.idle,
             proof: self.proof.as_ref(),
         };
-        let text = serde_json::to_string_pretty(&told).expect("texts and numbers serialise");
+        let text = serde_json::to_string_pretty(&report).expect("texts and numbers serialise");
         format!("{text}\n")
     }
 

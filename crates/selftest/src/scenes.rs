@@ -237,7 +237,7 @@ impl Selftest<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::mangle::{Mangler, Rewrite};
+    use super::super::mutate::{Mutator, Rewrite};
     use super::super::{Trial, matrix};
     use super::*;
     use conformant_engine::sessions::Mangle;
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_and_variants_come_to_what_the_whole_way_comes_to() {
+    fn faults_and_variations_match_a_complete_run() {
         with_all(|tried| {
             let switches: BTreeSet<Switch> = Switch::all().collect();
             let (mut same, mut other) = (0, 0);
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn generated_faults_come_to_what_the_whole_way_comes_to() {
+    fn generated_faults_match_a_complete_run() {
         with_all(|tried| {
             let clean: Vec<Clean> = (0..tried.1.len())
                 .step_by(EVERY_PLACE)
@@ -332,9 +332,9 @@ mod tests {
                 let shows = |c: &&Clean| rewrite.touches(&c.operations, &c.kinds, &c.scenario);
                 for place in clean.iter().filter(shows).take(3) {
                     let came = |is_short: bool| {
-                        let mangle = Mangler::new(tried.0.rulebook, rewrite, &tried.0.targets);
+                        let mutator = Mutator::new(tried.0.rulebook, rewrite, &tried.0.targets);
                         let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
-                        let sessions = sessions.mangled(&mangle as &dyn Mangle);
+                        let sessions = sessions.mangled(&mutator as &dyn Mangle);
                         if is_short {
                             Came::of(&tried.0.play(place, &tried.1, &sessions))
                         } else {

@@ -645,7 +645,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_says_why() {
+    fn every_row_has_a_reason() {
         for row in TABLE {
             let breaks = row.consumers.is_some() || row.producers.is_some();
             assert_eq!(row.why.is_empty(), breaks, "{:?}", row.at);

@@ -150,7 +150,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn sentences_are_told_by_what_rests_on_them() {
+    fn sentences_are_classified_by_their_rules() {
         let comparison = compared(OLD, NEW);
         assert_eq!(comparison.changes.len(), 6, "{:#?}", comparison.changes);
         let effect = |line: &str| {
@@ -181,7 +181,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lines_that_move_are_no_change() {
+    fn moved_lines_are_not_a_change() {
         let moved = OLD.replace("# Flow\n", "# Flow\n\n\n");
         assert_eq!(compared(OLD, &moved).changes, []);
     }

@@ -244,7 +244,7 @@ mod tests {
     use Verdict::{Fail, Pass};
 
     #[test]
-    fn what_is_new_fixed_and_since_when_is_told() {
+    fn new_and_fixed_rules_have_their_first_run() {
         let earlier = runs(&[
             &[("f/a", Pass), ("f/b", Fail), ("f/c", Fail)],
             &[("f/a", Pass), ("f/b", Fail), ("f/c", Fail)],
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_turns_twice_comes_and_goes() {
+    fn a_rule_that_changes_twice_is_flaky() {
         let earlier = runs(&[&[("f/a", Pass)], &[("f/a", Fail)]]);
         assert_eq!(
             history(&earlier, &run("flow/a", &[("f/a", Pass)])).flaky,
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn other_targets_and_rulebooks_are_not_set_side_by_side() {
+    fn other_targets_and_rulebooks_are_not_compared() {
         let mut earlier = runs(&[&[("f/a", Pass)]]);
         earlier[0].1.rulebook.digest = "other".into();
         let told = history(&earlier, &run("flow/a", &[("f/a", Fail)]));
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_of_this_machine_makes_no_other_target() {
+    fn local_ports_do_not_distinguish_targets() {
         let at = |url: &str, verdict| {
             let mut run = run("flow/a", &[("f/a", verdict)]);
             run.targets = [("flow".to_owned(), url.to_owned())].into();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_point_that_is_answered_otherwise_is_told() {
+    fn a_changed_answer_to_unspecified_behavior_is_reported() {
         let before = answering(run("flow/a", &[]), "flow/open/x", &["null"]);
         let now = answering(run("flow/a", &[]), "flow/open/x", &["absent"]);
         assert_eq!(

@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_judged_is_never_green() {
+    fn a_rule_that_was_not_judged_does_not_pass() {
         let stored = run("flow/a", &[(RULE, Verdict::Open)]);
         let again = judge_again(&stored, &book(Level::Must));
         assert_eq!(verdict(&again, RULE).0, Verdict::NotJudged);

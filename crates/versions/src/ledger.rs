@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn advice_breaks_nobody() {
+    fn a_recommendation_breaks_nothing() {
         let mut ledger = Ledger::default();
         ledger.note(
             &place("/from/channel"),

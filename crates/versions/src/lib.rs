@@ -3,6 +3,7 @@
 //! Every change has coordinates; the table in [`coordinates`] lists what it breaks. Cited lines are not compared,
 //! because they change with every revision without any effect.
 
+mod affected;
 mod canonical;
 pub mod coordinates;
 mod declared;
@@ -20,7 +21,6 @@ mod runs;
 mod schemas;
 mod statements;
 mod texts;
-mod touched;
 mod witness;
 
 #[cfg(test)]
@@ -28,6 +28,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 
+pub use affected::{affected_payload, affected_scenarios, reworded_scenarios};
 pub use coordinates::{Action, Class, Coordinates, Direction, What};
 pub use declared::{Declaration, DeclaredFile};
 pub use documents::{Classes, documents};
@@ -39,7 +40,6 @@ pub use merge::{MergeError, merge};
 pub use released::{Released, ReleasedError};
 pub use render::Format;
 pub use runs::{RunDifference, runs};
-pub use touched::{reworded_scenarios, touched_payload, touched_scenarios};
 pub use witness::Witness;
 
 use conformant_rulebook::Rulebook;

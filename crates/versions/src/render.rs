@@ -67,7 +67,7 @@ impl Comparison {
             .collect();
         let mut parts = parts;
         if !self.stale.is_empty() {
-            parts.push(format!("{} stale declarations", self.stale.len()));
+            parts.push(format!("{} stale", self.stale.len()));
         }
         if parts.is_empty() {
             "no change".to_owned()
@@ -125,8 +125,8 @@ fn text(comparison: &Comparison) -> String {
         );
     }
     for (what, ids) in [
-        ("scenarios touched", &comparison.scenarios),
-        ("fixtures touched", &comparison.fixtures),
+        ("scenarios affected", &comparison.scenarios),
+        ("fixtures affected", &comparison.fixtures),
         (
             "payloads that were valid and are now invalid",
             &comparison.broken,
@@ -183,8 +183,8 @@ fn markdown(comparison: &Comparison) -> String {
     }
     let lists = [
         ("Declared, but not a change", &comparison.stale),
-        ("Scenarios touched", &comparison.scenarios),
-        ("Fixtures touched", &comparison.fixtures),
+        ("Scenarios affected", &comparison.scenarios),
+        ("Fixtures affected", &comparison.fixtures),
         (
             "Payloads that were valid and are now invalid",
             &comparison.broken,

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_answers_and_findings_are_told_apart() {
+    fn different_verdicts_answers_and_findings_are_listed() {
         let a = run(
             "flow/a",
             &[("flow/x", Verdict::Fail), ("flow/y", Verdict::Pass)],
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_runs_hard_to_compare_is_said() {
+    fn limits_of_a_comparison_are_listed() {
         let a = run("flow/a", &[]);
         let mut b = a.clone();
         (b.rulebook.digest, b.complete) = ("e".into(), false);

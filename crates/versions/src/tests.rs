@@ -88,7 +88,7 @@ fn class<'a>(comparison: &'a Comparison, id: &str) -> &'a [Class] {
 }
 
 #[test]
-fn a_made_up_message_sent_5_is_classified() {
+fn an_invented_message_sent_5_is_classified() {
     let rulebook = message_sent_5().load();
     let comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     let field = "events/message-sent/5/carrier/property-added";
@@ -110,7 +110,7 @@ fn a_made_up_message_sent_5_is_classified() {
 }
 
 #[test]
-fn fixtures_that_a_change_touches_are_told_from_others() {
+fn affected_fixtures_are_distinguished() {
     let rulebook = message_sent_5().load();
     let comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     let touches = |payload: serde_json::Value, id: &str| {
@@ -119,7 +119,7 @@ fn fixtures_that_a_change_touches_are_told_from_others() {
             .iter()
             .find(|c| c.id.ends_with(id))
             .unwrap();
-        touched_payload(change, "events/MessageSent/4", &payload)
+        affected_payload(change, "events/MessageSent/4", &payload)
     };
     assert!(touches(
         json!({"from": {"channel": "rcs"}}),
@@ -134,7 +134,7 @@ fn fixtures_that_a_change_touches_are_told_from_others() {
         "enum-value-removed"
     ));
     assert!(touches(json!({}), "property-added"));
-    assert!(!touched_payload(
+    assert!(!affected_payload(
         &comparison.changes[0],
         "events/MessageFailed/4",
         &json!({})
@@ -149,7 +149,7 @@ fn a_field_that_only_a_later_path_version_has_is_added() {
 }
 
 #[test]
-fn nothing_differs_between_equals() {
+fn equal_schemas_have_no_differences() {
     let comparison = rulebooks(("a", &today()), ("b", &Edited::new().load()));
     assert_eq!(ids(&comparison), Vec::<&str>::new());
     assert!(!comparison.fails());
@@ -181,7 +181,7 @@ fn a_new_version_is_additive_until_an_event_type_moves_to_it() {
         ),
         [Class::BreakingForProducers]
     );
-    let touched = touched_scenarios(&comparison.changes, &moved, written(&moved));
+    let touched = affected_scenarios(&comparison.changes, &moved, written(&moved));
     assert!(
         !touched.is_empty() && touched.iter().all(|id| id.starts_with("events/")),
         "{touched:?}"
@@ -200,7 +200,7 @@ fn scenarios_are_touched_by_what_they_make_evidence_of() {
     let touched = |edited: Edited| {
         let new = edited.load();
         let comparison = rulebooks(("a", &old), ("b", &new));
-        touched_scenarios(&comparison.changes, &new, written(&new))
+        affected_scenarios(&comparison.changes, &new, written(&new))
     };
     let page_size =
         touched(Edited::new().edit("flow/openapi.yaml", "maximum: 1000", "maximum: 500"));
@@ -222,7 +222,7 @@ fn scenarios_are_touched_by_what_they_make_evidence_of() {
 }
 
 #[test]
-fn declared_changes_open_the_gate_and_stale_ones_shut_it() {
+fn declared_changes_pass_the_gate_and_stale_declarations_fail_it() {
     let rulebook = message_sent_5().load();
     let declaration = |id: &str| Declaration {
         id: id.to_owned(),
@@ -242,7 +242,7 @@ fn declared_changes_open_the_gate_and_stale_ones_shut_it() {
 }
 
 #[test]
-fn every_format_tells_the_same() {
+fn every_format_has_the_same_content() {
     let rulebook = message_sent_5().load();
     let mut comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     comparison.fixtures = vec!["fixtures/MessageSent/4/valid/1.json".to_owned()];
@@ -267,7 +267,7 @@ fn every_format_tells_the_same() {
     assert!(
         comparison
             .render(Format::Text)
-            .contains("fixtures touched: 1")
+            .contains("fixtures affected: 1")
     );
 }
 
@@ -497,7 +497,7 @@ fn turn(book: &mut Rulebook) {
 }
 
 #[test]
-fn every_row_of_the_table_is_shown_by_some_pair() {
+fn every_row_of_the_table_has_a_pair() {
     let mut seen: Vec<Coordinates> = turned("flow/made-up");
     seen.extend(turned("auth/registration-qr"));
     let (book, mut other) = (today(), today());

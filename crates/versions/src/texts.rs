@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_automaton_says_is_left_undecided() {
+    fn patterns_without_an_automaton_are_undecided() {
         let ahead = texts("^(?=a)", 0, None);
         assert_eq!(ahead.apart(&texts("^a", 0, None)), None);
     }

@@ -1,7 +1,7 @@
 //! Arguments of the commands that judge, and of those that read stored runs.
 
 use super::super::completing;
-use super::{ListFormat, Specs, Telling};
+use super::{ListFormat, OutputArgs, Specs};
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ pub struct RunArgs {
     pub specs: Specs,
     /// Reports and console output.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
     /// Accept the failures that this file lists, each with a reason and an expiry date.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
@@ -232,7 +232,7 @@ pub struct ServeArgs {
     pub judge: Option<OfClients>,
     /// Reports (with --judge) and console output.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
 }
 
 /// Messages that `serve` judges.
@@ -283,7 +283,7 @@ pub struct ProxyArgs {
     pub specs: Specs,
     /// Reports and console output.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
 }
 
 /// `conformant explore`.
@@ -385,7 +385,7 @@ pub struct CheckArgs {
     pub specs: Specs,
     /// Reports and console output.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
 }
 
 /// `conformant compare`.
@@ -419,7 +419,7 @@ pub struct JudgeArgs {
     pub waivers: Option<PathBuf>,
     /// Reports and console output.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
 }
 
 /// `conformant history`.
@@ -441,5 +441,5 @@ pub struct MergeArgs {
     pub runs: Vec<PathBuf>,
     /// Reports and console output of the whole run.
     #[command(flatten)]
-    pub telling: Telling,
+    pub output: OutputArgs,
 }

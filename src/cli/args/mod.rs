@@ -131,7 +131,7 @@ pub struct ConsoleArgs {
 
 /// Reports, console output and what counts as a failure.
 #[derive(Args, Clone, Debug, Default)]
-pub struct Telling {
+pub struct OutputArgs {
     /// Reports.
     #[command(flatten)]
     pub reports: Reports,

@@ -1,6 +1,6 @@
 //! Checks whether callbacks reach the receiver, from this machine and from the target.
 
-use super::Look;
+use super::Check;
 use crate::cli::config::Config;
 use conformant_base::http::Request;
 use conformant_engine::session::HookFault;
@@ -16,18 +16,18 @@ use std::time::Duration;
 const CALL_BACK: &str = "call_back";
 
 /// Opens the callback receiver as a run would, and sends it callbacks.
-pub(super) fn look(config: &Config, client: &Client) -> Look {
+pub(super) fn check(config: &Config, client: &Client) -> Check {
     let said = listener(config).and_then(|listener| {
         from_here(&listener, client)?;
         from_target(&listener, config, client)
     });
-    let (is_well, says) = match said {
+    let (is_ok, says) = match said {
         Ok(says) => (true, says),
         Err(error) => (false, error.to_string()),
     };
-    Look {
+    Check {
         what: "callback address".to_owned(),
-        is_well,
+        is_ok,
         says,
     }
 }

@@ -1,6 +1,6 @@
 //! Checks whether each configured hook exists. Only the one that returns the time is called.
 
-use super::Look;
+use super::Check;
 use crate::cli::config::{Config, environment};
 use conformant_base::http::Request;
 use conformant_engine::sessions::ask;
@@ -10,14 +10,19 @@ use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
 use conformant_rulebook::{Rulebook, unlocked};
 use serde_json::{Value, json};
 
-pub(super) fn look(config: &Config, rulebook: &Rulebook, client: &Client, looks: &mut Vec<Look>) {
+pub(super) fn check(
+    config: &Config,
+    rulebook: &Rulebook,
+    client: &Client,
+    checks: &mut Vec<Check>,
+) {
     let unlocked = unlocked::by_hook(rulebook);
     for known in rulebook.index.hooks() {
         let Some(hook) = config.settings.hooks.get(&known.name) else {
             continue;
         };
         let count = unlocked.get(&known.name).map_or(0, Vec::len);
-        let (is_well, says) = match (known.name.as_str(), answers(hook, client)) {
+        let (is_ok, says) = match (known.name.as_str(), answers(hook, client)) {
             ("advance_clock", Ok(_)) => match ask(hook, &json!({"seconds": 0}), client) {
                 Ok(answer) => (
                     true,
@@ -28,9 +33,9 @@ pub(super) fn look(config: &Config, rulebook: &Rulebook, client: &Client, looks:
             (_, Ok(says)) => (true, says),
             (_, Err(error)) => (false, error.to_string()),
         };
-        looks.push(Look {
+        checks.push(Check {
             what: format!("hook {}", known.name),
-            is_well,
+            is_ok,
             says: format!("{says}; needed by {count} must-rules"),
         });
     }

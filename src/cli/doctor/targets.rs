@@ -1,6 +1,6 @@
 //! Checks reachability, credentials and clock of a target with one or two harmless requests.
 
-use super::Look;
+use super::Check;
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
 use conformant_engine::request::{self, BuildError};
@@ -12,17 +12,17 @@ use conformant_rulebook::scenario::Credentials;
 /// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
 
-pub(super) fn look(
+pub(super) fn check(
     (service, probe): (&str, &str),
     target: &Target,
     base: &BaseUrl,
     client: &Client,
-    looks: &mut Vec<Look>,
+    checks: &mut Vec<Check>,
 ) {
-    let mut push = |what: &str, is_well, says: String| {
-        looks.push(Look {
+    let mut push = |what: &str, is_ok, says: String| {
+        checks.push(Check {
             what: format!("{service}: {what}"),
-            is_well,
+            is_ok,
             says,
         });
     };

@@ -30,7 +30,7 @@ fn each(folder: &str, takes: impl Fn(&[u8]) -> bool) -> usize {
 }
 
 #[test]
-fn json_of_every_class_is_taken_or_refused_as_it_is_due() {
+fn json_of_every_class_is_accepted_or_rejected_as_expected() {
     let tried = each("json", |bytes| {
         json::parse(bytes, Limits::default()).is_ok()
     });
@@ -38,7 +38,7 @@ fn json_of_every_class_is_taken_or_refused_as_it_is_due() {
 }
 
 #[test]
-fn yaml_of_every_class_is_taken_or_refused_as_it_is_due() {
+fn yaml_of_every_class_is_accepted_or_rejected_as_expected() {
     let tried = each("yaml", |bytes| parse_file::<Value>("x.yaml", bytes).is_ok());
     assert!(tried > 50, "{tried}");
 }

@@ -93,7 +93,7 @@ fn configurations_are_refused_with_their_place() {
 }
 
 #[test]
-fn all_problems_of_all_scenario_files_are_told_with_their_places() {
+fn all_problems_of_scenario_files_are_reported_with_their_places() {
     let folder = folder();
     let scenarios = folder.path().join("mine/flow");
     std::fs::create_dir_all(&scenarios).expect("a folder");
@@ -163,7 +163,7 @@ fn irregular(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_wherever_a_file_is_read() {
+fn only_regular_files_are_read() {
     let folder = folder();
     for path in irregular(folder.path()) {
         let uses: [&[&str]; 10] = [
@@ -292,7 +292,7 @@ fn an_address_without_a_host_is_refused_wherever_one_stands() {
 
 /// Recorded traffic: invalid files are rejected, and files without evidence do not pass.
 #[test]
-fn a_recording_that_shows_nothing_is_not_green() {
+fn a_recording_without_evidence_does_not_pass() {
     let folder = folder();
     let entry = |url: &str, status: u16| {
         serde_json::json!({

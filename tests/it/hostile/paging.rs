@@ -20,7 +20,7 @@ fn walk(target: &Target) -> Judged {
 }
 
 #[test]
-fn cycles_are_told_and_left() {
+fn page_cycles_are_reported_and_left() {
     for length in [1, 2] {
         let target = linked(move |origin, asked| {
             let turn = asked.number % length;
@@ -68,7 +68,7 @@ fn verdict_of(judged: &Judged, rule: &str) -> (String, String) {
 }
 
 #[test]
-fn a_list_longer_than_a_walk_accuses_nobody() {
+fn a_list_longer_than_a_walk_is_not_a_finding() {
     let target = long_list(2, 1_500);
     let judged = walk(&target);
     let (verdict, reason) = verdict_of(&judged, "flow/read-flows/walk");
@@ -89,7 +89,7 @@ fn a_list_longer_than_a_walk_accuses_nobody() {
 }
 
 #[test]
-fn half_a_list_does_not_show_what_it_lacks() {
+fn an_incomplete_list_does_not_prove_absence() {
     let folder = folder();
     write(
         &folder.path().join("conformant.yaml"),
@@ -104,7 +104,7 @@ fn half_a_list_does_not_show_what_it_lacks() {
 }
 
 #[test]
-fn pages_without_end_that_hold_nothing_are_told() {
+fn endless_empty_pages_are_reported() {
     let target = long_list(0, usize::MAX);
     let judged = walk(&target);
     check(
@@ -154,7 +154,7 @@ fn large_pages_without_end_are_left_before_they_fill_the_memory() {
 }
 
 #[test]
-fn links_to_anywhere_else_are_told_and_never_followed() {
+fn links_to_other_places_are_reported_and_never_followed() {
     let stranger = Target::answering(|_| vec![Act::Send(ok("{}"))]);
     let elsewhere = stranger.origin();
     let authority = elsewhere.trim_start_matches("http://").to_owned();

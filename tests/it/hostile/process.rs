@@ -78,7 +78,7 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_ends_the_run_with_reports() {
+fn a_closed_terminal_stops_the_run_with_reports() {
     let target = falling_silent_after(4);
     let folder = folder();
     let running = Running::start(&mut patient_run(folder.path(), &target));
@@ -92,7 +92,7 @@ fn a_terminal_that_goes_away_ends_the_run_with_reports() {
 }
 
 #[test]
-fn a_broken_pipe_that_is_signalled_ends_nothing() {
+fn sigpipe_does_not_stop_the_run() {
     let target = falling_silent_after(4);
     let folder = folder();
     let running = Running::start(&mut patient_run(folder.path(), &target));
@@ -105,7 +105,7 @@ fn a_broken_pipe_that_is_signalled_ends_nothing() {
 
 /// At any moment: no partial output, and a complete record is marked as such.
 #[test]
-fn a_signal_at_any_moment_leaves_no_false_word() {
+fn a_signal_at_any_moment_leaves_correct_reports() {
     let whole = {
         let folder = folder();
         let ended = run(short_run(folder.path()).args(["--report", "json=run.json"]));
@@ -236,7 +236,7 @@ fn a_second_signal_ends_the_process_at_once() {
 
 /// `timeout` sends the signal to each process of a group and then to the group.
 #[test]
-fn a_signal_that_comes_twice_at_once_is_one() {
+fn two_signals_at_once_count_as_one() {
     for _ in 0..4 {
         let folder = folder();
         let target = falling_silent_after(4);
@@ -318,7 +318,7 @@ fn the_longest_run_is_cut_short() {
 }
 
 #[test]
-fn a_run_that_is_cut_short_says_so_whatever_it_found() {
+fn an_interrupted_run_is_marked_as_incomplete() {
     let folder = folder();
     write(
         &folder.path().join("conformant.yaml"),
@@ -340,7 +340,7 @@ fn a_run_that_is_cut_short_says_so_whatever_it_found() {
 }
 
 #[test]
-fn a_selection_of_nothing_is_not_green() {
+fn an_empty_selection_does_not_pass() {
     let folder = folder();
     let ended = run(conformant(folder.path()).args(["run", "--filter", "flow/no-such/*"]));
     assert_eq!(ended.exit, Some(4), "{ended:?}");
@@ -388,7 +388,7 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
 }
 
 #[test]
-fn closed_outputs_are_no_failure() {
+fn closed_outputs_are_not_an_error() {
     let folder = folder();
     let program = env!("CARGO_BIN_EXE_conformant");
     for line in [

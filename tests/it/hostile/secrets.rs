@@ -52,7 +52,7 @@ fn traces(secret: &str) -> Vec<String> {
 }
 
 #[test]
-fn credentials_that_a_target_echoes_reach_no_output() {
+fn echoed_credentials_are_in_no_output() {
     let mut all = spellings(PASSWORD);
     all.extend(spellings(TOKEN));
     let echoed = all.join(" ");

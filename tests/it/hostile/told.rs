@@ -68,7 +68,7 @@ fn broken_page(head: &str, rest: &str) -> Vec<Act> {
 }
 
 #[test]
-fn what_was_odd_on_the_wire_reaches_every_report() {
+fn irregularities_of_a_response_are_in_every_report() {
     let body = {
         let mut page = only_page("http://127.0.0.1");
         page["flows"][0]["status"] = json!("neither");
@@ -128,7 +128,7 @@ fn what_was_odd_on_the_wire_reaches_every_report() {
 }
 
 #[test]
-fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
+fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
     let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 99999\r\n\r\n";
     let cause = ["timeout(body, ", "truncated"];
     for (n, hold) in [true, false].into_iter().enumerate() {
@@ -165,13 +165,13 @@ fn what_came_of_an_answer_that_broke_off_is_told_and_kept() {
 
 /// The first scenario of kept evidence.
 fn story(kept: &str) -> Value {
-    let line = kept.lines().nth(1).expect("a story");
+    let line = kept.lines().nth(1).expect("a scenario");
     let line: Value = serde_json::from_str(line).expect("a line of JSON");
     line["story"].clone()
 }
 
 #[test]
-fn a_set_up_that_fails_is_named_with_its_cause_and_counts() {
+fn a_failed_set_up_is_reported_with_its_cause() {
     let target = Target::answering(|asked| {
         let origin = format!("http://{}", asked.header("Host"));
         let answer = if asked.head.starts_with("GET /flow/") {

@@ -328,7 +328,7 @@ fn rows() -> Vec<Row> {
         ),
         // Codings that were not requested.
         row(
-            "gzip that is none",
+            "invalid gzip",
             send(coded("gzip")),
             Fails("Content-Encoding gzip"),
         ),

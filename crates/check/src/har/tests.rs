@@ -196,7 +196,7 @@ fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
 }
 
 #[test]
-fn a_recording_of_what_is_right_brings_nothing_although_it_shows_no_deeds_of_people() {
+fn a_valid_recording_without_user_actions_has_no_findings() {
     let plan = planned();
     let mut judged = 0;
     let mut found = BTreeSet::new();
@@ -216,7 +216,7 @@ fn a_recording_of_what_is_right_brings_nothing_although_it_shows_no_deeds_of_peo
 }
 
 #[test]
-fn what_was_not_timed_is_before_and_after_nothing() {
+fn exchanges_without_times_are_not_ordered() {
     let at = |text: &str| text.parse::<Timestamp>().unwrap();
     let first = span("2026-01-01T00:00:00Z", Some(1.5));
     assert_eq!(first.ended, at("2026-01-01T00:00:00.0015Z"));
@@ -283,7 +283,7 @@ fn entries_are_named_by_number_and_foreign_ones_passed_over() {
 }
 
 #[test]
-fn what_was_not_recorded_accuses_nobody() {
+fn missing_parts_of_a_recording_are_not_findings() {
     let unrecorded = execution(|e| e["response"]["content"] = json!({"size": 99}));
     let blocked = execution(|e| e["response"]["status"] = json!(0));
     let refused = execution(|e| {
@@ -314,7 +314,7 @@ fn entries_that_are_none_are_counted_and_the_others_judged() {
 }
 
 #[test]
-fn a_file_that_is_no_har_is_an_error() {
+fn a_file_other_than_har_is_an_error() {
     for text in [
         "",
         "[]",

@@ -283,7 +283,7 @@ impl Rewrite {
 
 /// Applies a generated fault to requests and responses.
 #[derive(Debug)]
-pub(super) struct Mangler<'a> {
+pub(super) struct Mutator<'a> {
     rulebook: &'a Rulebook,
     rewrite: &'a Rewrite,
     targets: &'a BTreeMap<String, Target>,
@@ -291,7 +291,7 @@ pub(super) struct Mangler<'a> {
     accepted: Mutex<Option<Response>>,
 }
 
-impl<'a> Mangler<'a> {
+impl<'a> Mutator<'a> {
     /// The mutator of one fault.
     pub(super) fn new(
         rulebook: &'a Rulebook,
@@ -327,7 +327,7 @@ impl<'a> Mangler<'a> {
     }
 }
 
-impl Mangle for Mangler<'_> {
+impl Mangle for Mutator<'_> {
     fn request(&self, service: &str, request: &mut Request) {
         let Some((operation, sent)) = self.recognise(service, request) else {
             return;
@@ -451,7 +451,7 @@ impl Mangle for Mangler<'_> {
     }
 }
 
-impl Mangler<'_> {
+impl Mutator<'_> {
     /// The place of the type's pointer in this operation's response.
     fn place(
         &self,

@@ -1,6 +1,6 @@
 //! The fast path and the full validator agree on fixtures, mutations and random documents.
 
-use super::look::{Scratch, Tokens};
+use super::validate::{Scratch, Tokens};
 use super::*;
 use conformant_fixtures::{Plan, subjects};
 use conformant_judge::evidence::{Evidence, Payload};
@@ -16,7 +16,7 @@ struct World {
     rulebook: &'static Rulebook,
     schemas: Schemas,
     /// Types with a fast path, with some documents.
-    kinds: Vec<(String, Glance, Vec<String>)>,
+    kinds: Vec<(String, FastPath, Vec<String>)>,
 }
 
 fn world() -> &'static World {
@@ -25,7 +25,7 @@ fn world() -> &'static World {
         let rulebook = of_specs();
         let mut kinds = Vec::new();
         for subject in subjects(rulebook) {
-            let Some(glance) = Glance::of(rulebook, &subject.name) else {
+            let Some(fast_path) = FastPath::of(rulebook, &subject.name) else {
                 continue;
             };
             let Ok(plan) = Plan::new(&subject) else {
@@ -35,7 +35,7 @@ fn world() -> &'static World {
             let texts = (0..20)
                 .map(|n| documents.value(n).unwrap().to_string())
                 .collect();
-            kinds.push((subject.name.clone(), glance, texts));
+            kinds.push((subject.name.clone(), fast_path, texts));
         }
         World {
             rulebook,
@@ -46,7 +46,7 @@ fn world() -> &'static World {
 }
 
 /// Result of the full validator: none for a finding, otherwise the number of judgments by rule.
-fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
+fn full(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
     let world = world();
     let parsed =
         conformant_base::json::parse(text.as_bytes(), conformant_base::json::Limits::default())
@@ -76,23 +76,23 @@ fn careful(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
 }
 
 /// Whether it passes the fast path; then both agree.
-fn agrees(kind: &str, glance: &Glance, text: &str) -> bool {
-    let mut look = Look::new(glance);
-    let passes = look.line(text.as_bytes()) == Some(text.len());
+fn agrees(kind: &str, fast_path: &FastPath, text: &str) -> bool {
+    let mut validator = FastValidator::new(fast_path);
+    let passes = validator.line(text.as_bytes()) == Some(text.len());
     if passes {
-        let (_, judgement) = look.finish();
+        let (_, judgement) = validator.finish();
         let counted = judgement
             .tallies
             .into_iter()
             .map(|(rule, tally)| (rule, tally.judged()))
             .collect();
-        assert_eq!(careful(kind, text), Some(counted), "{kind}: {text}");
+        assert_eq!(full(kind, text), Some(counted), "{kind}: {text}");
     }
     passes
 }
 
 #[test]
-fn every_event_has_a_glance_that_passes_what_is_fine() {
+fn every_event_has_a_fast_path_that_passes_valid_documents() {
     let events = world()
         .kinds
         .iter()
@@ -106,10 +106,10 @@ fn every_event_has_a_glance_that_passes_what_is_fine() {
             .filter(|k| k.starts_with("events/"))
             .count()
     );
-    for (kind, glance, texts) in events {
+    for (kind, fast_path, texts) in events {
         let passed = texts
             .iter()
-            .filter(|text| agrees(kind, glance, text))
+            .filter(|text| agrees(kind, fast_path, text))
             .count();
         assert!(
             passed > texts.len() / 2,
@@ -120,25 +120,26 @@ fn every_event_has_a_glance_that_passes_what_is_fine() {
 }
 
 #[test]
-fn fixtures_of_every_kind_are_told_alike() {
-    for (kind, glance, texts) in &world().kinds {
+fn both_paths_agree_on_fixtures_of_every_type() {
+    for (kind, fast_path, texts) in &world().kinds {
         for text in texts {
-            agrees(kind, glance, text);
+            agrees(kind, fast_path, text);
             let spread = text.replace(':', " : ").replace(',', " ,\r\t ");
-            agrees(kind, glance, &spread);
+            agrees(kind, fast_path, &spread);
         }
     }
 }
 
 #[test]
-fn what_a_glance_does_not_read_is_left_to_the_careful_way() {
-    let (kind, glance, _) = world()
+fn undecided_documents_go_to_the_full_validator() {
+    let (kind, fast_path, _) = world()
         .kinds
         .iter()
         .find(|(kind, ..)| kind == "events/MessageSent/4")
         .unwrap();
     assert!(
-        agrees(kind, glance, "{}") && agrees(kind, glance, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} ")
+        agrees(kind, fast_path, "{}")
+            && agrees(kind, fast_path, " {\"tags\": {\"a\": \"\\n\u{e9}\"}} ")
     );
     for text in [
         "",
@@ -161,7 +162,7 @@ fn what_a_glance_does_not_read_is_left_to_the_careful_way() {
         "{\"tags\":{\"$serde_json::private::Number\":\"1\"}}",
         "{\"attempt\":\"1\"",
     ] {
-        assert!(!agrees(kind, glance, text), "{text}");
+        assert!(!agrees(kind, fast_path, text), "{text}");
     }
 }
 
@@ -169,7 +170,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn changed_documents_are_told_alike(
+    fn both_paths_agree_on_mutated_documents(
         kind in any::<prop::sample::Index>(),
         document in any::<prop::sample::Index>(),
         at in any::<prop::sample::Index>(),
@@ -178,25 +179,25 @@ proptest! {
         ]),
         removed in 0..6_usize,
     ) {
-        let (kind, glance, texts) = kind.get(&world().kinds);
+        let (kind, fast_path, texts) = kind.get(&world().kinds);
         let text = document.get(texts);
         let mut changed: Vec<char> = text.chars().collect();
         let at = at.index(changed.len());
         let end = (at + removed).min(changed.len());
         changed.splice(at..end, with.chars());
-        agrees(kind, glance, &changed.into_iter().collect::<String>());
+        agrees(kind, fast_path, &changed.into_iter().collect::<String>());
     }
 
     #[test]
-    fn made_up_documents_are_told_alike(
+    fn both_paths_agree_on_random_documents(
         members in prop::collection::vec((
             prop::sample::select(vec!["operation_id", "message_id", "attempt", "downstream_id", "from", "to", "tags", "id", "channel", "x"]),
             prop::sample::select(vec!["\"sms\"", "\"\"", "null", "1", "{}", "{\"id\":\"a\",\"channel\":\"rcs\"}", "{\"a\":\"b\"}", "{\"a\":null}", "[]", "\"\\\\\""]),
         ), 0..6),
     ) {
-        let (kind, glance, _) = world().kinds.iter().find(|(kind, ..)| kind == "events/MessageSent/4").unwrap();
+        let (kind, fast_path, _) = world().kinds.iter().find(|(kind, ..)| kind == "events/MessageSent/4").unwrap();
         let members: Vec<String> = members.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
-        agrees(kind, glance, &format!("{{{}}}", members.join(",")));
+        agrees(kind, fast_path, &format!("{{{}}}", members.join(",")));
     }
 
     #[test]
@@ -210,7 +211,7 @@ proptest! {
 }
 
 #[test]
-fn patterns_of_one_run_are_told_as_the_engine_tells_them() {
+fn simple_patterns_match_like_the_regex_engine() {
     let pattern = "^FN[0-9a-fA-F]{32}$";
     let quick = Pattern::new(pattern).unwrap();
     assert!(matches!(quick, Pattern::Run { .. }));

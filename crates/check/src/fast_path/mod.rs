@@ -4,13 +4,13 @@
 //! Types with unsupported schemas have no fast path.
 mod compile;
 mod envelope;
-mod look;
+mod validate;
 
 #[cfg(test)]
 mod tests;
 
-pub(super) use envelope::{Envelopes, LookInside, Part, TypeGlance};
-pub(super) use look::Look;
+pub(super) use envelope::{Envelopes, LookInside, Part, TypeFastPath};
+pub(super) use validate::FastValidator;
 
 /// Larger documents could exceed the limits of the full validator.
 const DOCUMENT_BYTES_MAX: usize = 256 * 1024;
@@ -35,7 +35,7 @@ const ANY: u8 = 127;
 
 /// Compiled type.
 #[derive(Debug)]
-pub(super) struct Glance {
+pub(super) struct FastPath {
     root: Place,
     /// Rules that each object triggers.
     judged: Vec<Judged>,
@@ -85,7 +85,7 @@ enum Pattern {
 /// Constraint of an object's members.
 #[derive(Debug)]
 struct Object {
-    /// Index into [`Glance::judged`]; none if its members trigger no rule.
+    /// Index into [`FastPath::judged`]; none if its members trigger no rule.
     index: Option<usize>,
     members: Vec<(Name, Place)>,
     /// Bits of required members.

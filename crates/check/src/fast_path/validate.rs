@@ -1,7 +1,7 @@
 //! Fast path of one document: reads its tokens alongside the compiled schema.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, DOCUMENT_BYTES_MAX, FRACTION, Glance, INTEGER, Literal, NULL,
+    ANY, ARRAY, BOOLEAN, DEPTH_MAX, DOCUMENT_BYTES_MAX, FRACTION, FastPath, INTEGER, Literal, NULL,
     Name, OBJECT, Object, Place, STRING, Text, UNLISTED_MAX,
 };
 use conformant_judge::Judgement;
@@ -9,8 +9,8 @@ use std::ops::Range;
 
 /// Validates documents of one type and counts what was judged.
 #[derive(Debug)]
-pub(crate) struct Look<'g> {
-    glance: &'g Glance,
+pub(crate) struct FastValidator<'g> {
+    fast_path: &'g FastPath,
     /// Number of valid documents.
     documents: usize,
     /// For each object, its last set of members, and the number of documents with it.
@@ -19,12 +19,12 @@ pub(crate) struct Look<'g> {
     scratch: Scratch,
 }
 
-impl<'g> Look<'g> {
-    pub(crate) fn new(glance: &'g Glance) -> Self {
-        let runs = vec![(0, 0); glance.judged.len()];
-        let counts = vec![0; glance.rules.len()];
+impl<'g> FastValidator<'g> {
+    pub(crate) fn new(fast_path: &'g FastPath) -> Self {
+        let runs = vec![(0, 0); fast_path.judged.len()];
+        let counts = vec![0; fast_path.rules.len()];
         Self {
-            glance,
+            fast_path,
             documents: 0,
             runs,
             counts,
@@ -36,7 +36,7 @@ impl<'g> Look<'g> {
     pub(crate) fn line(&mut self, text: &[u8]) -> Option<usize> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let mut tokens = Tokens::new(text, &mut scratch);
-        let read = tokens.value(0, &self.glance.root, 0);
+        let read = tokens.value(0, &self.fast_path.root, 0);
         let taken = read.and_then(|at| tokens.end_of_line(at));
         if taken.is_some() {
             self.count(&scratch.met);
@@ -61,7 +61,7 @@ impl<'g> Look<'g> {
     /// Adds a series of documents in which an object had the same members.
     fn settle(&mut self, object: usize) {
         let (members, times) = self.runs[object];
-        let judged = &self.glance.judged[object];
+        let judged = &self.fast_path.judged[object];
         for rule in &judged.always {
             self.counts[*rule] += times;
         }
@@ -81,7 +81,7 @@ impl<'g> Look<'g> {
         }
         let mut judgement = Judgement::default();
         for (rule, count) in self
-            .glance
+            .fast_path
             .rules
             .iter()
             .zip(&self.counts)

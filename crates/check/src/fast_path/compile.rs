@@ -1,8 +1,8 @@
 //! Compiles the schema and written rules of a type for the fast path; none if they have unsupported constructs.
 
 use super::{
-    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, Glance, INTEGER, Judged, Literal, NULL, Name, OBJECT,
-    OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
+    ANY, ARRAY, BOOLEAN, DEPTH_MAX, FRACTION, FastPath, INTEGER, Judged, Literal, NULL, Name,
+    OBJECT, OBJECTS_MAX, Object, Pattern, Place, STRING, Text,
 };
 use conformant_base::json::{join, segments};
 use conformant_rulebook::{OTHER_FIELDS_KEY, Origin, PayloadRule, RULE_KEY, Rulebook, Subject};
@@ -26,7 +26,7 @@ struct Compiler<'a> {
     reached: usize,
 }
 
-impl Glance {
+impl FastPath {
     /// Compiles a type; none if its rules have unsupported constructs.
     pub(crate) fn of(rulebook: &Rulebook, kind: &str) -> Option<Self> {
         let known = rulebook.kinds.get(kind)?;

@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 16;
 const COLLECTS_EVENTS: &str = "collect_events";
 
 /// Affected scenarios of the newer rulebook, by id.
-pub fn touched_scenarios<'a>(
+pub fn affected_scenarios<'a>(
     changes: &[Change],
     rulebook: &Rulebook,
     scenarios: impl IntoIterator<Item = (&'a Service, &'a Scenario)>,
@@ -35,7 +35,7 @@ pub fn touched_scenarios<'a>(
         let mut changes = changes
             .iter()
             .filter(|change| change.coordinates.what != What::Words);
-        if changes.any(|change| uses.touched_by(&change.subject, rulebook)) {
+        if changes.any(|change| uses.affected_by(&change.subject, rulebook)) {
             ids.insert(scenario.id.clone());
         }
     }
@@ -96,7 +96,7 @@ impl Uses<'_> {
         self.kinds.extend(inner);
     }
 
-    fn touched_by(&self, subject: &Subject, rulebook: &Rulebook) -> bool {
+    fn affected_by(&self, subject: &Subject, rulebook: &Rulebook) -> bool {
         let calls = |service: &str, operation: &str| {
             self.operations
                 .contains(&(service.to_owned(), operation.to_owned()))
@@ -197,19 +197,24 @@ pub fn reworded_scenarios<'a>(
     let before: BTreeMap<&str, String> = old
         .1
         .into_iter()
-        .map(|(service, scenario)| (scenario.id.as_str(), played(old.0, service, scenario)))
+        .map(|(service, scenario)| {
+            (
+                scenario.id.as_str(),
+                changed_steps(old.0, service, scenario),
+            )
+        })
         .collect();
     new.1
         .into_iter()
         .filter(|(service, scenario)| {
-            before.get(scenario.id.as_str()) != Some(&played(new.0, service, scenario))
+            before.get(scenario.id.as_str()) != Some(&changed_steps(new.0, service, scenario))
         })
         .map(|(_, scenario)| scenario.id.clone())
         .collect()
 }
 
 /// All steps of a scenario as one text, for comparison.
-fn played(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> String {
+fn changed_steps(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> String {
     let mut text = format!("{:?}", scenario.matrix);
     spell(&mut text, rulebook, service, &scenario.steps, 0);
     text
@@ -232,7 +237,7 @@ fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Ste
 
 /// Whether a payload of the older representation contains the place of a change: the added or removed value, the
 /// object with the new field, or any other content there.
-pub fn touched_payload(change: &Change, kind: &str, payload: &Value) -> bool {
+pub fn affected_payload(change: &Change, kind: &str, payload: &Value) -> bool {
     let Subject::Representation { old, new, pointer } = &change.subject else {
         return false;
     };

@@ -1,7 +1,7 @@
 //! Fast path for events in envelopes: finds type, schema address and payload, and validates the payload by its type.
 
-use super::look::{FREE, Look, Scratch, Tokens};
-use super::{Glance, Name};
+use super::validate::{FREE, FastValidator, Scratch, Tokens};
+use super::{FastPath, Name};
 use crate::stream::vendor_end;
 use conformant_judge::Judgement;
 use std::ops::Range;
@@ -26,25 +26,25 @@ enum Node {
 
 /// Validator of one event type.
 #[derive(Debug)]
-pub(crate) struct TypeGlance {
+pub(crate) struct TypeFastPath {
     /// The type name after the vendor's segment.
     pub(crate) name: String,
     /// The end of its schema address; empty without a documented payload.
     pub(crate) schema: String,
     /// Validator of its payload; none without a documented payload.
-    pub(crate) payload: Option<Glance>,
+    pub(crate) payload: Option<FastPath>,
 }
 
 /// A compiled mapping with the known types.
 #[derive(Debug)]
 pub(crate) struct Envelopes {
     tree: Tree,
-    types: Vec<TypeGlance>,
+    types: Vec<TypeFastPath>,
 }
 
 impl Envelopes {
     /// None if a path contains a list or a name that needs escapes.
-    pub(crate) fn of(paths: &[(Part, Vec<String>)], types: Vec<TypeGlance>) -> Option<Self> {
+    pub(crate) fn of(paths: &[(Part, Vec<String>)], types: Vec<TypeFastPath>) -> Option<Self> {
         let mut tree = Tree::default();
         for (part, path) in paths {
             let is_index = |segment: &String| segment.bytes().all(|b| b.is_ascii_digit());
@@ -92,7 +92,7 @@ pub(crate) struct Passed {
 #[derive(Debug)]
 pub(crate) struct LookInside<'g> {
     envelopes: &'g Envelopes,
-    looks: Vec<Option<Look<'g>>>,
+    validators: Vec<Option<FastValidator<'g>>>,
     passed: Vec<Passed>,
     scratch: Scratch,
 }
@@ -109,10 +109,11 @@ struct Met {
 
 impl<'g> LookInside<'g> {
     pub(crate) fn new(envelopes: &'g Envelopes) -> Self {
-        let look = |of_type: &'g TypeGlance| of_type.payload.as_ref().map(Look::new);
+        let validator =
+            |of_type: &'g TypeFastPath| of_type.payload.as_ref().map(FastValidator::new);
         Self {
             envelopes,
-            looks: envelopes.types.iter().map(look).collect(),
+            validators: envelopes.types.iter().map(validator).collect(),
             passed: vec![Passed::default(); envelopes.types.len()],
             scratch: Scratch::default(),
         }
@@ -149,11 +150,11 @@ impl<'g> LookInside<'g> {
             return None;
         }
         let payload = met.payload?;
-        if let Some(look) = &mut self.looks[index] {
+        if let Some(validator) = &mut self.validators[index] {
             if met.looked == Some(index) {
-                look.count(&scratch.met);
+                validator.count(&scratch.met);
             } else {
-                look.line(&text[payload])?;
+                validator.line(&text[payload])?;
             }
         }
         self.passed[index].events += 1;
@@ -203,10 +204,10 @@ impl<'g> LookInside<'g> {
             }
             Part::Payload => {
                 met.looked = met.r#type;
-                let glance = met
+                let fast_path = met
                     .looked
                     .and_then(|of_type| self.envelopes.types[of_type].payload.as_ref());
-                let place = glance.map_or(&FREE, |glance| &glance.root);
+                let place = fast_path.map_or(&FREE, |fast_path| &fast_path.root);
                 let end = tokens.value(start, place, depth + 1)?;
                 met.payload = Some(start..end);
                 end
@@ -222,11 +223,11 @@ impl<'g> LookInside<'g> {
     }
 
     /// Counts by type, and what was judged in payloads.
-    pub(crate) fn finish(self) -> (Vec<(&'g TypeGlance, Passed)>, Judgement) {
+    pub(crate) fn finish(self) -> (Vec<(&'g TypeFastPath, Passed)>, Judgement) {
         let types = self.envelopes.types.iter().zip(self.passed).collect();
         let mut judgement = Judgement::default();
-        for look in self.looks.into_iter().flatten() {
-            judgement.merge(look.finish().1);
+        for validator in self.validators.into_iter().flatten() {
+            judgement.merge(validator.finish().1);
         }
         (types, judgement)
     }
