@@ -390,10 +390,13 @@ fn what_cannot_be_served_is_told_before_anybody_asks() {
     for (arguments, told) in [
         (
             ["--seed-data", "bad.ndjson"],
-            "failed to begin world ``: request 1 of the seed data",
+            "failed to seed world ``: request 1 of the seed data",
         ),
         (["--answer", "chat/nothing=cut"], "matches no operation"),
-        (["--answer", "chat/create-service"], "invalid scripted answer"),
+        (
+            ["--answer", "chat/create-service"],
+            "invalid scripted answer",
+        ),
     ] {
         let ended = conformant(folder.path())
             .arg("serve")

@@ -36,7 +36,7 @@ pub use self::destination::{Destination, Growing, Report, ReportError, WriteErro
 pub use self::json::{ReadError, read};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
-pub use self::timings::told as timings_told;
+pub use self::timings::render as render_timings;
 
 use conformant_record::RunRecord;
 
@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// A badge and a statement contain no findings.
-    fn tells_findings(format: Format) -> bool {
+    fn has_findings(format: Format) -> bool {
         !matches!(format, Format::Badge | Format::Statement)
     }
 
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn every_format_shows_what_is_broken_and_by_what_source() {
-        for format in Format::ALL.into_iter().filter(|f| tells_findings(*f)) {
+        for format in Format::ALL.into_iter().filter(|f| has_findings(*f)) {
             let report = format.render(&sample(), Settings::default());
             let report = report.replace("&#x2f;", "/");
             for part in [
@@ -162,7 +162,7 @@ mod tests {
         for format in Format::ALL {
             let report = format.render(&record, Settings::default());
             assert!(
-                report.contains(REDACTED) || !tells_findings(format),
+                report.contains(REDACTED) || !has_findings(format),
                 "{format:?}"
             );
             assert!(!report.contains("hunter2"), "{format:?}");

@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::file::{self, ConfigFile};
 use super::place::find;
 use crate::cli::{Failure, output};
-use conformant_net::transport::{BaseUrl, Detours};
+use conformant_net::transport::{BaseUrl, Proxies};
 use std::path::{Path, PathBuf};
 
 /// The file that is named or found, and who reads it.
@@ -23,7 +23,7 @@ pub(super) fn open(named: Option<&Path>) -> Result<(ConfigFile, Reader), Failure
         secrets: Vec::new(),
         is_reference: false,
         folder: folder.unwrap_or_default(),
-        detours: Detours::default(),
+        proxies: Proxies::default(),
         curl: Vec::new(),
         is_dry: false,
     };
@@ -38,7 +38,7 @@ pub(super) struct Reader {
     /// Where the file is.
     pub(super) folder: PathBuf,
     /// What `proxy` says.
-    pub(super) detours: Detours,
+    pub(super) proxies: Proxies,
     /// How curl is told the way that leads everywhere.
     pub(super) curl: Vec<(String, String)>,
     /// Nothing is asked of anybody.

@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::history::Outcome;
-use conformant_base::http::received;
+use conformant_base::http::multipart_parts;
 
 /// The operation that takes a file.
 const UPLOAD: &str = "upload-media";
@@ -209,7 +209,7 @@ pub(super) fn file_of<'c>(case: &'c Case<'_>, index: usize) -> Option<File<'c>> 
     let exchange = seen.exchange;
     let is_upload = exchange.operation == UPLOAD && seen.acceptance == Acceptance::Accepted;
     let media_type = exchange.request.headers.get("Content-Type")?;
-    let parts = received(media_type, &exchange.request.body);
+    let parts = multipart_parts(media_type, &exchange.request.body);
     let mut files = parts
         .into_iter()
         .filter(|part| part.name == PART && is_upload);
