@@ -234,7 +234,7 @@ fn bare_loop(stories: &[Vec<Request>]) -> f64 {
     let client = Client::new(Limits::default());
     let next = AtomicUsize::new(0);
     rate(stories.iter().map(Vec::len).sum(), || {
-        side_by_side(|| {
+        parallel_map(|| {
             while let Some(story) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
                 for request in story {
                     send(&client, &base, request);
@@ -375,7 +375,7 @@ fn hammer(url: &str, request: &Request) -> f64 {
     let base = BaseUrl::parse(url).expect("it is a URL");
     let client = Client::new(Limits::default());
     rate(REQUESTS, || {
-        side_by_side(|| {
+        parallel_map(|| {
             for _ in 0..REQUESTS / JOBS {
                 send(&client, &base, request);
             }
@@ -393,7 +393,7 @@ fn send(client: &Client, base: &BaseUrl, request: &Request) {
     );
 }
 
-fn side_by_side(work: impl Fn() + Sync) {
+fn parallel_map(work: impl Fn() + Sync) {
     std::thread::scope(|scope| {
         for _ in 0..JOBS {
             scope.spawn(&work);

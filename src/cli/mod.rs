@@ -144,7 +144,7 @@ pub fn main() -> ExitCode {
 
 fn done() -> Done {
     if let Some(script) = config::environment("CONFORMANT_FAILPOINTS") {
-        conformant_base::failpoint::script(&script);
+        conformant_base::failpoint::set_script(&script);
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -167,7 +167,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(wall) = &record.wall {
         say(&conformant_base::text::escape(
-            &conformant_report::timings_told(wall),
+            &conformant_report::render_timings(wall),
         ));
     }
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);

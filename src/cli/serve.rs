@@ -110,7 +110,7 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
 #[cfg(feature = "tls")]
 fn identity(args: &ServeArgs) -> Result<Option<server::Identity>, Failure> {
     if let Some(path) = &args.tls {
-        let identity = server::Identity::made_up(args.host)
+        let identity = server::Identity::generate(args.host)
             .map_err(|e| Failure::Trouble(format!("failed to generate a certificate: {e}")))?;
         whole(path, &identity.certificate)
             .map_err(|e| Failure::Trouble(format!("failed to write {}: {e}", path.display())))?;

@@ -96,7 +96,7 @@ fn seeds(world: World) -> impl Fn(&Account) -> String {
         let steps = changes.map(|one| {
             let before = last.replace(one.at).unwrap_or(one.at);
             let after = one.at.duration_since(before).as_millis();
-            Step::of(&one.request, u64::try_from(after).unwrap_or_default())
+            Step::from_request(&one.request, u64::try_from(after).unwrap_or_default())
         });
         let seed = Seed {
             number: Some(world.seed_of(account.number)),
@@ -106,7 +106,7 @@ fn seeds(world: World) -> impl Fn(&Account) -> String {
             0 => String::new(),
             number => format!("account-{number}"),
         };
-        seed.written(&name)
+        seed.to_lines(&name)
     }
 }
 

@@ -6,7 +6,7 @@
 use crate::hostile::command::{Ended, conformant, folder, run, write};
 use crate::hostile::pages::{ok, only_page};
 use crate::hostile::target::{Act, Target};
-use conformant_base::failpoint::Place;
+use conformant_base::failpoint::Failpoint;
 use std::path::Path;
 
 fn target() -> Target {
@@ -71,32 +71,31 @@ fn a_single_failure_is_reported_and_loses_nothing() {
     if !cfg!(debug_assertions) {
         return;
     }
-    for place in Place::ALL {
+    for place in Failpoint::ALL {
         match place {
-            Place::ReportWrite | Place::ReportSync | Place::ReportRename => report(place),
-            Place::SetWrite | Place::SetExchange => set(place, true),
-            Place::SetRename => set(place, false),
-            Place::Connect | Place::Listen | Place::HookSpawn => world(place),
+            Failpoint::ReportWrite | Failpoint::ReportSync | Failpoint::ReportRename => {
+                report(place)
+            }
+            Failpoint::SetWrite | Failpoint::SetExchange => set(place, true),
+            Failpoint::SetRename => set(place, false),
+            Failpoint::Connect | Failpoint::Listen | Failpoint::HookSpawn => world(place),
         }
     }
 }
 
-fn report(place: Place) {
+fn report(place: Failpoint) {
     let folder = folder();
     write(&folder.path().join("run.json"), "the old one");
     let ended = judged(folder.path(), place.name());
     assert_eq!(ended.exit, Some(3), "{place:?}: {ended:?}");
     assert!(ended.stderr.contains("run.json"), "{place:?}: {ended:?}");
-    assert!(
-        ended.stdout.contains("passed: "),
-        "{place:?}: {ended:?}"
-    );
+    assert!(ended.stdout.contains("passed: "), "{place:?}: {ended:?}");
     let left = std::fs::read_to_string(folder.path().join("run.json")).expect("the report");
     assert_eq!(left, "the old one", "{place:?}");
     assert_eq!(names(folder.path()), ["run.json"], "{place:?}");
 }
 
-fn set(place: Place, is_there: bool) {
+fn set(place: Failpoint, is_there: bool) {
     let folder = folder();
     let manifest = || std::fs::read(folder.path().join("set/manifest.json")).ok();
     if is_there {
@@ -119,11 +118,11 @@ fn set(place: Place, is_there: bool) {
 }
 
 /// A failure between the program and the target is neither a finding nor a pass.
-fn world(place: Place) {
+fn world(place: Failpoint) {
     let folder = folder();
     let ended = judged(folder.path(), place.name());
     // A hook that cannot be started counts as missing.
-    let codes: &[i32] = if place == Place::HookSpawn {
+    let codes: &[i32] = if place == Failpoint::HookSpawn {
         &[0, 3, 4]
     } else {
         &[3, 4]

@@ -119,7 +119,10 @@ fn mutation_testing_can_be_turned_off() {
     let arguments = ["--prove", "off", "--filter", "flow/read-flows/happy"];
     let (code, out, record) = record(folder.path(), &arguments);
     assert_eq!(code, 0, "{out}");
-    assert!(record.proof.is_none() && !out.contains("self-check "), "{out}");
+    assert!(
+        record.proof.is_none() && !out.contains("self-check "),
+        "{out}"
+    );
     assert!(
         record
             .rules

@@ -389,7 +389,7 @@ fn invalid_settings_are_reported_at_start() {
     for (arguments, told) in [
         (
             ["--seed-data", "bad.ndjson"],
-            "failed to begin world ``: request 1 of the seed data",
+            "failed to seed world ``: request 1 of the seed data",
         ),
         (["--answer", "chat/nothing=cut"], "matches no operation"),
         (

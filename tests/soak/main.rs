@@ -23,7 +23,7 @@ mod hostile {
 
 use command::{Ended, Running, conformant, folder, write};
 use conformant_base::clock;
-use conformant_base::failpoint::Place;
+use conformant_base::failpoint::Failpoint;
 use pages::{answer, ok, only_page};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -389,7 +389,7 @@ fn catches(process: u32, number: u32) -> bool {
 fn failpoint(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let folder = folder();
     write(&folder.path().join("run.json"), "\"the old one\"");
-    let place = Place::ALL[chance.random_range(0..Place::ALL.len())];
+    let place = Failpoint::ALL[chance.random_range(0..Failpoint::ALL.len())];
     let after = chance.random_range(0..4_u8);
     let target = misbehaving(chance);
     let mut command = against(folder.path(), &target, chance);

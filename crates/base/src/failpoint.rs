@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// An operation that a test can make fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum Failpoint {
     /// A connection to a target.
     Connect,
     /// A hook's process.
@@ -29,7 +29,7 @@ pub enum Place {
     SetRename,
 }
 
-impl Place {
+impl Failpoint {
     pub const ALL: [Self; 9] = [
         Self::Connect,
         Self::HookSpawn,
@@ -60,19 +60,21 @@ impl Place {
 
 /// Failing places, and how often each succeeds first.
 #[cfg(debug_assertions)]
-static SCRIPT: Mutex<Vec<(Place, usize)>> = Mutex::new(Vec::new());
+static SCRIPT: Mutex<Vec<(Failpoint, usize)>> = Mutex::new(Vec::new());
 
 #[cfg(debug_assertions)]
-fn scripted() -> MutexGuard<'static, Vec<(Place, usize)>> {
+fn scripted() -> MutexGuard<'static, Vec<(Failpoint, usize)>> {
     SCRIPT.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Sets the script: `report-write set-rename=2` fails the first write and the third rename.
 #[cfg(debug_assertions)]
-pub fn script(text: &str) {
+pub fn set_script(text: &str) {
     let entry = |word: &str| {
         let (name, after) = word.split_once('=').unwrap_or((word, "0"));
-        let place = Place::ALL.into_iter().find(|place| place.name() == name)?;
+        let place = Failpoint::ALL
+            .into_iter()
+            .find(|place| place.name() == name)?;
         Some((place, after.parse().ok()?))
     };
     let entries = text.split_whitespace().filter_map(entry).collect();
@@ -81,14 +83,14 @@ pub fn script(text: &str) {
 
 /// Does nothing in a release build.
 #[cfg(not(debug_assertions))]
-pub fn script(_text: &str) {}
+pub fn set_script(_text: &str) {}
 
 /// Fails once if the script says so.
 ///
 /// # Errors
 /// The scripted error.
 #[cfg(debug_assertions)]
-pub fn at(place: Place) -> io::Result<()> {
+pub fn check(place: Failpoint) -> io::Result<()> {
     let mut script = scripted();
     let Some(index) = script.iter().position(|(due, _)| *due == place) else {
         return Ok(());
@@ -108,6 +110,6 @@ pub fn at(place: Place) -> io::Result<()> {
 /// # Errors
 /// None.
 #[cfg(not(debug_assertions))]
-pub fn at(_place: Place) -> io::Result<()> {
+pub fn check(_place: Failpoint) -> io::Result<()> {
     Ok(())
 }

@@ -25,10 +25,7 @@ pub enum FileError {
     #[error("{} is not a regular file", shown(.0))]
     Irregular(PathBuf),
     #[error("{} is larger than {bytes_max} bytes", shown(path))]
-    TooLarge {
-        path: PathBuf,
-        bytes_max: u64,
-    },
+    TooLarge { path: PathBuf, bytes_max: u64 },
 }
 
 impl FileError {

@@ -7,7 +7,7 @@ mod kept;
 mod received;
 
 pub use cause::Cause;
-pub use received::{Received, received};
+pub use received::{ReceivedPart, multipart_parts};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

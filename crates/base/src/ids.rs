@@ -36,7 +36,7 @@ mod tests {
     use rand::SeedableRng;
 
     #[test]
-    fn a_drawn_sid_is_recognised_and_follows_its_seed() {
+    fn a_new_sid_is_recognized_and_follows_its_seed() {
         let draw = |seed| new_sid("FW", &mut rand_chacha::ChaCha8Rng::seed_from_u64(seed));
         assert!(is_sid(&draw(1), "FW"));
         assert_eq!(draw(1), draw(1));
@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn near_misses_are_not_sids() {
+    fn boundary_invalid_values_are_not_sids() {
         let sid = format!("FW{}", "0a".repeat(16));
         assert!(is_sid(&sid, "FW") && is_sid(&sid.to_uppercase(), "FW"));
         for wrong in [

@@ -8,7 +8,7 @@ pub fn processors() -> usize {
 }
 
 /// Maps `items` on up to `jobs` threads, at least one; results keep the order of the items.
-pub fn side_by_side<T: Sync, R: Send>(
+pub fn parallel_map<T: Sync, R: Send>(
     items: &[T],
     jobs: usize,
     work: impl Fn(&T) -> R + Sync,
@@ -48,8 +48,8 @@ mod tests {
         let items: Vec<usize> = (0..1000).collect();
         let twice: Vec<usize> = items.iter().map(|n| n * 2).collect();
         for jobs in [0, 1, 2, 7, 2000] {
-            assert_eq!(side_by_side(&items, jobs, |n| n * 2), twice, "{jobs}");
+            assert_eq!(parallel_map(&items, jobs, |n| n * 2), twice, "{jobs}");
         }
-        assert!(side_by_side(&[0; 0], 3, |n: &u8| *n).is_empty());
+        assert!(parallel_map(&[0; 0], 3, |n: &u8| *n).is_empty());
     }
 }

@@ -450,17 +450,17 @@ impl fmt::Display for Size {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid size: expected a number and a unit, such as `512KiB` or `8MiB`")]
-pub struct NoSize;
+pub struct InvalidSize;
 
 impl FromStr for Size {
-    type Err = NoSize;
+    type Err = InvalidSize;
 
-    fn from_str(text: &str) -> Result<Self, NoSize> {
+    fn from_str(text: &str) -> Result<Self, InvalidSize> {
         let read = |(name, unit): &(&str, u64)| {
             let number: u64 = text.strip_suffix(name)?.trim().parse().ok()?;
             number.checked_mul(*unit)
         };
-        UNITS.iter().find_map(read).map(Self).ok_or(NoSize)
+        UNITS.iter().find_map(read).map(Self).ok_or(InvalidSize)
     }
 }
 
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_plain_at_a_glance_has_nothing_to_escape() {
+    fn a_plain_text_has_nothing_to_escape() {
         let signs = [
             'a', ' ', ':', '#', '[', '\n', '\t', '\r', '\u{7f}', '\u{1b}', '\u{202e}', 'é',
         ];
@@ -642,7 +642,7 @@ mod tests {
         }
         assert_eq!("512KiB".parse(), Ok(Size(512 << 10)));
         for text in ["", "8", "MiB", "-1 B", "8 GiB", "99999999999999 MiB"] {
-            assert_eq!(text.parse::<Size>(), Err(NoSize), "{text}");
+            assert_eq!(text.parse::<Size>(), Err(InvalidSize), "{text}");
         }
     }
 }

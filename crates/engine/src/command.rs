@@ -1,7 +1,7 @@
 //! Commands of the configuration, for hooks and credentials: run within a time, read within a size.
 
 use conformant_base::clock;
-use conformant_base::failpoint::{self, Place};
+use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::text;
 use std::collections::VecDeque;
 use std::io::Read;
@@ -95,7 +95,7 @@ pub(crate) fn printed(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = failpoint::at(Place::HookSpawn)
+    let mut child = failpoint::check(Failpoint::HookSpawn)
         .and_then(|()| command.spawn())
         .map_err(|e| CommandError::Start(name(), e.to_string()))?;
     let out = child.stdout.take().expect("standard output was piped");

@@ -205,7 +205,7 @@ impl<'a> Recorder<'a> {
             &needs,
         );
         let summary = Summary {
-            rules: RuleCounts::of(&rules),
+            rules: RuleCounts::count(&rules),
             scenarios: count_scenarios(&scenarios),
             exchanges,
             seconds,

@@ -4,7 +4,7 @@ use super::bearer::BearerError;
 use super::near::{Near, but_last, in_other_case};
 use super::settings::Target;
 use super::stop::Stop;
-use conformant_base::http::{Received, Request, received};
+use conformant_base::http::{ReceivedPart, Request, multipart_parts};
 use conformant_judge::{UNKNOWN, WRONG};
 use conformant_net::transport::{Multipart, encode};
 use conformant_rulebook::scenario::Credentials;
@@ -491,7 +491,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
         };
     let parts = match request.headers.get("Content-Type") {
         Some(field) if request.headers.media_type().as_deref() == Some("multipart/form-data") => {
-            received(field, &request.body)
+            multipart_parts(field, &request.body)
         }
         Some(_) | None => Vec::new(),
     };
@@ -521,7 +521,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
 }
 
 /// A part as scenarios write it; what a file holds is not looked at.
-fn part_of(part: &Received<'_>) -> Value {
+fn part_of(part: &ReceivedPart<'_>) -> Value {
     match &part.file_name {
         Some(file_name) => json!({"$file": file_name, "type": part.media_type}),
         None => json!(String::from_utf8_lossy(part.content)),

@@ -5,7 +5,7 @@ use super::bearer::Bearer;
 use super::kept::Keeper;
 use conformant_judge::Shell;
 use conformant_judge::prove::Mode;
-use conformant_net::transport::{BaseUrl, Client, Limits, Way};
+use conformant_net::transport::{BaseUrl, Client, ConnectSettings, Limits};
 use conformant_reference::{SERVICES, TargetSettings};
 use conformant_rulebook::service::{Exclusive, ServiceIndex};
 use serde_json::{Map, Value, json};
@@ -151,9 +151,9 @@ impl People {
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
     /// Every address that nothing else is said of, hooks among them.
-    pub otherwise: Arc<Way>,
+    pub otherwise: Arc<ConnectSettings>,
     /// By service, where a target has certificates of its own.
-    pub ways: BTreeMap<String, Arc<Way>>,
+    pub ways: BTreeMap<String, Arc<ConnectSettings>>,
 }
 
 impl Reach {

@@ -230,7 +230,7 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         body,
         marked,
         cause,
-        deed: deed_before(evidence, finding.step).unwrap_or_default(),
+        action: deed_before(evidence, finding.step).unwrap_or_default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use super::plan::Planned;
 use super::stage::{Company, Room};
 use conformant_base::clock;
-use conformant_record::{Spent, StoryTime, Timings};
+use conformant_record::{ScenarioTime, Spent, Timings};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
@@ -16,7 +16,7 @@ fn rounded(seconds: f64) -> f64 {
 /// Notes when stories began and ended.
 pub(super) struct Timekeeper {
     began: Instant,
-    stories: Mutex<Vec<(usize, StoryTime)>>,
+    stories: Mutex<Vec<(usize, ScenarioTime)>>,
 }
 
 impl Timekeeper {
@@ -43,7 +43,7 @@ impl Timekeeper {
         for (_, part) in Spent::PARTS {
             *part(&mut spent) = rounded(*part(&mut spent));
         }
-        let story = StoryTime {
+        let story = ScenarioTime {
             scenario: planned.scenario.id.clone(),
             lane: lane + 1,
             began: rounded(began.saturating_duration_since(self.began).as_secs_f64()),
@@ -82,7 +82,7 @@ fn among(seconds: f64, number: usize) -> f64 {
 /// The time below which no order of the stories comes, and the reason: the longest of them, what stands in
 /// one another's way, or all their work among the jobs.
 fn bound(
-    stories: &[(usize, StoryTime)],
+    stories: &[(usize, ScenarioTime)],
     rooms: &[Room],
     jobs: usize,
     persons: usize,
@@ -110,7 +110,7 @@ fn bound(
         .collect();
     for service in services {
         let there = || {
-            let of = |(index, _): &&(usize, StoryTime)| room(*index).touches.contains(service);
+            let of = |(index, _): &&(usize, ScenarioTime)| room(*index).touches.contains(service);
             stories.iter().filter(of)
         };
         let alone = there().filter(|(index, _)| room(*index).company == Company::Nobody);
@@ -142,7 +142,7 @@ fn bound(
 mod tests {
     use super::*;
 
-    fn story(index: usize, own: f64, callbacks: f64) -> (usize, StoryTime) {
+    fn story(index: usize, own: f64, callbacks: f64) -> (usize, ScenarioTime) {
         let spent = Spent {
             own,
             callbacks,
@@ -150,10 +150,10 @@ mod tests {
             ..Spent::default()
         };
         let scenario = format!("story-{index}");
-        let story = StoryTime {
+        let story = ScenarioTime {
             scenario,
             spent,
-            ..StoryTime::default()
+            ..ScenarioTime::default()
         };
         (index, story)
     }

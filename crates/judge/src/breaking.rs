@@ -108,7 +108,7 @@ fn of_exchange(
             .operation(&e.service, &e.operation)?
             .response
             .as_ref()?;
-        let made = schemas.made(kind, || flawless(rulebook, schemas, kind));
+        let made = schemas.example(kind, || flawless(rulebook, schemas, kind));
         Some(Value::clone(&made))
     });
     let is_wanted = |e: &Exchange| matches!(e.expectation, Expectation::Accepted(_));

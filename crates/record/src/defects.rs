@@ -23,7 +23,7 @@ pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
 
 /// Assigns every broken rule to one defect: failures before warnings, then by number of findings.
 pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
-    let seen = Seen::of(rules, findings);
+    let seen = Seen::new(rules, findings);
     let mut left = seen.broken.keys().copied().collect();
     let mut defects = recognised(&seen, known, &mut left);
     defects.extend(unknown(&seen, &left));
@@ -49,7 +49,7 @@ struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    fn of(rules: &'a [RuleResult], findings: &'a [Finding]) -> Self {
+    fn new(rules: &'a [RuleResult], findings: &'a [Finding]) -> Self {
         let mut by_rule: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
         for finding in findings.iter().filter(|finding| finding.waived.is_empty()) {
             by_rule.entry(&finding.rule).or_default().push(finding);
@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_told_apart_is_named_by_what_was_seen() {
+    fn indistinguishable_defects_are_named_by_observation() {
         let rules = [rule("f/a", Verdict::Fail)];
         let all = [known("one", &["f/a"]), known("two", &["f/a"])];
         let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);

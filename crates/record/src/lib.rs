@@ -15,7 +15,7 @@ pub use shown::{
     Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
     WallClock,
 };
-pub use timings::{Part, Spent, StoryTime, Timings};
+pub use timings::{Part, ScenarioTime, Spent, Timings};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;
@@ -309,7 +309,7 @@ pub struct RuleCounts {
 }
 
 impl RuleCounts {
-    pub fn of(rules: &[RuleResult]) -> Self {
+    pub fn count(rules: &[RuleResult]) -> Self {
         let mut counts = Self::default();
         for rule in rules {
             *match rule.verdict {

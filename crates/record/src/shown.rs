@@ -100,8 +100,8 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cause: usize,
     /// The last user or device action before it, with arguments; empty if there is none.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub deed: String,
+    #[serde(default, rename = "deed", skip_serializing_if = "String::is_empty")]
+    pub action: String,
 }
 
 /// One step of a scenario that did not pass.

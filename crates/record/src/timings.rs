@@ -43,12 +43,12 @@ impl Spent {
     }
 
     /// The parts that took noticeable time, the longest first.
-    pub fn told(&self) -> Vec<(&'static str, f64)> {
-        const WORTH_TELLING: f64 = 0.05;
+    pub fn noticeable(&self) -> Vec<(&'static str, f64)> {
+        const NOTICEABLE_SECONDS: f64 = 0.05;
         let mut told: Vec<(&str, f64)> = self
             .parts()
             .into_iter()
-            .filter(|(_, seconds)| *seconds >= WORTH_TELLING)
+            .filter(|(_, seconds)| *seconds >= NOTICEABLE_SECONDS)
             .collect();
         told.sort_by(|(_, a), (_, b)| b.total_cmp(a));
         told
@@ -73,7 +73,8 @@ impl Spent {
 
 /// When a scenario ran and what it waited for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StoryTime {
+#[schemars(rename = "StoryTime")]
+pub struct ScenarioTime {
     /// Its id.
     pub scenario: String,
     /// Lane of the scenario, counted from 1; scenarios of a lane run one after the other.
@@ -98,5 +99,5 @@ pub struct Timings {
     /// Reason for the bound.
     pub because: String,
     /// Every scenario, by start.
-    pub stories: Vec<StoryTime>,
+    pub stories: Vec<ScenarioTime>,
 }

@@ -73,7 +73,7 @@ impl<'a> Waivers<'a> {
             let findings = record.findings.iter();
             Self::settle(scenario, findings.filter(|f| f.scenario == id));
         }
-        record.summary.rules = RuleCounts::of(&record.rules);
+        record.summary.rules = RuleCounts::count(&record.rules);
         record.waivers = self.results(&record.findings);
         self.problems(
             record,
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_with_a_version_is_told_the_id_without() {
+    fn an_id_with_a_version_gets_advice_without_it() {
         let mut record = sample();
         record.rules[0].id = "events/message-sent/from".to_owned();
         let waivers = [
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn stale_is_told_where_the_rule_was_judged_by_a_whole_run() {
+    fn stale_waivers_are_reported_if_a_whole_run_judged_the_rule() {
         let passed = {
             let record = sample();
             let mut rules = record.rules.iter();

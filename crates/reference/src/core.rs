@@ -276,7 +276,7 @@ impl Core {
     }
 
     /// Finishes a response.
-    pub fn written(&self, service: &str, mut response: Response) -> Response {
+    pub fn finish(&self, service: &str, mut response: Response) -> Response {
         let fault = match service {
             "flow" => Fault::FlowByteOrderMark,
             "chat" => Fault::ChatByteOrderMark,

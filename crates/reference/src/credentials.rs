@@ -13,11 +13,15 @@ pub(super) struct Attempt<'a> {
 }
 
 /// A fault with the attempts that it accepts.
-pub(super) type NearMiss = (Fault, fn(&Attempt<'_>) -> bool);
+pub(super) type CredentialFault = (Fault, fn(&Attempt<'_>) -> bool);
 
 /// True if a fault accepts a request with invalid credentials.
-pub(super) fn let_through(core: &Core, call: &Call<'_>, misses: &[NearMiss]) -> bool {
-    let attempt = Attempt::of(call);
+pub(super) fn is_accepted_by_fault(
+    core: &Core,
+    call: &Call<'_>,
+    misses: &[CredentialFault],
+) -> bool {
+    let attempt = Attempt::from_call(call);
     misses
         .iter()
         .any(|(fault, fits)| fits(&attempt) && core.fails(*fault))
@@ -29,7 +33,7 @@ const PAIRS: [(&str, &str); 2] = [
 ];
 
 impl<'a> Attempt<'a> {
-    fn of(call: &'a Call<'_>) -> Self {
+    fn from_call(call: &'a Call<'_>) -> Self {
         Self {
             method: &call.request.method,
             path: call.path,

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_way_changes_what_it_says_and_nothing_else() {
+    fn each_fault_changes_only_its_characters() {
         for (garble, before, after) in [
             (Garble::Trimmed, " a b\n", "a b"),
             (Garble::Lowered, "Ann", "ann"),

@@ -133,7 +133,7 @@ impl Reference {
             "_control" => return self.control(&call),
             _ => Err(Refusal::not_found()),
         };
-        let answer = answer.map(|response| self.core.written(service, response));
+        let answer = answer.map(|response| self.core.finish(service, response));
         answer.unwrap_or_else(|refusal| self.core.refuse(&refusal))
     }
 

@@ -57,7 +57,7 @@ impl Listing<'_> {
         call: &Call<'_>,
         mut items: Vec<(u64, Show)>,
     ) -> Answer {
-        let defects = Defects::of(core, call);
+        let defects = Defects::from_call(core, call);
         let page_size = self.page_size(core, call, defects)?;
         let number: u64 = match call.query.get("Page") {
             None => 0,
@@ -326,7 +326,7 @@ struct Defects {
 }
 
 impl Defects {
-    fn of(core: &Core, call: &Call<'_>) -> Self {
+    fn from_call(core: &Core, call: &Call<'_>) -> Self {
         let in_flow = in_flow(call);
         let fails = |flow: Fault, chat: Fault| core.fails(if in_flow { flow } else { chat });
         Self {

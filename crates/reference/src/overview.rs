@@ -44,7 +44,7 @@ mod tests {
     use conformant_base::http::Request;
 
     #[test]
-    fn things_are_counted_and_the_newest_are_named() {
+    fn resources_are_counted_and_the_newest_are_listed() {
         let seen = newest(0..60, |n| json!(n));
         assert_eq!(seen["count"], 60);
         assert_eq!(seen["newest"][0], 59);

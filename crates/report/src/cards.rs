@@ -149,7 +149,10 @@ pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
 }
 
 /// The scenario of a finding, if its steps are recorded.
-pub(super) fn story_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ScenarioResult> {
+pub(super) fn scenario_of<'a>(
+    record: &'a RunRecord,
+    finding: &Finding,
+) -> Option<&'a ScenarioResult> {
     let at = record
         .scenarios
         .binary_search_by(|s| s.id.cmp(&finding.scenario))
@@ -332,7 +335,7 @@ pub(super) fn advice(need: &str) -> String {
 }
 
 /// Groups ids by folder: `flow/{a, b, …}`.
-pub(super) fn together(ids: &[&str], names_max: usize) -> Vec<String> {
+pub(super) fn group_by_folder(ids: &[&str], names_max: usize) -> Vec<String> {
     let mut folders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for id in ids {
         let (folder, name) = id.rsplit_once('/').unwrap_or(("", id));
@@ -418,11 +421,11 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_leads_to_its_exchange_story_and_callback() {
+    fn a_finding_has_its_exchange_scenario_and_callback() {
         let record = sample();
         let first = &record.findings[0];
         assert_eq!(exchange_of(&record, first).map(|e| e.exchange), Some(4));
-        assert_eq!(story_of(&record, first).map(|s| s.steps.len()), Some(3));
+        assert_eq!(scenario_of(&record, first).map(|s| s.steps.len()), Some(3));
         let late = Finding {
             exchange: 0,
             step: 3,
@@ -435,7 +438,10 @@ mod tests {
 
     #[test]
     fn ids_of_one_folder_are_drawn_together() {
-        assert_eq!(together(&["a/b/c", "a/b/d", "x"], 9), ["x", "a/b/{c, d}"]);
-        assert_eq!(together(&["a/b", "a/c", "a/d"], 2), ["a/{b, c, …}"]);
+        assert_eq!(
+            group_by_folder(&["a/b/c", "a/b/d", "x"], 9),
+            ["x", "a/b/{c, d}"]
+        );
+        assert_eq!(group_by_folder(&["a/b", "a/c", "a/d"], 2), ["a/{b, c, …}"]);
     }
 }

@@ -3,7 +3,7 @@
 //! At any time a report file is absent, old or complete. The caller provides standard output.
 
 use super::{Format, Settings};
-use conformant_base::failpoint::{self, Place};
+use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::text;
 use conformant_record::RunRecord;
 use std::fs::{self, File, OpenOptions};
@@ -160,7 +160,7 @@ pub fn write_whole(path: &Path, content: &[u8]) -> io::Result<()> {
             .write_all(content);
     }
     let mut growing = Growing::begin(path)?;
-    failpoint::at(Place::ReportWrite)?;
+    failpoint::check(Failpoint::ReportWrite)?;
     growing.file.write_all(content)?;
     growing.finish()
 }
@@ -201,9 +201,9 @@ impl Growing {
 
     /// Renames it to the final path.
     pub fn finish(self) -> io::Result<()> {
-        failpoint::at(Place::ReportSync)?;
+        failpoint::check(Failpoint::ReportSync)?;
         self.file.as_file().sync_all()?;
-        failpoint::at(Place::ReportRename)?;
+        failpoint::check(Failpoint::ReportRename)?;
         self.file.persist(&self.path).map_err(|error| error.error)?;
         sync_folder(&self.folder);
         Ok(())
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_format_is_answered_with_the_likely_one() {
+    fn an_unknown_format_gets_a_suggestion() {
         let error = refusal("juint=x");
         assert!(
             error.contains("`juint`, did you mean `junit`?; expected one of json, junit"),
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_replaced_whole_and_leave_nothing_beside() {
+    fn files_are_replaced_atomically_without_leftovers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("new/run.json");
         fs::create_dir(folder.path().join("new")).unwrap();

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_before_is_told_one_by_one() {
+    fn earlier_failures_are_listed() {
         let mut record = sample();
         record.scenarios[2].failed_before = vec!["a: b".to_owned(), "c: \u{fffe}<d>".to_owned()];
         let xml = rendered(&record);

@@ -33,7 +33,7 @@ pub use self::destination::{Destination, Growing, Report, ReportError, WriteErro
 pub use self::json::{ReadError, read};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
-pub use self::timings::told as timings_told;
+pub use self::timings::render as render_timings;
 
 use conformant_record::RunRecord;
 

@@ -5,7 +5,7 @@ use conformant_base::text;
 use conformant_record::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
     OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
-    Sample, ScenarioResult, Sharpness, ShownExchange, StepResult, StoryTime, Summary, Timings,
+    Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings,
     Tool, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
@@ -97,7 +97,7 @@ pub(super) fn sample() -> RunRecord {
             body: "{\n  \"count\": 0\n}".into(),
             marked: 2,
             cause: 4,
-            deed: "end_execution {}".into(),
+            action: "end_execution {}".into(),
         }],
         waivers: vec![WaiverResult {
             rule: "flow/execution/context".into(),
@@ -179,10 +179,10 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             jobs: 2,
             lower_bound: 0.5,
             because: all(),
-            stories: vec![StoryTime {
+            stories: vec![ScenarioTime {
                 scenario: all(),
                 lane: 1,
-                ..StoryTime::default()
+                ..ScenarioTime::default()
             }],
             ..Timings::default()
         }),
@@ -267,7 +267,7 @@ fn every_shown_text_is(record: &mut RunRecord, text: &str) {
         body: all(),
         marked: 1,
         cause: 2,
-        deed: all(),
+        action: all(),
     }];
 }
 

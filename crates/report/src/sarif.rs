@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_defects_apart_and_runs_alike() {
+    fn fingerprints_differ_by_defect_and_not_by_run() {
         let prints = |record: &RunRecord| -> Vec<Value> {
             let log = rendered(record);
             let results = log["runs"][0]["results"].as_array().unwrap().clone();

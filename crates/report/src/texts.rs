@@ -7,8 +7,8 @@ use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
-    RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, Sharpness, ShownExchange,
-    StepResult, StoryTime, Summary, Timings, Tool, WaiverResult, WallClock,
+    RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness,
+    ShownExchange, StepResult, Summary, Timings, Tool, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -203,7 +203,7 @@ fn visit_timings(timings: &mut Timings, visit: Visit) {
     } = timings;
     visit(because, Shape::Line);
     for story in stories {
-        let StoryTime {
+        let ScenarioTime {
             scenario,
             lane: _,
             began: _,
@@ -297,9 +297,9 @@ fn visit_delivery(delivery: &mut Delivery, visit: Visit) {
         body,
         marked: _,
         cause: _,
-        deed,
+        action,
     } = delivery;
-    for text in [scenario, pointer, what, deed] {
+    for text in [scenario, pointer, what, action] {
         visit(text, Shape::Line);
     }
     visit(body, Shape::Block);

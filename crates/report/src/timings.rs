@@ -1,13 +1,13 @@
 //! Formats the time of a run.
 
-use conformant_record::{Spent, StoryTime, WallClock};
+use conformant_record::{ScenarioTime, Spent, WallClock};
 use std::fmt::Write as _;
 
 /// Slowest scenarios listed.
 const LONGEST_MAX: usize = 10;
 
 /// The schedule of a run; empty if it was not requested.
-pub fn told(wall: &WallClock) -> String {
+pub fn render(wall: &WallClock) -> String {
     let Some(timings) = &wall.timings else {
         return String::new();
     };
@@ -38,8 +38,8 @@ pub fn told(wall: &WallClock) -> String {
 }
 
 /// Scenarios by duration, the longest first.
-pub(super) fn longest(stories: &[StoryTime]) -> Vec<&StoryTime> {
-    let mut all: Vec<&StoryTime> = stories.iter().collect();
+pub(super) fn longest(stories: &[ScenarioTime]) -> Vec<&ScenarioTime> {
+    let mut all: Vec<&ScenarioTime> = stories.iter().collect();
     all.sort_by(|a, b| {
         let longer = b.seconds.total_cmp(&a.seconds);
         longer.then_with(|| a.scenario.cmp(&b.scenario))
@@ -49,15 +49,15 @@ pub(super) fn longest(stories: &[StoryTime]) -> Vec<&StoryTime> {
 
 /// `callbacks 3.1 s, answers 0.2 s`.
 pub(super) fn parts(spent: &Spent) -> String {
-    let told = spent.told();
-    if told.is_empty() {
+    let parts = spent.noticeable();
+    if parts.is_empty() {
         return "none".to_owned();
     }
-    let told: Vec<String> = told
+    let parts: Vec<String> = parts
         .into_iter()
         .map(|(name, seconds)| format!("{name} {seconds:.1} s"))
         .collect();
-    told.join(", ")
+    parts.join(", ")
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_longest_come_first_with_what_they_waited_for() {
-        let story = |scenario: &str, seconds: f64, callbacks: f64| StoryTime {
+        let story = |scenario: &str, seconds: f64, callbacks: f64| ScenarioTime {
             scenario: scenario.to_owned(),
             seconds,
             spent: Spent {
@@ -76,13 +76,13 @@ mod tests {
                 turn: 0.01,
                 ..Spent::default()
             },
-            ..StoryTime::default()
+            ..ScenarioTime::default()
         };
         let mut wall = WallClock {
             seconds: 3.5,
             ..WallClock::default()
         };
-        assert_eq!(told(&wall), "", "it was not asked for");
+        assert_eq!(render(&wall), "", "it was not asked for");
         wall.timings = Some(Timings {
             jobs: 8,
             lower_bound: 2.25,
@@ -91,7 +91,7 @@ mod tests {
             ..Timings::default()
         });
         assert_eq!(
-            told(&wall),
+            render(&wall),
             "time        3.5 s with 8 jobs; lower bound for any order 2.2 s: flow/b alone takes that long\n\
              spent       none (sum over all scenarios)\n\
              longest       2.2 s  flow/b: callbacks 2.0 s, answers 0.1 s\n            \

@@ -128,7 +128,7 @@ impl Weight {
         }
     }
 
-    pub(super) fn of(finding: &Finding, settings: Settings) -> Self {
+    pub(super) fn of_finding(finding: &Finding, settings: Settings) -> Self {
         match finding.subject {
             _ if fails(finding, settings) => Self::Fails,
             Subject::Service => Self::Warns,
@@ -187,7 +187,7 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
             rule: rules.get(id).copied(),
             weight: findings
                 .iter()
-                .map(|f| Weight::of(f, settings))
+                .map(|f| Weight::of_finding(f, settings))
                 .min()
                 .unwrap_or(Weight::Warns),
             findings,

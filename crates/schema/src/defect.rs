@@ -200,9 +200,7 @@ fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
         ValidationErrorKind::Pattern { pattern } => {
             one("pattern", format!("a text that matches {pattern}"))
         }
-        ValidationErrorKind::ContentMediaType { .. } => {
-            one("json-text", "a JSON text".to_owned())
-        }
+        ValidationErrorKind::ContentMediaType { .. } => one("json-text", "a JSON text".to_owned()),
         ValidationErrorKind::Minimum { limit } => bound("at least", limit),
         ValidationErrorKind::Maximum { limit } => bound("at most", limit),
         ValidationErrorKind::ExclusiveMinimum { limit } => bound("more than", limit),

@@ -59,7 +59,7 @@ pub struct Schemas {
     compiled: RwLock<BTreeMap<String, Arc<Compiled>>>,
     payload_rules: OnceLock<BTreeMap<String, Vec<String>>>,
     /// Example documents by schema.
-    made: RwLock<BTreeMap<String, Arc<Value>>>,
+    examples: RwLock<BTreeMap<String, Arc<Value>>>,
 }
 
 /// One compiled schema.
@@ -85,7 +85,7 @@ impl Schemas {
         known.unwrap_or_else(|| {
             let made = Arc::new(Compiled {
                 validator: compile(schema).expect("the loader refuses invalid schemas"),
-                places: Places::of(schema),
+                places: Places::new(schema),
             });
             let mut compiled = self
                 .compiled
@@ -96,16 +96,19 @@ impl Schemas {
     }
 
     /// An example document of a schema, created on first use.
-    pub fn made(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
+    pub fn example(&self, kind: &str, make: impl FnOnce() -> Value) -> Arc<Value> {
         let known = self
-            .made
+            .examples
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(kind)
             .cloned();
         known.unwrap_or_else(|| {
             let made = Arc::new(make());
-            let mut all = self.made.write().unwrap_or_else(PoisonError::into_inner);
+            let mut all = self
+                .examples
+                .write()
+                .unwrap_or_else(PoisonError::into_inner);
             Arc::clone(all.entry(kind.to_owned()).or_insert(made))
         })
     }

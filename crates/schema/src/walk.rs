@@ -52,7 +52,7 @@ pub(super) struct Walked {
 
 impl Places {
     /// Flattens a bundled schema.
-    pub(super) fn of(root: &Value) -> Self {
+    pub(super) fn new(root: &Value) -> Self {
         let mut survey = Survey {
             root,
             rules: BTreeSet::new(),

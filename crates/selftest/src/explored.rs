@@ -140,7 +140,7 @@ impl Selftest<'_> {
         let services = self.rulebook.services.values().collect();
         let deck = Deck::shuffled(self.rulebook, services, seed, false);
         let count = usize::try_from(sequences).unwrap_or(usize::MAX);
-        let clean = self.side_by_side(
+        let clean = self.parallel_map(
             count,
             |number| self.clean_sequence(&deck, number as u64),
             &|_| {},
@@ -152,7 +152,7 @@ impl Selftest<'_> {
             explored.unclean.extend(line);
         }
         let first = |index: usize| self.first_found(&deck, switches[index], &clean);
-        let all = self.side_by_side(switches.len(), first, &|done| {
+        let all = self.parallel_map(switches.len(), first, &|done| {
             progress(done, switches.len());
         });
         explored.by.sequences = sequences;

@@ -91,7 +91,7 @@ impl Selftest<'_> {
         let trials = self.trials(clean);
         let all = switches.len() + trials.len();
         let try_out = |trial: usize| self.try_out(&trials[trial], &planned, clean);
-        let rows = self.side_by_side(trials.len(), try_out, &|tried| {
+        let rows = self.parallel_map(trials.len(), try_out, &|tried| {
             progress(switches.len() + tried, all);
         });
         let generated = trials.iter().map(Trial::id);

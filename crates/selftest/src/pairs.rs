@@ -193,7 +193,7 @@ impl Selftest<'_> {
             }
         };
         let mut pairs = Pairs::default();
-        for tried in self.side_by_side(2 * count, try_out, tell) {
+        for tried in self.parallel_map(2 * count, try_out, tell) {
             pairs.add(tried);
         }
         pairs

@@ -4,7 +4,7 @@
 
 use super::matrix::Row;
 use super::{Selftest, complaint};
-use conformant_base::parallel::side_by_side;
+use conformant_base::parallel::parallel_map;
 use conformant_engine::sessions::{Offline, Track};
 use conformant_engine::{Concluded, Planned, Sessions, Told};
 use conformant_judge::prove::{Mode, Prover};
@@ -123,7 +123,7 @@ impl Selftest<'_> {
         // The shortest first, which mutation testing needs.
         let mut turns: Vec<usize> = (0..stories).collect();
         turns.sort_by_key(|&index| planned[index].length());
-        let mut told = self.side_by_side(stories, |turn| told(turns[turn]), tell);
+        let mut told = self.parallel_map(stories, |turn| told(turns[turn]), tell);
         told.sort_by_key(|scene| scene.clean.index);
         for scene in told {
             let Scene {
@@ -219,7 +219,7 @@ impl Selftest<'_> {
     }
 
     /// Does a number of tasks on all jobs; results are in their order.
-    pub(super) fn side_by_side<T: Send>(
+    pub(super) fn parallel_map<T: Send>(
         &self,
         count: usize,
         work: impl Fn(usize) -> T + Sync,
@@ -227,7 +227,7 @@ impl Selftest<'_> {
     ) -> Vec<T> {
         let turns: Vec<usize> = (0..count).collect();
         let done = AtomicUsize::new(0);
-        side_by_side(&turns, self.jobs, |turn| {
+        parallel_map(&turns, self.jobs, |turn| {
             let one = work(*turn);
             tell(done.fetch_add(1, Ordering::Relaxed) + 1);
             one

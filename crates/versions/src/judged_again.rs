@@ -71,7 +71,7 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
         finding.level = level.unwrap_or(Level::Open);
         matches!(finding.level, Level::Must | Level::Should)
     });
-    record.summary.rules = RuleCounts::of(&rules);
+    record.summary.rules = RuleCounts::count(&rules);
     record.rules = rules;
     JudgedAgain { record, notes }
 }

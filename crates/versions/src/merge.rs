@@ -97,7 +97,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
     let rules: Vec<RuleResult> = rules.into_values().collect();
     Ok(RunRecord {
         summary: Summary {
-            rules: RuleCounts::of(&rules),
+            rules: RuleCounts::count(&rules),
             scenarios: sum(parts),
             exchanges,
             seconds: seconds(parts),

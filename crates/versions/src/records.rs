@@ -41,7 +41,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
         complete: true,
         partition: None,
         summary: Summary {
-            rules: RuleCounts::of(&rules),
+            rules: RuleCounts::count(&rules),
             scenarios: [(verdict.word().to_owned(), 1)].into(),
             exchanges: 2,
             seconds: 0.5,

@@ -2,7 +2,7 @@
 
 use super::addresses::AddressError;
 use super::reach::ReachError;
-use conformant_base::text::NoSize;
+use conformant_base::text::InvalidSize;
 use conformant_engine::bearer::BearerError;
 use conformant_net::transport::UrlError;
 use std::net::AddrParseError;
@@ -140,7 +140,7 @@ pub(super) enum ConfigError {
         /// What stands there.
         text: String,
         /// Why not.
-        source: NoSize,
+        source: InvalidSize,
     },
     /// No rate.
     #[error("limits.rate: `{0}` is no rate; write 50/s")]

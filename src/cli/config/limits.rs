@@ -2,7 +2,7 @@
 
 use super::error::ConfigError;
 use super::reader::Reader;
-use conformant_base::text::{NoSize, Size};
+use conformant_base::text::{InvalidSize, Size};
 use std::time::Duration;
 
 impl Reader {
@@ -25,8 +25,8 @@ impl Reader {
     pub(super) fn bytes(&mut self, text: Option<&str>) -> usize {
         const DEFAULT: usize = 8 * 1024 * 1024;
         let Some(text) = text else { return DEFAULT };
-        let read: Result<Size, NoSize> = text.parse();
-        let read = read.and_then(|Size(bytes)| usize::try_from(bytes).map_err(|_| NoSize));
+        let read: Result<Size, InvalidSize> = text.parse();
+        let read = read.and_then(|Size(bytes)| usize::try_from(bytes).map_err(|_| InvalidSize));
         read.unwrap_or_else(|source| {
             let text = text.to_owned();
             self.problems.push(ConfigError::Size { text, source });

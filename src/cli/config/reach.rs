@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::file::ConfigFile;
 use super::reader::Reader;
 use conformant_engine::settings::Reach;
-use conformant_net::transport::{Detour, Detours, Pem, Way};
+use conformant_net::transport::{ConnectSettings, Pem, Proxies, Proxy};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -55,12 +55,16 @@ pub(super) enum ReachError {
     Trust(#[from] conformant_net::transport::TrustError),
     /// A proxy that is none.
     #[error("{0}: {1}")]
-    Detour(String, conformant_net::transport::DetourError),
+    Proxy(String, conformant_net::transport::ProxyError),
 }
 
 impl TlsEntry {
     /// The way that leads through these.
-    pub(super) fn way(&self, folder: &Path, detours: &Detours) -> Result<Arc<Way>, ReachError> {
+    pub(super) fn way(
+        &self,
+        folder: &Path,
+        proxies: &Proxies,
+    ) -> Result<Arc<ConnectSettings>, ReachError> {
         let read = |key, path: &Option<PathBuf>| {
             let path = path.as_ref().map(|path| folder.join(path));
             path.map(|path| {
@@ -76,7 +80,10 @@ impl TlsEntry {
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => return Err(ReachError::Half),
         };
-        Ok(Arc::new(Way::new(&Pem { ca, client }, detours.clone())?))
+        Ok(Arc::new(ConnectSettings::new(
+            &Pem { ca, client },
+            proxies.clone(),
+        )?))
     }
 
     /// How curl is told the same.
@@ -100,8 +107,8 @@ impl Reader {
     pub(super) fn reach(&mut self, file: &ConfigFile) -> Reach {
         if let Some(proxy) = &file.proxy {
             let filled = self.fill_secret("proxy", proxy);
-            match detours(&filled, &environment) {
-                Ok(detours) => self.detours = detours,
+            match proxies(&filled, &environment) {
+                Ok(proxies) => self.proxies = proxies,
                 Err(why) => self.problems.push(why.into()),
             }
             if proxy != "environment" {
@@ -110,13 +117,13 @@ impl Reader {
         }
         let mut reach = Reach::default();
         let common = file.tls.clone().unwrap_or_default();
-        match common.way(&self.folder, &self.detours) {
+        match common.way(&self.folder, &self.proxies) {
             Ok(way) => reach.otherwise = way,
             Err(why) => self.problems.push(why.into()),
         }
         for (service, entry) in &file.targets {
             let Some(tls) = &entry.tls else { continue };
-            match tls.way(&self.folder, &self.detours) {
+            match tls.way(&self.folder, &self.proxies) {
                 Ok(way) => drop(reach.ways.insert(service.clone(), way)),
                 Err(source) => {
                     let service = service.clone();
@@ -130,18 +137,18 @@ impl Reader {
 }
 
 /// The proxies that `proxy:` names: one URL for everything, or `environment`, as other programs read it.
-fn detours(
+fn proxies(
     proxy: &str,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<Detours, ReachError> {
+) -> Result<Proxies, ReachError> {
     let parse = |from: &str, text: &str| {
-        Detour::parse(text)
+        Proxy::parse(text)
             .map(Arc::new)
-            .map_err(|e| ReachError::Detour(from.to_owned(), e))
+            .map_err(|e| ReachError::Proxy(from.to_owned(), e))
     };
     if proxy != "environment" {
         let detour = parse("proxy", proxy)?;
-        return Ok(Detours {
+        return Ok(Proxies {
             http: Some(Arc::clone(&detour)),
             https: Some(detour),
             except: Vec::new(),
@@ -156,7 +163,7 @@ fn detours(
         value.map(|value| parse(name, &value)).transpose()
     };
     let except = variable("NO_PROXY").unwrap_or_default();
-    Ok(Detours {
+    Ok(Proxies {
         http: one("HTTP_PROXY")?,
         https: one("HTTPS_PROXY")?,
         except: except.split(',').map(|e| e.trim().to_owned()).collect(),
@@ -170,16 +177,16 @@ mod tests {
     #[test]
     fn a_proxy_is_named_or_comes_from_the_environment() {
         let nothing = |_: &str| None;
-        let named = detours("http://proxy.test:3128", &nothing).unwrap();
+        let named = proxies("http://proxy.test:3128", &nothing).unwrap();
         assert!(named.http.is_some() && named.https.is_some());
-        assert!(detours("proxy.test:3128", &nothing).is_err());
+        assert!(proxies("proxy.test:3128", &nothing).is_err());
 
         let variables = |name: &str| match name {
             "https_proxy" => Some("http://proxy.test:3128".to_owned()),
             "NO_PROXY" => Some("a.test, b.test".to_owned()),
             _ => None,
         };
-        let found = detours("environment", &variables).unwrap();
+        let found = proxies("environment", &variables).unwrap();
         assert!(found.http.is_none() && found.https.is_some());
         assert_eq!(found.except, ["a.test", "b.test"]);
     }
@@ -191,15 +198,15 @@ mod tests {
             ca: Some("ca.pem".into()),
             ..TlsEntry::default()
         };
-        let error = entry.way(folder.path(), &Detours::default()).unwrap_err();
+        let error = entry.way(folder.path(), &Proxies::default()).unwrap_err();
         assert!(error.to_string().contains("ca.pem"), "{error}");
         std::fs::write(folder.path().join("ca.pem"), "nonsense").unwrap();
-        let error = entry.way(folder.path(), &Detours::default()).unwrap_err();
-        assert_eq!(error.to_string(), "tls: there is no certificate in PEM");
+        let error = entry.way(folder.path(), &Proxies::default()).unwrap_err();
+        assert_eq!(error.to_string(), "tls: no certificate in PEM format found");
         let half = TlsEntry {
             client_key: Some("ca.pem".into()),
             ..TlsEntry::default()
         };
-        assert!(half.way(folder.path(), &Detours::default()).is_err());
+        assert!(half.way(folder.path(), &Proxies::default()).is_err());
     }
 }

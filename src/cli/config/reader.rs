@@ -7,7 +7,7 @@ use super::error::ConfigError;
 use super::file::{self, ConfigFile};
 use super::place::find;
 use crate::cli::{Failure, output};
-use conformant_net::transport::{BaseUrl, Detours};
+use conformant_net::transport::{BaseUrl, Proxies};
 use conformant_rulebook::service::{Configured, ServiceIndex};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(super) fn open(
         secrets: Vec::new(),
         is_reference: false,
         folder: folder.unwrap_or_default(),
-        detours: Detours::default(),
+        proxies: Proxies::default(),
         curl: Vec::new(),
         is_dry: false,
     };
@@ -51,7 +51,7 @@ pub(super) struct Reader {
     /// Where the file is.
     pub(super) folder: PathBuf,
     /// What `proxy` says.
-    pub(super) detours: Detours,
+    pub(super) proxies: Proxies,
     /// How curl is told the way that leads everywhere.
     pub(super) curl: Vec<(String, String)>,
     /// Nothing is asked of anybody.

@@ -4,7 +4,7 @@
 //! Shared by `tests/it/fuzzed.rs` and by `fuzz/`, which needs a nightly compiler. Draws no random numbers.
 
 use conformant_base::clock::{self, Timestamp};
-use conformant_base::http::{Request, received};
+use conformant_base::http::{Request, multipart_parts};
 use conformant_base::json::{self, Limits, ParseFault};
 use conformant_base::redact::Redactor;
 use conformant_base::text::is_deceptive;
@@ -518,7 +518,7 @@ fn multipart(data: &[u8]) {
     let (steer, data) = steered(data);
     let text = String::from_utf8_lossy(data);
     let (kind, body) = Multipart::new().text("name", &text).finish();
-    let parts = received(&kind, &body);
+    let parts = multipart_parts(&kind, &body);
     assert_eq!(parts.len(), 1);
     assert_eq!(
         (parts[0].name.as_str(), parts[0].content),
@@ -530,7 +530,7 @@ fn multipart(data: &[u8]) {
         "multipart/form-data; boundary=",
         "multipart/mixed; boundary=--",
     ][steer % 4];
-    let parts = received(kind, data);
+    let parts = multipart_parts(kind, data);
     let held: usize = parts.iter().map(|part| part.content.len()).sum();
     assert!(held <= data.len());
 }

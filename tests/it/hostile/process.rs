@@ -376,10 +376,7 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
         let ended = run(&mut command);
         assert_eq!(ended.exit, Some(3), "{path}: {ended:?}");
         assert!(ended.stderr.contains(path), "{path}: {ended:?}");
-        assert!(
-            ended.stdout.contains("passed: "),
-            "{path}: {ended:?}"
-        );
+        assert!(ended.stdout.contains("passed: "), "{path}: {ended:?}");
         assert!(
             folder.path().join("other.xml").exists(),
             "the others are written"

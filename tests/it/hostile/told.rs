@@ -84,7 +84,7 @@ fn irregularities_of_a_response_are_in_every_report() {
             ),
         ),
         (
-            "a second answer followed; it was thrown away",
+            "a second response followed and was discarded",
             format!(
                 "HTTP/1.1 200 OK\r\n{json}Content-Length: {length}\r\n\r\n{body}HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
             ),
@@ -94,7 +94,7 @@ fn irregularities_of_a_response_are_in_every_report() {
             format!("HTTP/1.1 204 No Content\r\n{json}Content-Length: {length}\r\n\r\n{body}"),
         ),
         (
-            "status 101 that nobody asked for",
+            "unrequested status 101",
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n".to_owned(),
         ),
     ];

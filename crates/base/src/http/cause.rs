@@ -145,9 +145,7 @@ impl Cause {
             }
             Self::Reset => "The connection was reset before the response.",
             Self::EmptyResponse => "The connection was closed without a response.",
-            Self::NotHttp => {
-                "The response is not HTTP. Check whether the url needs https or http."
-            }
+            Self::NotHttp => "The response is not HTTP. Check whether the url needs https or http.",
             Self::MalformedHead => "The response headers are malformed.",
             Self::HeadOverLimit => "The response headers exceed the limit.",
             Self::InterimOverLimit => "Too many interim (1xx) responses.",
@@ -161,9 +159,7 @@ impl Cause {
             Self::Redirect => {
                 "A redirect leaves the target or loops. Check the target's public_url."
             }
-            Self::EvidenceOverLimit(_) => {
-                "The responses of one scenario exceed the limit."
-            }
+            Self::EvidenceOverLimit(_) => "The responses of one scenario exceed the limit.",
             Self::NotRecorded => "The recording holds no response, or a response without its body.",
             Self::Unknown(_) => "This version does not know the cause that the file names.",
         }

@@ -2,7 +2,7 @@
 
 /// A received part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Received<'b> {
+pub struct ReceivedPart<'b> {
     pub name: String,
     pub file_name: Option<String>,
     pub media_type: Option<String>,
@@ -10,7 +10,7 @@ pub struct Received<'b> {
 }
 
 /// The readable parts of a body; none without a boundary in the media type.
-pub fn received<'b>(content_type: &str, body: &'b [u8]) -> Vec<Received<'b>> {
+pub fn multipart_parts<'b>(content_type: &str, body: &'b [u8]) -> Vec<ReceivedPart<'b>> {
     let Some(boundary) = parameter(content_type, "boundary").filter(|b| !b.is_empty()) else {
         return Vec::new();
     };
@@ -32,7 +32,7 @@ pub fn received<'b>(content_type: &str, body: &'b [u8]) -> Vec<Received<'b>> {
         };
         let disposition = field("Content-Disposition").unwrap_or_default();
         if let Some(name) = parameter(&disposition, "name") {
-            parts.push(Received {
+            parts.push(ReceivedPart {
                 name,
                 file_name: parameter(&disposition, "filename"),
                 media_type: field("Content-Type"),

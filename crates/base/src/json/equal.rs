@@ -7,7 +7,7 @@ use serde_json::{Number, Value};
 /// never as floating point: `1`, `1.0` and `10e-1` are equal.
 pub fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || Decimal::of(a) == Decimal::of(b),
+        (Value::Number(a), Value::Number(b)) => a == b || Decimal::parse(a) == Decimal::parse(b),
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
         }
@@ -50,7 +50,7 @@ enum Exponent {
 }
 
 impl Decimal {
-    fn of(number: &Number) -> Self {
+    fn parse(number: &Number) -> Self {
         let text = number.to_string();
         let unsigned = text.strip_prefix('-').unwrap_or(&text);
         let (mantissa, power) = unsigned.split_once(['e', 'E']).unwrap_or((unsigned, "0"));

@@ -53,7 +53,7 @@ pub struct Position {
 
 impl Position {
     /// The position of a byte offset; each invalid UTF-8 sequence before it counts as one character.
-    fn of(text: &[u8], byte: usize) -> Self {
+    fn at_byte(text: &[u8], byte: usize) -> Self {
         let before = &text[..byte.min(text.len())];
         let line_start = before
             .iter()
@@ -123,10 +123,7 @@ pub enum ParseFault {
     #[error("empty, expected JSON")]
     Empty,
     #[error("{size} bytes, the limit is {limit}")]
-    TooLarge {
-        size: usize,
-        limit: usize,
-    },
+    TooLarge { size: usize, limit: usize },
     #[error("not valid UTF-8 at byte {}", at.byte)]
     NotUtf8 {
         /// The first invalid byte.
@@ -146,15 +143,9 @@ pub enum ParseFault {
     },
     /// A key that `serde_json` would interpret.
     #[error("the key {key:?} at {at} is reserved by the JSON parser and cannot be checked")]
-    ReservedKey {
-        key: String,
-        at: Position,
-    },
+    ReservedKey { key: String, at: Position },
     #[error("not JSON: {reason} at {at}")]
-    Syntax {
-        reason: String,
-        at: Position,
-    },
+    Syntax { reason: String, at: Position },
 }
 
 /// Parses an untrusted JSON document. No tree grows beyond the limits.
@@ -166,7 +157,7 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Parsed, ParseFault> {
         });
     }
     let text = std::str::from_utf8(bytes).map_err(|e| ParseFault::NotUtf8 {
-        at: Position::of(bytes, e.valid_up_to()),
+        at: Position::at_byte(bytes, e.valid_up_to()),
     })?;
     let unmarked = text.strip_prefix('\u{feff}');
     let text = unmarked.unwrap_or(text);
@@ -201,7 +192,7 @@ fn syntax(bytes: &[u8], mark: usize, error: &serde_json::Error) -> ParseFault {
     let reason = text.split(" at line ").next().unwrap_or_default();
     ParseFault::Syntax {
         reason: reason.to_owned(),
-        at: Position::of(bytes, mark + line_start + error.column().saturating_sub(1)),
+        at: Position::at_byte(bytes, mark + line_start + error.column().saturating_sub(1)),
     }
 }
 
@@ -222,8 +213,8 @@ impl Duplicate {
             .unwrap_or_default();
         Note::DuplicateKey {
             pointer: self.pointer,
-            first: Position::of(bytes, self.first),
-            second: Position::of(bytes, self.second),
+            first: Position::at_byte(bytes, self.first),
+            second: Position::at_byte(bytes, self.second),
             earlier,
         }
     }
@@ -283,13 +274,13 @@ pub(super) fn scan(
         if open.len() > limits.depth {
             return Err(ParseFault::TooDeep {
                 limit: limits.depth,
-                at: Position::of(bytes, token),
+                at: Position::at_byte(bytes, token),
             });
         }
         if nodes > limits.nodes {
             return Err(ParseFault::TooManyNodes {
                 limit: limits.nodes,
-                at: Position::of(bytes, token),
+                at: Position::at_byte(bytes, token),
             });
         }
     }
@@ -345,7 +336,7 @@ fn take_key<'a>(
     if RESERVED_KEYS.contains(&&*key) {
         return Err(ParseFault::ReservedKey {
             key: key.into_owned(),
-            at: Position::of(bytes, token.start),
+            at: Position::at_byte(bytes, token.start),
         });
     }
     current.clone_from(&key);

@@ -29,7 +29,7 @@ pub(super) fn patterns(secret: &str, into: &mut BTreeSet<Pattern>) {
     for order in [Order::AtOnce, Order::BackslashesLast] {
         let mut form = secret.as_bytes().to_vec();
         for _ in 0..ROUNDS {
-            let Some(unescaped) = View::of(&form).unescaped(order) else {
+            let Some(unescaped) = View::new(&form).unescaped(order) else {
                 break;
             };
             form = unescaped.bytes().to_vec();

@@ -125,7 +125,7 @@ impl Redactor {
             left: WORK_FREE + text.len().saturating_mul(WORK_MAX),
         };
         let joinings = [Joining::Lines, Joining::Forms, Joining::Chunks];
-        let whole = View::of(text);
+        let whole = View::new(text);
         let views = [whole.unchunked(), Some(whole)].into_iter().flatten();
         let mut searched = views.map(|view| search.all(&view, &joinings, LAYERS_MAX, BASE64_MAX));
         if searched.any(|searched| searched.is_err()) {
@@ -205,7 +205,7 @@ impl Search<'_> {
         layers: usize,
         base64: usize,
     ) -> Result<(), TooMuch> {
-        self.look(view)?;
+        self.search(view)?;
         if layers == 0 {
             return Ok(());
         }
@@ -223,7 +223,7 @@ impl Search<'_> {
         for run in view.base64_runs(self.redactor.base64_min) {
             for skipped in 0..4_usize.min(run.len()) {
                 let decoded = view.base64(&run, skipped);
-                self.look(&decoded)?;
+                self.search(&decoded)?;
                 if view.is_cut(run.end) {
                     self.half(&decoded, decoded.bytes().len());
                 }
@@ -236,7 +236,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn look(&mut self, view: &View<'_>) -> Result<(), TooMuch> {
+    fn search(&mut self, view: &View<'_>) -> Result<(), TooMuch> {
         let bytes = view.bytes();
         self.left = self.left.checked_sub(bytes.len()).ok_or(TooMuch)?;
         for found in self.redactor.secrets.find_iter(bytes) {

@@ -39,7 +39,7 @@ fn secrets_go_in_every_spelling() {
 }
 
 #[test]
-fn values_go_under_telling_names() {
+fn values_under_secret_names_are_redacted() {
     let cases = [
         (
             "curl -H 'Authorization: Basic x' -v",
@@ -173,7 +173,7 @@ fn halves_in_front_of_a_cut_go_in_every_encoding() {
 
 /// Regression of the property below: an escaped line break between two backslashes.
 #[test]
-fn backslashes_that_a_broken_line_parts_hide_nothing() {
+fn split_backslashes_hide_no_secret() {
     let secret = r"k3y\nine\tails\uend";
     let redactor = Redactor::new([secret]);
     let soft = |text: &str| text.replace("\\\\", "\\=\r\n\\");
@@ -193,7 +193,7 @@ fn backslashes_that_a_broken_line_parts_hide_nothing() {
 
 /// Regression of the property below: base64 in lines, form-encoded, then percent-encoded as a whole.
 #[test]
-fn lines_in_a_form_that_is_itself_encoded_hide_nothing() {
+fn lines_in_an_encoded_form_hide_no_secret() {
     let secret = "0ßéßAa0√0a";
     let text = [14, 4, 2]
         .iter()

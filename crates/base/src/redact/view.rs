@@ -55,7 +55,7 @@ pub(super) enum Joining {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
+    pub(super) fn new(text: &'a (impl AsRef<[u8]> + ?Sized)) -> Self {
         Self {
             bytes: Cow::Borrowed(text.as_ref()),
             places: None,

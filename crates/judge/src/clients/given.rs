@@ -1,7 +1,7 @@
 //! What a request holds, by the names that it uses: nothing is judged here.
 
 use crate::evidence::Exchange;
-use conformant_base::http::{Received, Request, received};
+use conformant_base::http::{ReceivedPart, Request, multipart_parts};
 use conformant_rulebook::{Operation, Place};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) enum Body<'r> {
     /// Members of a JSON object by the names that a form has for them: `user[email]`.
     Json(Map<String, Value>),
     /// Parts of an upload.
-    Parts(Vec<Received<'r>>),
+    Parts(Vec<ReceivedPart<'r>>),
     /// In another encoding than the operation shows, or in none: what it is.
     Other(String),
 }
@@ -103,7 +103,7 @@ impl<'r> Body<'r> {
             FORM => Self::Form(form_urlencoded::parse(bytes).into_owned().collect()),
             MULTIPART => {
                 let field = request.headers.get("Content-Type").unwrap_or_default();
-                let parts = received(field, bytes);
+                let parts = multipart_parts(field, bytes);
                 if parts.is_empty() {
                     Self::Other("no part between the boundaries that it names".to_owned())
                 } else {

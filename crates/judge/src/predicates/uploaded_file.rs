@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::history::Outcome;
-use conformant_base::http::received;
+use conformant_base::http::multipart_parts;
 
 /// The operation that uploads a file.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -224,7 +224,7 @@ impl Upload {
         let is_upload =
             exchange.operation == self.operation && seen.acceptance == Acceptance::Accepted;
         let media_type = exchange.request.headers.get("Content-Type")?;
-        let parts = received(media_type, &exchange.request.body);
+        let parts = multipart_parts(media_type, &exchange.request.body);
         let mut files = parts
             .into_iter()
             .filter(|part| part.name == self.part && is_upload);

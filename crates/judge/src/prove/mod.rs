@@ -287,7 +287,7 @@ impl<'a> Prover<'a> {
             proof.services.entry(service).or_default().add(changes);
             proof.rules.insert(rule.id.clone(), changes);
         }
-        record.summary.rules = RuleCounts::of(&record.rules);
+        record.summary.rules = RuleCounts::count(&record.rules);
         if self.mode == Mode::Sample {
             proof.sample = Some(self.sampler.finish(self.rulebook, record));
         }

@@ -2,10 +2,10 @@
 //!
 //! `script` matches requests; `relay` interrupts connections.
 
-use super::page::People;
+use super::page::PageSettings;
 use super::script::{self, Script};
 use super::seeds::{Seed, SeedError, Seeds, Step};
-use super::world::{Errand, REFERENCE, State, World};
+use super::world::{PendingCallback, REFERENCE, State, World};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_base::clock::{self, Timestamp};
@@ -18,17 +18,17 @@ use std::time::Duration;
 
 /// Initial state of a sandbox.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Beginning {
+pub(super) struct InitialState {
     pub(super) script: Script,
     /// Keeps changing requests for export.
     pub(super) keeps: bool,
     /// Present if there is a page.
-    pub(super) people: Option<People>,
+    pub(super) people: Option<PageSettings>,
     /// Links start with the host name of the request, between these two parts.
     pub(super) follows: Option<(&'static str, String)>,
 }
 
-impl Beginning {
+impl InitialState {
     /// The origin for links in a response, if it varies by request.
     pub(super) fn origin_for(&self, request: &Request) -> Option<String> {
         let (scheme, path) = self.follows.as_ref()?;
@@ -46,7 +46,7 @@ impl Beginning {
 #[derive(Debug, Default)]
 pub(super) struct Answered {
     pub(super) response: Response,
-    pub(super) errands: Vec<Errand>,
+    pub(super) callbacks: Vec<PendingCallback>,
     pub(super) wire: Wire,
     /// Name of the matching scripted response.
     pub(super) scripted: Option<String>,
@@ -74,14 +74,11 @@ pub(super) enum Wire {
     /// The connection ends within the response.
     Truncate,
     /// An endless stream: the events of a sandbox after an entry.
-    Events {
-        world: String,
-        after: u64,
-    },
+    Events { world: String, after: u64 },
 }
 
 /// A reference that has handled these requests, the last one just now.
-pub(super) fn made(
+pub(super) fn replay(
     settings: Settings,
     steps: &[Step],
     now: Timestamp,
@@ -136,18 +133,18 @@ impl World {
         let path = request.path();
         let name = path.strip_prefix("/_control/script/");
         Some(match (request.method.as_str(), path, name) {
-            ("GET", "/_control", _) => self.described(),
-            ("GET", "/_control/export", _) => self.exported(),
-            ("POST", "/_control/import", _) => self.imported(request),
-            ("POST", "/_control/script", _) => self.scripted(request),
-            ("DELETE", "/_control/script", _) => self.unscripted(None),
-            ("DELETE", _, Some(name)) => self.unscripted(Some(name)),
-            ("POST", "/_control/switch", _) => self.switched(request),
+            ("GET", "/_control", _) => self.describe(),
+            ("GET", "/_control/export", _) => self.export(),
+            ("POST", "/_control/import", _) => self.import(request),
+            ("POST", "/_control/script", _) => self.add_script(request),
+            ("DELETE", "/_control/script", _) => self.remove_script(None),
+            ("DELETE", _, Some(name)) => self.remove_script(Some(name)),
+            ("POST", "/_control/switch", _) => self.set_switch(request),
             _ => return None,
         })
     }
 
-    fn described(&self) -> Response {
+    fn describe(&self) -> Response {
         let state = self.state();
         let faults: Vec<&str> = state.faults.iter().map(|fault| fault.id()).collect();
         let variants: Vec<&str> = state.variants.iter().map(|variant| variant.id()).collect();
@@ -159,16 +156,16 @@ impl World {
                 "seed": state.seed,
                 "faults": faults,
                 "variants": variants,
-                "script": state.script.listed(),
+                "script": state.script.list(),
                 "changes": state.begun_with.len() + state.since.len(),
             }),
         )
     }
 
     /// Seed data that recreates this sandbox.
-    fn exported(&self) -> Response {
+    fn export(&self) -> Response {
         let state = self.state();
-        if state.begun_with.len() + state.since.len() >= Beginning::KEPT_MAX {
+        if state.begun_with.len() + state.since.len() >= InitialState::KEPT_MAX {
             let error = "too many changes to export";
             return Response::json(409, &json!({ "error": error }));
         }
@@ -177,11 +174,11 @@ impl World {
             number: Some(state.seed),
             steps: steps.collect(),
         };
-        Response::new(200, "application/x-ndjson", seed.written(""))
+        Response::new(200, "application/x-ndjson", seed.to_lines(""))
     }
 
     /// Replaces the current state.
-    fn imported(&self, request: &Request) -> Response {
+    fn import(&self, request: &Request) -> Response {
         let refused = |error: String| Response::json(422, &json!({ "error": error }));
         let Ok(text) = std::str::from_utf8(&request.body) else {
             return refused("seed data must be UTF-8 lines of JSON".to_owned());
@@ -190,18 +187,18 @@ impl World {
             Ok(seeds) => seeds,
             Err(error) => return refused(error.to_string()),
         };
-        let seed = seeds.of("").cloned().unwrap_or_default();
+        let seed = seeds.for_world("").cloned().unwrap_or_default();
         let mut state = self.state();
         let before = state.seed;
         state.seed = seed.number.unwrap_or(before);
-        let response = self.begin_anew(&mut state, seed.steps);
+        let response = self.restart(&mut state, seed.steps);
         if !response.is_success() {
             state.seed = before;
         }
         response
     }
 
-    fn scripted(&self, request: &Request) -> Response {
+    fn add_script(&self, request: &Request) -> Response {
         let added = script::read(&request.body).and_then(|all| self.state().script.add(all));
         match added {
             Ok(names) => Response::json(200, &json!({ "names": names })),
@@ -209,7 +206,7 @@ impl World {
         }
     }
 
-    fn unscripted(&self, name: Option<&str>) -> Response {
+    fn remove_script(&self, name: Option<&str>) -> Response {
         let removed = self.state().script.remove(name);
         if removed == 0 && name.is_some() {
             return super::refusal(404, "no scripted response of that name");
@@ -218,7 +215,7 @@ impl World {
     }
 
     /// `{"fault": ID, "on": BOOLEAN}`, or `variant` instead of `fault`.
-    fn switched(&self, request: &Request) -> Response {
+    fn set_switch(&self, request: &Request) -> Response {
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let id = |name: &str| arguments.get(name).and_then(Value::as_str);
         let on = arguments.get("on").and_then(Value::as_bool).unwrap_or(true);
@@ -249,6 +246,6 @@ impl World {
         } = &mut *state;
         reference.switch(faults.clone(), variants.clone());
         drop(state);
-        self.described()
+        self.describe()
     }
 }

@@ -4,9 +4,9 @@
 //!   isolated.
 //! - `httpmock` bounds neither bodies nor idle sockets: the server is for clients of this machine only.
 
-mod chronicle;
-mod courier;
 mod develop;
+mod dispatcher;
+mod event_log;
 mod gate;
 mod http_delivery;
 mod page;
@@ -26,11 +26,11 @@ pub use self::seeds::{LineError, Seed, SeedError, Seeds, Step};
 pub use self::tls::{Identity, IdentityError};
 pub use self::world::{Deliver, Outcome, REFERENCE, World, WorldClock};
 
-use self::chronicle::{Chronicle, Pen};
-use self::courier::Courier;
-use self::develop::{Answered, Beginning};
+use self::develop::{Answered, InitialState};
+use self::dispatcher::Dispatcher;
+use self::event_log::{EventLog, LogWriter};
 use self::gate::{Gate, is_control};
-use self::page::People;
+use self::page::PageSettings;
 use self::relay::Relay;
 use self::script::Script;
 use conformant_base::clock::{self, Timestamp};
@@ -156,22 +156,19 @@ impl Settings {
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("cannot listen on {host}:{port}: {source}")]
+    #[error("listen on {host}:{port}: {source}")]
     Listen {
         host: IpAddr,
         port: u16,
         source: std::io::Error,
     },
     #[cfg(feature = "tls")]
-    #[error("invalid certificate or key: {0}")]
+    #[error("use the certificate: {0}")]
     Certificate(#[from] IdentityError),
-    #[error("invalid script: {0}")]
+    #[error("use the script: {0}")]
     Script(#[from] ScriptError),
-    #[error("cannot seed world `{world}`: {source}")]
-    Seeds {
-        world: String,
-        source: SeedError,
-    },
+    #[error("seed world `{world}`: {source}")]
+    Seeds { world: String, source: SeedError },
 }
 
 /// A running server; stops when dropped.
@@ -196,12 +193,12 @@ impl Server {
     /// Starts a server.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let http = MockServer::start();
-        let chronicle = Arc::<Chronicle>::default();
+        let event_log = Arc::<EventLog>::default();
         let relay = match settings.port {
             None => None,
             Some(port) => {
                 let (host, port) = settings.plainly(port);
-                let told = Arc::clone(&chronicle);
+                let told = Arc::clone(&event_log);
                 let relay = Relay::start((host, port).into(), *http.address(), told);
                 Some(relay.map_err(|source| Error::Listen { host, port, source })?)
             }
@@ -215,7 +212,7 @@ impl Server {
         let worlds = Arc::new(Worlds::new(
             settings,
             format!("{scheme}://{address}"),
-            chronicle,
+            event_log,
         )?);
         worlds.begin()?;
         let answering = Arc::clone(&worlds);
@@ -224,7 +221,7 @@ impl Server {
             then.respond_with(move |request| {
                 let request = read(request);
                 let is_head = request.method == "HEAD";
-                written(relay::marked(answering.answer(request), is_head))
+                written(relay::mark_response(answering.answer(request), is_head))
             });
         });
         Ok(Self {
@@ -270,8 +267,8 @@ impl Drop for Server {
     fn drop(&mut self) {
         // `httpmock` reuses servers together with their handlers.
         self.http.reset();
-        self.worlds.courier.close();
-        self.worlds.chronicle.close();
+        self.worlds.dispatcher.close();
+        self.worlds.event_log.close();
     }
 }
 
@@ -299,8 +296,8 @@ struct Worlds {
     gate: Gate,
     origin: String,
     by_name: Mutex<BTreeMap<String, Arc<World>>>,
-    chronicle: Arc<Chronicle>,
-    courier: Courier,
+    event_log: Arc<EventLog>,
+    dispatcher: Dispatcher,
 }
 
 impl Worlds {
@@ -312,7 +309,7 @@ impl Worlds {
     fn new(
         settings: Settings,
         origin: String,
-        chronicle: Arc<Chronicle>,
+        event_log: Arc<EventLog>,
     ) -> Result<Self, ScriptError> {
         let token = settings.control_token.clone();
         let script = Script::new(Arc::new(settings.routes.clone()), &settings.script)?;
@@ -322,8 +319,8 @@ impl Worlds {
             gate: Gate { token },
             origin,
             by_name: Mutex::default(),
-            chronicle,
-            courier: Courier::default(),
+            event_log,
+            dispatcher: Dispatcher::default(),
         })
     }
 
@@ -443,7 +440,11 @@ impl Worlds {
         let world = match self.world(name) {
             Ok(world) => world,
             Err(NoWorld::TooMany) => {
-                return refusal(503, "too many sandboxes: delete one with DELETE /_world/NAME").into();
+                return refusal(
+                    503,
+                    "too many sandboxes: delete one with DELETE /_world/NAME",
+                )
+                .into();
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
@@ -451,17 +452,17 @@ impl Worlds {
         if let Some(people) = world.people() {
             let how = (began.elapsed(), answered.scripted.as_deref());
             people
-                .pen
+                .log
                 .exchange(world.now(), request, &answered.response, how);
         }
         if self.settings.virtual_clock {
             answered = world.settle(answered);
         } else {
-            let errands = std::mem::take(&mut answered.errands).into_iter();
-            let (before, after) = errands.partition(|errand| errand.callback.is_before);
-            answered.errands = before;
+            let callbacks = std::mem::take(&mut answered.callbacks).into_iter();
+            let (before, after) = callbacks.partition(|callback| callback.callback.is_before);
+            answered.callbacks = before;
             answered = world.settle(answered);
-            self.courier.take(&world, after);
+            self.dispatcher.take(&world, after);
         }
         if let Some(witness) = self.settings.witness.as_ref()
             && !is_control(&request.target)
@@ -507,13 +508,13 @@ impl Worlds {
             .deliver
             .clone()
             .unwrap_or_else(|| Arc::new(HttpDelivery));
-        let beginning = Beginning {
+        let beginning = InitialState {
             script: self.script.clone(),
             keeps: self.settings.keeps,
             follows: self.settings.follows(name),
-            people: self.settings.page.clone().map(|offer| People {
-                pen: Pen {
-                    chronicle: Arc::clone(&self.chronicle),
+            people: self.settings.page.clone().map(|offer| PageSettings {
+                log: LogWriter {
+                    event_log: Arc::clone(&self.event_log),
                     world: name.to_owned(),
                 },
                 offer,
@@ -523,8 +524,8 @@ impl Worlds {
             .settings
             .seeds
             .as_ref()
-            .and_then(|seeds| seeds.of(name));
-        let world = World::new(settings, clock, deliver).begun(beginning, seed);
+            .and_then(|seeds| seeds.for_world(name));
+        let world = World::new(settings, clock, deliver).with_initial_state(beginning, seed);
         let world = Arc::new(world.map_err(NoWorld::Unseeded)?);
         worlds.insert(name.to_owned(), Arc::clone(&world));
         Ok(world)

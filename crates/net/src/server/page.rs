@@ -3,8 +3,8 @@
 //! - A single file. Its policy allows its own styles and script by hash and requests to its origin only.
 //! - Stateless: everything shown comes from the reference.
 
-use super::chronicle::{Chronicle, Pen};
 use super::develop::{Answered, Wire};
+use super::event_log::{EventLog, LogWriter};
 use super::world::World;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,15 +25,15 @@ pub type NoOffer = Box<dyn Error + Send + Sync>;
 
 /// What the page needs from a sandbox.
 #[derive(Clone)]
-pub(super) struct People {
-    pub(super) pen: Pen,
+pub(super) struct PageSettings {
+    pub(super) log: LogWriter,
     pub(super) offer: Offer,
 }
 
-impl fmt::Debug for People {
+impl fmt::Debug for PageSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("People")
-            .field("pen", &self.pen)
+        f.debug_struct("PageSettings")
+            .field("log", &self.log)
             .finish_non_exhaustive()
     }
 }
@@ -103,13 +103,13 @@ impl World {
             .flatten()
         {
             let code = one["qr"].as_str().filter(|_| one["state"] == "pending");
-            one["code"] = code.map_or(Value::Null, drawn);
+            one["code"] = code.map_or(Value::Null, draw);
         }
         Response::json(200, &seen)
     }
 
     /// `{"custom_user_id": TEXT}`: creates a QR code and announces it to the service.
-    fn offer(&self, people: &People, request: &Request) -> Answered {
+    fn offer(&self, people: &PageSettings, request: &Request) -> Answered {
         let refused = |error: String| Response::json(422, &json!({ "error": error })).into();
         let arguments: Value = serde_json::from_slice(&request.body).unwrap_or_default();
         let Some(id) = arguments.get("custom_user_id").and_then(Value::as_str) else {
@@ -132,7 +132,7 @@ impl World {
     }
 }
 
-impl People {
+impl PageSettings {
     /// A stream written by the relay; `?after=N` skips earlier events.
     fn events(&self, request: &Request) -> Answered {
         let pairs = request.query_pairs();
@@ -142,7 +142,7 @@ impl People {
         response.headers.set("Cache-Control", "no-store");
         Answered {
             wire: Wire::Events {
-                world: self.pen.world.clone(),
+                world: self.log.world.clone(),
                 after: after.unwrap_or(0),
             },
             ..response.into()
@@ -151,8 +151,8 @@ impl People {
 }
 
 /// The events of a sandbox after that number, in stream format.
-pub(super) fn told(chronicle: &Chronicle, world: &str, after: &mut u64) -> Option<String> {
-    let (last, entries) = chronicle.after(world, *after, super::relay::STREAM_BEATS_EVERY)?;
+pub(super) fn events_after(event_log: &EventLog, world: &str, after: &mut u64) -> Option<String> {
+    let (last, entries) = event_log.after(world, *after, super::relay::STREAM_BEATS_EVERY)?;
     *after = last;
     let mut text = String::new();
     for entry in entries {
@@ -166,7 +166,7 @@ pub(super) fn told(chronicle: &Chronicle, world: &str, after: &mut u64) -> Optio
 }
 
 /// A QR code as an SVG path, one unit per module; `null` if the text does not fit.
-fn drawn(text: &str) -> Value {
+fn draw(text: &str) -> Value {
     const QUIET: usize = 4;
     let Ok(code) = QrCode::with_error_correction_level(text, EcLevel::L) else {
         return Value::Null;

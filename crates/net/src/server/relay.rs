@@ -2,8 +2,8 @@
 //!
 //! `httpmock` chooses its own port and always responds completely. Only the framing of responses is parsed.
 
-use super::chronicle::Chronicle;
 use super::develop::{Answered, Wire};
+use super::event_log::EventLog;
 use conformant_base::clock;
 use conformant_base::http::Response;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -20,7 +20,7 @@ pub(super) const STREAM_BEATS_EVERY: Duration = Duration::from_secs(5);
 const HEAD_BYTES_MAX: u64 = 256 << 10;
 
 /// The response with a mark, unless it is sent normally.
-pub(super) fn marked(answered: Answered, is_head: bool) -> Response {
+pub(super) fn mark_response(answered: Answered, is_head: bool) -> Response {
     let mut response = answered.response;
     let mark = match answered.wire {
         Wire::Whole if is_head => "head".to_owned(),
@@ -49,13 +49,13 @@ impl Relay {
     pub(super) fn start(
         at: SocketAddr,
         to: SocketAddr,
-        chronicle: Arc<Chronicle>,
+        event_log: Arc<EventLog>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&closed);
-        let way = Way { to, chronicle };
+        let way = Destination { to, event_log };
         std::thread::spawn(move || accept(&listener, &way, &closing));
         Ok(Self { address, closed })
     }
@@ -68,12 +68,12 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        knock(self.address);
+        wake(self.address);
     }
 }
 
 /// Connects once, because an accepting thread checks its flag only then.
-pub(super) fn knock(mut address: SocketAddr) {
+pub(super) fn wake(mut address: SocketAddr) {
     if address.ip().is_unspecified() {
         address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
     }
@@ -82,12 +82,12 @@ pub(super) fn knock(mut address: SocketAddr) {
 
 /// Destination of connections and source of event streams.
 #[derive(Clone, Debug)]
-struct Way {
+struct Destination {
     to: SocketAddr,
-    chronicle: Arc<Chronicle>,
+    event_log: Arc<EventLog>,
 }
 
-fn accept(listener: &TcpListener, way: &Way, closed: &AtomicBool) {
+fn accept(listener: &TcpListener, way: &Destination, closed: &AtomicBool) {
     let open = Arc::new(AtomicUsize::new(0));
     for client in listener.incoming() {
         if closed.load(Ordering::SeqCst) {
@@ -103,14 +103,14 @@ fn accept(listener: &TcpListener, way: &Way, closed: &AtomicBool) {
         let (open, way) = (Arc::clone(&open), way.clone());
         std::thread::spawn(move || {
             // A broken connection has ended; the error has no receiver.
-            drop(lead(&client, &way));
+            drop(forward(&client, &way));
             open.fetch_sub(1, Ordering::SeqCst);
         });
     }
 }
 
 /// Forwards bytes both ways until both sides have ended.
-fn lead(client: &TcpStream, way: &Way) -> io::Result<()> {
+fn forward(client: &TcpStream, way: &Destination) -> io::Result<()> {
     let server = TcpStream::connect(way.to)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
@@ -121,7 +121,7 @@ fn lead(client: &TcpStream, way: &Way) -> io::Result<()> {
             });
         });
         pass(&server, client, |from, to| {
-            answers(from, to, &way.chronicle)
+            forward_responses(from, to, &way.event_log)
         });
     });
     Ok(())
@@ -146,7 +146,7 @@ fn pass(
 }
 
 /// Forwards responses; an error ends the connection early.
-fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
+fn forward_responses(from: &TcpStream, mut to: &TcpStream, event_log: &EventLog) -> io::Result<()> {
     let mut from = BufReader::new(from);
     loop {
         let mut head = Vec::new();
@@ -174,7 +174,7 @@ fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::R
             clock::sleep(Duration::from_millis(ms.parse().unwrap_or(0)));
         }
         if let Some(events) = mark.and_then(|mark| mark.strip_prefix("events ")) {
-            return tell(&frame.head, events, to, chronicle);
+            return write_events(&frame.head, events, to, event_log);
         }
         let ends = |why| io::Error::new(io::ErrorKind::ConnectionAborted, why);
         let length = match mark {
@@ -193,7 +193,12 @@ fn answers(from: &TcpStream, mut to: &TcpStream, chronicle: &Chronicle) -> io::R
 }
 
 /// Writes events until the client or the server ends the connection.
-fn tell(head: &[u8], events: &str, mut to: &TcpStream, chronicle: &Chronicle) -> io::Result<()> {
+fn write_events(
+    head: &[u8],
+    events: &str,
+    mut to: &TcpStream,
+    event_log: &EventLog,
+) -> io::Result<()> {
     let (after, world) = events.split_once(' ').unwrap_or((events, ""));
     let mut after = after.parse().unwrap_or(0);
     let head = String::from_utf8_lossy(head);
@@ -203,7 +208,7 @@ fn tell(head: &[u8], events: &str, mut to: &TcpStream, chronicle: &Chronicle) ->
     });
     let head: String = fields.map(|line| format!("{line}\r\n")).collect();
     to.write_all(format!("{head}Connection: close\r\n\r\n").as_bytes())?;
-    while let Some(text) = super::page::told(chronicle, world, &mut after) {
+    while let Some(text) = super::page::events_after(event_log, world, &mut after) {
         to.write_all(text.as_bytes())?;
         to.flush()?;
     }

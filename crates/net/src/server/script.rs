@@ -26,7 +26,7 @@ pub struct Route {
 }
 
 impl Route {
-    fn leads(&self, request: &Request) -> bool {
+    fn matches(&self, request: &Request) -> bool {
         let (mut known, mut asked) = (self.path.split('/'), request.path().split('/'));
         let alike = known
             .by_ref()
@@ -50,12 +50,12 @@ pub struct Scripted {
     /// The calls, counted from 1 since the script was set: `2`, `2-4`, or `2+` for all from the second.
     #[serde(default)]
     pub calls: Calls,
-    pub answer: Act,
+    pub answer: Action,
 }
 
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Action {
     /// 429 with `Retry-After` in seconds; the request is not executed.
     TooMany(u64),
     /// 503, with `Retry-After` if seconds are given; the request is not executed.
@@ -70,7 +70,7 @@ pub enum Act {
     Stale,
 }
 
-impl fmt::Display for Act {
+impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooMany(seconds) => write!(f, "429:{seconds}"),
@@ -90,7 +90,7 @@ pub enum ScriptError {
     #[error(
         "invalid answer `{0}`: expected 429[:SECONDS], 503[:SECONDS], delay:MILLISECONDSms, cut, truncate or stale"
     )]
-    Act(String),
+    Action(String),
     #[error("invalid calls `{0}`: expected 2, 2-4 or 2+")]
     Calls(String),
     #[error(
@@ -105,11 +105,11 @@ pub enum ScriptError {
     Json(String),
 }
 
-impl FromStr for Act {
+impl FromStr for Action {
     type Err = ScriptError;
 
     fn from_str(text: &str) -> Result<Self, ScriptError> {
-        let unknown = || ScriptError::Act(text.to_owned());
+        let unknown = || ScriptError::Action(text.to_owned());
         let (word, argument) = match text.split_once(':') {
             Some((word, argument)) => (word, Some(argument)),
             None => (text, None),
@@ -196,7 +196,7 @@ macro_rules! as_text {
         }
     )*};
 }
-as_text!(Act, Calls);
+as_text!(Action, Calls);
 
 impl FromStr for Scripted {
     type Err = ScriptError;
@@ -301,18 +301,18 @@ impl Script {
     }
 
     /// True if a response may show the state before the last change.
-    pub(super) fn looks_back(&self) -> bool {
+    pub(super) fn needs_history(&self) -> bool {
         self.parts
             .iter()
-            .any(|part| part.scripted.answer == Act::Stale)
+            .any(|part| part.scripted.answer == Action::Stale)
     }
 
     /// The first response that applies to a request. Every response of its operation counts the call.
-    pub(super) fn meets(&mut self, request: &Request) -> Option<(String, Act)> {
+    pub(super) fn match_call(&mut self, request: &Request) -> Option<(String, Action)> {
         if self.parts.is_empty() {
             return None;
         }
-        let route = self.routes.iter().find(|route| route.leads(request));
+        let route = self.routes.iter().find(|route| route.matches(request));
         let id = route.map_or("", |route| route.id.as_str());
         let spelled = format!("{} {}", request.method, request.path());
         let mut met = None;
@@ -333,7 +333,7 @@ impl Script {
     }
 
     /// Every response with its counters.
-    pub(super) fn listed(&self) -> Value {
+    pub(super) fn list(&self) -> Value {
         let listed = self.parts.iter().map(|part| {
             let mut shown = json!(part.scripted);
             shown["called"] = json!(part.seen);
@@ -345,11 +345,11 @@ impl Script {
 }
 
 /// The response of an action that does not execute the request.
-pub(super) fn refusal(act: Act) -> Option<Response> {
+pub(super) fn refusal(act: Action) -> Option<Response> {
     let (status, why, retry_after) = match act {
-        Act::TooMany(seconds) => (429, "too many requests (scripted)", Some(seconds)),
-        Act::Unavailable(seconds) => (503, "not available (scripted)", seconds),
-        Act::Delay(_) | Act::Cut | Act::Truncate | Act::Stale => return None,
+        Action::TooMany(seconds) => (429, "too many requests (scripted)", Some(seconds)),
+        Action::Unavailable(seconds) => (503, "not available (scripted)", seconds),
+        Action::Delay(_) | Action::Cut | Action::Truncate | Action::Stale => return None,
     };
     let mut response = super::refusal(status, why);
     if let Some(seconds) = retry_after {
@@ -417,24 +417,24 @@ mod tests {
         let make = Request::new("POST", "/chat/v2/Services?x=1");
         let other = Request::new("GET", "/chat/v2/Services/IS1");
         let acts: Vec<_> = [&make, &other, &make, &other, &make, &make]
-            .map(|request| script.meets(request).map(|(_, act)| act))
+            .map(|request| script.match_call(request).map(|(_, act)| act))
             .into();
-        let (busy, gone) = (Some(Act::TooMany(1)), Some(Act::Unavailable(None)));
+        let (busy, gone) = (Some(Action::TooMany(1)), Some(Action::Unavailable(None)));
         assert_eq!(acts, [None, None, busy, None, gone, gone]);
-        let listed = script.listed();
+        let listed = script.list();
         assert_eq!(listed[0]["name"], "script-1");
         assert_eq!(
             (&listed[0]["called"], &listed[0]["played"]),
             (&json!(4), &json!(1))
         );
         script.rewind();
-        assert_eq!(script.meets(&make), None);
+        assert_eq!(script.match_call(&make), None);
         assert_eq!(script.remove(Some("script-1")), 1);
         assert_eq!(script.remove(None), 1);
     }
 
     #[test]
-    fn an_operation_that_nobody_knows_is_refused() {
+    fn an_unknown_operation_is_refused() {
         let told = Script::new(routes(), &[scripted("chat/create-servce=cut")]).unwrap_err();
         assert!(told.to_string().contains("matches no operation"), "{told}");
     }

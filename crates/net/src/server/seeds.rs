@@ -112,7 +112,9 @@ pub enum LineError {
     Json(#[from] serde_json::Error),
     #[error("expected only one of `form`, `json` and `base64`")]
     Bodies,
-    #[error("invalid `path`: expected a leading `/`, such as /chat/v2/Services or /_control/create_flow")]
+    #[error(
+        "invalid `path`: expected a leading `/`, such as /chat/v2/Services or /_control/create_flow"
+    )]
     Path,
     #[error("base64: {0}")]
     Base64(#[from] base64::DecodeError),
@@ -155,7 +157,7 @@ impl Seeds {
     }
 
     /// The seed data of a sandbox, or else of the default one.
-    pub fn of(&self, world: &str) -> Option<&Seed> {
+    pub fn for_world(&self, world: &str) -> Option<&Seed> {
         self.worlds.get(world).or_else(|| self.worlds.get(""))
     }
 
@@ -170,7 +172,7 @@ impl Seeds {
 
 impl Seed {
     /// Writes lines that [`Seeds::read`] reads.
-    pub fn written(&self, world: &str) -> String {
+    pub fn to_lines(&self, world: &str) -> String {
         let head = Head {
             world: world.to_owned(),
             seed: self.number,
@@ -189,7 +191,7 @@ fn line(of: &impl Serialize) -> String {
 
 impl Step {
     /// Converts a handled request to a step.
-    pub fn of(request: &Request, after_ms: u64) -> Self {
+    pub fn from_request(request: &Request, after_ms: u64) -> Self {
         let mut step = Self {
             after_ms,
             method: request.method.clone(),
@@ -247,13 +249,13 @@ impl Step {
 
     /// The request with values of earlier responses inserted; without credentials.
     pub fn request(&self, answers: &BTreeMap<String, Value>) -> Result<Request, LineError> {
-        let mut request = Request::new(&self.method, filled(&self.path, answers)?);
+        let mut request = Request::new(&self.method, substitute(&self.path, answers)?);
         for (name, value) in &self.headers {
-            request.headers.set(name, filled(value, answers)?);
+            request.headers.set(name, substitute(value, answers)?);
         }
         if let Some(json) = &self.json {
             request.headers.set("Content-Type", JSON);
-            request.body = filled_json(json, answers)?.to_string().into_bytes();
+            request.body = substitute_json(json, answers)?.to_string().into_bytes();
         } else if let Some(text) = &self.base64 {
             request.body = STANDARD.decode(text)?;
         } else if !self.form.is_empty() {
@@ -262,7 +264,7 @@ impl Step {
             for (name, value) in &self.form {
                 let one = std::slice::from_ref(value);
                 for value in value.as_array().map_or(one, Vec::as_slice) {
-                    form.append_pair(name, &filled(&plain(value), answers)?);
+                    form.append_pair(name, &substitute(&form_value(value), answers)?);
                 }
             }
             request.body = form.finish().into_bytes();
@@ -272,14 +274,14 @@ impl Step {
 }
 
 /// A value in form encoding.
-fn plain(value: &Value) -> String {
+fn form_value(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// Replaces each `${NAME.FIELD.FIELD}` by a value of an earlier response.
-fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, LineError> {
+fn substitute(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, LineError> {
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once("${") {
@@ -294,23 +296,23 @@ fn filled(text: &str, answers: &BTreeMap<String, Value>) -> Result<String, LineE
         let value = parts.try_fold(answer, |value, part| value.get(part));
         let value = value.ok_or_else(|| LineError::NoField(inside.to_owned()))?;
         out.push_str(before);
-        out.push_str(&plain(value));
+        out.push_str(&form_value(value));
         rest = behind;
     }
     out.push_str(rest);
     Ok(out)
 }
 
-fn filled_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value, LineError> {
+fn substitute_json(json: &Value, answers: &BTreeMap<String, Value>) -> Result<Value, LineError> {
     Ok(match json {
-        Value::String(text) => Value::from(filled(text, answers)?),
+        Value::String(text) => Value::from(substitute(text, answers)?),
         Value::Array(items) => items
             .iter()
-            .map(|item| filled_json(item, answers))
+            .map(|item| substitute_json(item, answers))
             .collect::<Result<_, _>>()?,
         Value::Object(members) => members
             .iter()
-            .map(|(name, value)| Ok((name.clone(), filled_json(value, answers)?)))
+            .map(|(name, value)| Ok((name.clone(), substitute_json(value, answers)?)))
             .collect::<Result<Map<_, _>, LineError>>()?
             .into(),
         Value::Null | Value::Bool(_) | Value::Number(_) => json.clone(),
@@ -344,12 +346,15 @@ mod tests {
         ];
         let seed = Seed {
             number: Some(7),
-            steps: sent.iter().map(|request| Step::of(request, 5)).collect(),
+            steps: sent
+                .iter()
+                .map(|request| Step::from_request(request, 5))
+                .collect(),
         };
-        let text = seed.written("a");
+        let text = seed.to_lines("a");
         assert!(!text.contains("secret"), "{text}");
         let read = Seeds::read(&text).unwrap();
-        assert_eq!(read.of("a"), Some(&seed));
+        assert_eq!(read.for_world("a"), Some(&seed));
         let none = BTreeMap::new();
         for (step, mut request) in seed.steps.iter().zip(sent) {
             request.headers.remove("Authorization");
@@ -362,17 +367,19 @@ mod tests {
         let line = r#"{"path": "/chat/${s.sid}/Users", "form": {"Identity": "${s.name}"}}"#;
         let seeds = Seeds::read(line).unwrap();
         let answers = BTreeMap::from([("s".to_owned(), json!({"sid": "IS1", "name": "${s.sid}"}))]);
-        let request = seeds.of("any").unwrap().steps[0].request(&answers).unwrap();
+        let request = seeds.for_world("any").unwrap().steps[0]
+            .request(&answers)
+            .unwrap();
         assert_eq!(request.target, "/chat/IS1/Users");
         assert_eq!(request.body, b"Identity=%24%7Bs.sid%7D");
-        let told = seeds.of("").unwrap().steps[0]
+        let told = seeds.for_world("").unwrap().steps[0]
             .request(&BTreeMap::new())
             .unwrap_err();
         assert!(matches!(told, LineError::NoAnswer(name) if name == "s"));
     }
 
     #[test]
-    fn a_line_that_is_none_is_told_with_its_number() {
+    fn an_invalid_line_is_reported_with_its_number() {
         for (text, why) in [
             ("{}", "line 1: missing field `path`"),
             ("\n{\"path\": \"chat\"}", "line 2: `path` begins with `/`"),

@@ -52,7 +52,7 @@ fn ask(method: &str, url: &str, form: &str) -> (u16, String) {
 }
 
 /// Runs a short scenario at that address, following links, and returns all responses.
-fn story(base: &str) -> String {
+fn scenario(base: &str) -> String {
     let (_, flows) = ask("GET", &format!("{base}/flow/v1/Flows"), "");
     let listed: Value = serde_json::from_str(&flows).unwrap();
     let executions = listed["flows"][0]["links"]["executions"].as_str().unwrap();
@@ -74,25 +74,25 @@ fn story(base: &str) -> String {
 }
 
 #[test]
-fn worlds_are_apart_and_each_tells_the_story_of_its_seed() {
+fn sandboxes_are_isolated_and_follow_their_seed() {
     let one = started(still(1));
     let other = started(still(1));
-    let named = story(&one.world_url("a"));
-    assert_eq!(named, story(&other.world_url("a")));
-    assert_ne!(named, story(&one.world_url("b")));
-    assert_ne!(named, story(one.url()));
-    assert_ne!(named, story(&started(still(2)).world_url("a")));
+    let named = scenario(&one.world_url("a"));
+    assert_eq!(named, scenario(&other.world_url("a")));
+    assert_ne!(named, scenario(&one.world_url("b")));
+    assert_ne!(named, scenario(one.url()));
+    assert_ne!(named, scenario(&started(still(2)).world_url("a")));
     // A dropped sandbox is recreated.
     assert!(one.drop_world("a"));
     assert!(!one.drop_world("a"));
-    assert_eq!(named, story(&one.world_url("a")));
+    assert_eq!(named, scenario(&one.world_url("a")));
     assert_eq!(ask("DELETE", &one.world_url("a"), "").0, 204);
     assert_eq!(ask("DELETE", &one.world_url("a"), "").0, 404);
-    assert_eq!(named, story(&one.world_url("a")));
+    assert_eq!(named, scenario(&one.world_url("a")));
 }
 
 #[test]
-fn a_world_answers_the_same_with_and_without_a_socket() {
+fn a_sandbox_responds_equally_with_and_without_a_socket() {
     let server = started(still(1));
     let settings = conformant_reference::Settings {
         seed: world_seed(1, "a"),
@@ -107,7 +107,7 @@ fn a_world_answers_the_same_with_and_without_a_socket() {
 }
 
 #[test]
-fn bodies_and_the_number_of_worlds_are_bounded() {
+fn bodies_and_the_number_of_sandboxes_are_bounded() {
     let worlds = Worlds::new(still(1), "http://x".to_owned(), Arc::default()).unwrap();
     let mut request = Request::new("POST", "/flow/v1/Flows");
     request.body = vec![b'a'; Worlds::BODY_BYTES_MAX + 1];
@@ -122,7 +122,7 @@ fn bodies_and_the_number_of_worlds_are_bounded() {
 }
 
 #[test]
-fn names_of_worlds_are_checked() {
+fn names_of_sandboxes_are_checked() {
     let server = started(still(1));
     let check = |name: &str, status: u16| {
         let url = format!("{}/_world/{name}/flow/v1/Flows", server.url());
@@ -136,7 +136,7 @@ fn names_of_worlds_are_checked() {
 }
 
 #[test]
-fn many_worlds_at_once_tell_what_each_tells_alone() {
+fn concurrent_sandboxes_respond_as_in_sequence() {
     let server = started(still(5));
     let alone = started(still(5));
     std::thread::scope(|scope| {
@@ -145,8 +145,8 @@ fn many_worlds_at_once_tell_what_each_tells_alone() {
             scope.spawn(move || {
                 for round in 0..4 {
                     let name = format!("w{thread}-{round}");
-                    let together = story(&server.world_url(&name));
-                    assert_eq!(together, story(&alone.world_url(&name)), "{name}");
+                    let together = scenario(&server.world_url(&name));
+                    assert_eq!(together, scenario(&alone.world_url(&name)), "{name}");
                 }
             });
         }
@@ -154,7 +154,7 @@ fn many_worlds_at_once_tell_what_each_tells_alone() {
 }
 
 #[test]
-fn one_world_answers_many_threads_whole() {
+fn one_sandbox_serves_many_threads() {
     let server = started(still(6));
     let (_, flows) = ask("GET", &format!("{}/flow/v1/Flows", server.url()), "");
     let flows: Value = serde_json::from_str(&flows).unwrap();
@@ -194,8 +194,8 @@ fn a_port_can_be_chosen_and_is_freed() {
     drop(free);
     let server = started(chosen);
     assert_eq!(server.url(), format!("http://127.0.0.1:{port}"));
-    story(server.url());
-    story(&server.world_url("a"));
+    scenario(server.url());
+    scenario(&server.world_url("a"));
     drop(server);
     for _ in 0..100 {
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
@@ -207,7 +207,7 @@ fn a_port_can_be_chosen_and_is_freed() {
 }
 
 #[test]
-fn faults_and_variants_hold_in_every_world() {
+fn faults_and_variants_apply_to_every_sandbox() {
     let server = started(Settings {
         faults: [Fault::FlowCredentialsNotNeeded].into(),
         variants: [Variant::CharsetParameter].into(),
@@ -256,11 +256,11 @@ fn callbacks_are_delivered_over_http_and_retried() {
         let settings = conformant_reference::Settings::default();
         let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
         let world = Arc::new(world);
-        let courier = Courier::default();
+        let dispatcher = Dispatcher::default();
         let mut request = Request::new("POST", "");
         request.body = b"a=b".to_vec();
-        let errands = world.errands(&url, request, Duration::from_millis(300), 3);
-        courier.take(&world, errands);
+        let callbacks = world.callbacks(&url, request, Duration::from_millis(300), 3);
+        dispatcher.take(&world, callbacks);
         for attempt in 0..attempts {
             let line = seen.recv_timeout(Duration::from_secs(10)).unwrap();
             assert_eq!(line, "POST /hook?x=1 HTTP/1.1", "{statuses:?} {attempt}");
@@ -277,21 +277,21 @@ fn callbacks_are_delivered_over_http_and_retried() {
 }
 
 #[test]
-fn a_receiver_that_says_nothing_delays_nobody_else() {
+fn a_silent_receiver_delays_no_other() {
     let (slow, slow_seen) = receiver(vec![0]);
     let (quick, quick_seen) = receiver(vec![200; 2]);
     let settings = conformant_reference::Settings::default();
     let world = World::new(settings, WorldClock::stands_still(), Arc::new(HttpDelivery));
     let world = Arc::new(world);
-    let courier = Courier::default();
+    let dispatcher = Dispatcher::default();
     for url in [&slow, &quick, &quick] {
         let within = Duration::from_secs(30);
-        let errands = world.errands(url, Request::new("GET", ""), within, 0);
-        courier.take(&world, errands);
+        let callbacks = world.callbacks(url, Request::new("GET", ""), within, 0);
+        dispatcher.take(&world, callbacks);
     }
     for seen in [&slow_seen, &quick_seen, &quick_seen] {
         let line = seen.recv_timeout(Duration::from_secs(15)).unwrap();
         assert_eq!(line, "GET /hook?x=1 HTTP/1.1");
     }
-    courier.close();
+    dispatcher.close();
 }

@@ -56,7 +56,7 @@ pub enum IdentityError {
 
 impl Identity {
     /// Generates a certificate for the names of this machine and for the interface, if it is specific.
-    pub fn made_up(host: Option<IpAddr>) -> Result<Self, IdentityError> {
+    pub fn generate(host: Option<IpAddr>) -> Result<Self, IdentityError> {
         let mut names = vec![
             "localhost".to_owned(),
             "127.0.0.1".to_owned(),
@@ -123,7 +123,7 @@ impl Front {
 impl Drop for Front {
     fn drop(&mut self) {
         self.closed.store(true, Ordering::SeqCst);
-        super::relay::knock(self.address);
+        super::relay::wake(self.address);
     }
 }
 
@@ -143,7 +143,7 @@ fn accept(listener: &TcpListener, to: SocketAddr, config: &Arc<ServerConfig>, cl
         let (open, config) = (Arc::clone(&open), Arc::clone(config));
         std::thread::spawn(move || {
             // A broken connection has ended; the error has no receiver.
-            drop(lead(&client, to, config));
+            drop(serve_connection(&client, to, config));
             drop(client.shutdown(Shutdown::Both));
             open.fetch_sub(1, Ordering::SeqCst);
         });
@@ -162,7 +162,7 @@ impl Session<'_> {
     }
 
     /// Decrypts bytes of the client.
-    fn hear(&self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
+    fn decrypt(&self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut tls = self.lock();
         let mut said = Vec::new();
         while !bytes.is_empty() {
@@ -180,7 +180,7 @@ impl Session<'_> {
         Ok(said)
     }
 
-    fn say(&self, plain: &[u8]) -> io::Result<()> {
+    fn encrypt(&self, plain: &[u8]) -> io::Result<()> {
         let mut tls = self.lock();
         tls.writer().write_all(plain)?;
         self.flush(&mut tls)
@@ -201,7 +201,11 @@ impl Session<'_> {
     }
 }
 
-fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Result<()> {
+fn serve_connection(
+    client: &TcpStream,
+    to: SocketAddr,
+    config: Arc<ServerConfig>,
+) -> io::Result<()> {
     client.set_nodelay(true)?;
     let tls = ServerConnection::new(config).map_err(io::Error::other)?;
     let session = Session {
@@ -216,10 +220,10 @@ fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Re
             return Err(io::ErrorKind::TimedOut.into());
         }
         client.set_read_timeout(Some(left))?;
-        let Some(bytes) = part(client)? else {
+        let Some(bytes) = read_part(client)? else {
             return Ok(());
         };
-        first.extend(session.hear(&bytes)?);
+        first.extend(session.decrypt(&bytes)?);
     }
     client.set_read_timeout(None)?;
     let server = TcpStream::connect(to)?;
@@ -227,7 +231,7 @@ fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Re
     (&server).write_all(&first)?;
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            let ended = asks(&session, &server);
+            let ended = forward_requests(&session, &server);
             let how = if ended.is_ok() {
                 Shutdown::Write
             } else {
@@ -236,7 +240,7 @@ fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Re
             // Ignore sockets that are already closed.
             drop(server.shutdown(how));
         });
-        let ended = answers(&server, &session);
+        let ended = forward_responses(&server, &session);
         drop(server.shutdown(Shutdown::Both));
         // Wakes the thread that still reads from the client.
         drop(client.shutdown(Shutdown::Both));
@@ -245,9 +249,9 @@ fn lead(client: &TcpStream, to: SocketAddr, config: Arc<ServerConfig>) -> io::Re
 }
 
 /// Forwards the client's bytes until their end.
-fn asks(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
-    while let Some(bytes) = part(session.client)? {
-        let said = session.hear(&bytes)?;
+fn forward_requests(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
+    while let Some(bytes) = read_part(session.client)? {
+        let said = session.decrypt(&bytes)?;
         server.write_all(&said)?;
         if session
             .lock()
@@ -261,15 +265,15 @@ fn asks(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
 }
 
 /// Forwards the server's bytes until their end.
-fn answers(server: &TcpStream, session: &Session<'_>) -> io::Result<()> {
-    while let Some(plain) = part(server)? {
-        session.say(&plain)?;
+fn forward_responses(server: &TcpStream, session: &Session<'_>) -> io::Result<()> {
+    while let Some(plain) = read_part(server)? {
+        session.encrypt(&plain)?;
     }
     session.end()
 }
 
 /// The next bytes; `None` at the end.
-fn part(mut from: &TcpStream) -> io::Result<Option<Vec<u8>>> {
+fn read_part(mut from: &TcpStream) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = vec![0; PART_BYTES];
     let read = from.read(&mut bytes)?;
     bytes.truncate(read);

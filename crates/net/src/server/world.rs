@@ -3,9 +3,9 @@
 //! Opens no socket; a [`Deliver`] object sends callbacks. Handles the hooks `advance_clock` and `reset`,
 //! because the reference has neither a clock nor an initial state.
 
-use super::develop::{Answered, Beginning, Wire};
-use super::page::People;
-use super::script::{self, Act, Script};
+use super::develop::{Answered, InitialState, Wire};
+use super::page::PageSettings;
+use super::script::{self, Action, Script};
 use super::seeds::{Seed, SeedError, Step};
 use conformant_base::clock::{self, Timestamp, VirtualClock};
 use conformant_base::http::{Request, Response};
@@ -30,10 +30,7 @@ pub trait Deliver: Send + Sync {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A response after some time.
-    Answered {
-        status: u16,
-        after: Duration,
-    },
+    Answered { status: u16, after: Duration },
     /// No response within the callback's timeout.
     Silent,
     /// No connection, or no HTTP.
@@ -105,7 +102,7 @@ impl WorldClock {
 /// One reference with its clock; shared between threads, each request is handled atomically.
 pub struct World {
     settings: Settings,
-    beginning: Beginning,
+    beginning: InitialState,
     clock: WorldClock,
     state: Mutex<State>,
     deliver: Arc<dyn Deliver>,
@@ -133,7 +130,7 @@ pub(super) struct State {
 
 /// A pending callback.
 #[derive(Debug)]
-pub(super) struct Errand {
+pub(super) struct PendingCallback {
     pub(super) callback: Callback,
     generation: u64,
     attempts: u32,
@@ -170,7 +167,7 @@ impl World {
         };
         Self {
             settings,
-            beginning: Beginning::default(),
+            beginning: InitialState::default(),
             clock,
             state: Mutex::new(state),
             deliver,
@@ -178,9 +175,9 @@ impl World {
     }
 
     /// Adds scripted responses and applies seed data.
-    pub(super) fn begun(
+    pub(super) fn with_initial_state(
         mut self,
-        beginning: Beginning,
+        beginning: InitialState,
         seed: Option<&Seed>,
     ) -> Result<Self, SeedError> {
         let now = self.now();
@@ -189,7 +186,7 @@ impl World {
         state.script = self.beginning.script.clone();
         if let Some(seed) = seed {
             state.seed = seed.number.unwrap_or(state.seed);
-            let made = super::develop::made(self.settings(&state), &seed.steps, now)?;
+            let made = super::develop::replay(self.settings(&state), &seed.steps, now)?;
             state.reference = made;
             state.begun_with.clone_from(&seed.steps);
         }
@@ -208,7 +205,7 @@ impl World {
     }
 
     /// Present if there is a page.
-    pub(super) fn people(&self) -> Option<&People> {
+    pub(super) fn people(&self) -> Option<&PageSettings> {
         self.beginning.people.as_ref()
     }
 
@@ -263,9 +260,9 @@ impl World {
 
     /// Delivers the callbacks of a response before it is sent.
     pub(super) fn settle(&self, mut answered: Answered) -> Answered {
-        let mut waiting = VecDeque::from(std::mem::take(&mut answered.errands));
-        while let Some(errand) = waiting.pop_front() {
-            waiting.extend(self.run(&errand));
+        let mut waiting = VecDeque::from(std::mem::take(&mut answered.callbacks));
+        while let Some(callback) = waiting.pop_front() {
+            waiting.extend(self.run(&callback));
         }
         answered
     }
@@ -284,34 +281,34 @@ impl World {
             "/_control/reset" => self.reset(),
             "/_control/lease" => self.lease(request),
             path if path.starts_with("/_control/") => return self.carry_out(request),
-            _ => return self.meet(request),
+            _ => return self.answer_scripted(request),
         };
         response.into()
     }
 
     /// A request to a service, which may have a scripted response.
-    fn meet(&self, request: &Request) -> Answered {
-        let met = self.state().script.meets(request);
+    fn answer_scripted(&self, request: &Request) -> Answered {
+        let met = self.state().script.match_call(request);
         let Some((name, act)) = met else {
             return self.carry_out(request);
         };
         let mut answered = match (script::refusal(act), act) {
             (Some(response), _) => response.into(),
-            (None, Act::Stale) => self.looked_back(request),
+            (None, Action::Stale) => self.answer_stale(request),
             (None, _) => self.carry_out(request),
         };
         answered.wire = match act {
-            Act::Delay(by) => Wire::Delay(by),
-            Act::Cut => Wire::Cut,
-            Act::Truncate => Wire::Truncate,
-            Act::TooMany(_) | Act::Unavailable(_) | Act::Stale => Wire::Whole,
+            Action::Delay(by) => Wire::Delay(by),
+            Action::Cut => Wire::Cut,
+            Action::Truncate => Wire::Truncate,
+            Action::TooMany(_) | Action::Unavailable(_) | Action::Stale => Wire::Whole,
         };
         answered.scripted = Some(name);
         answered
     }
 
     /// The response from the state before the last change; only for reads.
-    fn looked_back(&self, request: &Request) -> Answered {
+    fn answer_stale(&self, request: &Request) -> Answered {
         let now = self.now();
         let mut state = self.state();
         match state.before.as_deref_mut() {
@@ -332,31 +329,33 @@ impl World {
         }
         let may_change = request.method != "GET" && request.method != "HEAD";
         let before =
-            (may_change && state.script.looks_back()).then(|| Box::new(state.reference.clone()));
+            (may_change && state.script.needs_history()).then(|| Box::new(state.reference.clone()));
         let response = state.reference.handle(request, now);
         if may_change && response.is_success() {
             state.before = before;
-            if self.beginning.keeps && state.since.len() < Beginning::KEPT_MAX {
+            if self.beginning.keeps && state.since.len() < InitialState::KEPT_MAX {
                 let after = now.duration_since(state.last_change).as_millis();
-                let step = Step::of(request, u64::try_from(after).unwrap_or_default());
+                let step = Step::from_request(request, u64::try_from(after).unwrap_or_default());
                 state.since.push(step);
                 state.last_change = now;
             }
         }
-        let errands = state.errands(None);
+        let callbacks = state.callbacks(None);
         Answered {
-            errands,
+            callbacks,
             ..response.into()
         }
     }
 
     /// Delivers one callback and returns the next ones.
-    pub(super) fn run(&self, errand: &Errand) -> Vec<Errand> {
-        let timeout = errand.callback.timeout;
-        let outcome = self.deliver.deliver(&errand.callback);
+    pub(super) fn run(&self, pending: &PendingCallback) -> Vec<PendingCallback> {
+        let timeout = pending.callback.timeout;
+        let outcome = self.deliver.deliver(&pending.callback);
         if let Some(people) = self.people() {
-            let (now, attempt) = (self.now(), errand.attempts);
-            people.pen.callback(now, &errand.callback, attempt, outcome);
+            let (now, attempt) = (self.now(), pending.attempts);
+            people
+                .log
+                .callback(now, &pending.callback, attempt, outcome);
         }
         let (delivery, took) = match outcome {
             Outcome::Answered { status, after } if after < timeout => {
@@ -369,11 +368,11 @@ impl World {
             self.clock.advance(took);
         }
         let mut state = self.state();
-        if state.generation != errand.generation {
+        if state.generation != pending.generation {
             return Vec::new();
         }
-        state.reference.delivered(errand.callback.id, delivery);
-        state.errands(Some(errand))
+        state.reference.delivered(pending.callback.id, delivery);
+        state.callbacks(Some(pending))
     }
 
     /// `{"url": TEXT}`: sends one request, as a callback would be sent.
@@ -384,24 +383,24 @@ impl World {
             let error = json!({"error": "argument `url` (string) is required"});
             return Response::json(422, &error).into();
         };
-        let errands = self.errands(url, Request::new("POST", ""), TIMEOUT, 0);
+        let callbacks = self.callbacks(url, Request::new("POST", ""), TIMEOUT, 0);
         Answered {
-            errands,
+            callbacks,
             ..Response::json(200, &json!({})).into()
         }
     }
 
     /// A callback that no service caused.
-    pub(super) fn errands(
+    pub(super) fn callbacks(
         &self,
         url: &str,
         request: Request,
         timeout: Duration,
         retries: u32,
-    ) -> Vec<Errand> {
+    ) -> Vec<PendingCallback> {
         let mut state = self.state();
         state.reference.send(url, request, timeout, retries);
-        state.errands(None)
+        state.callbacks(None)
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -456,13 +455,13 @@ impl World {
     fn reset(&self) -> Response {
         let mut state = self.state();
         let steps = std::mem::take(&mut state.begun_with);
-        self.begin_anew(&mut state, steps)
+        self.restart(&mut state, steps)
     }
 
     /// Restarts with these requests.
-    pub(super) fn begin_anew(&self, state: &mut State, steps: Vec<Step>) -> Response {
+    pub(super) fn restart(&self, state: &mut State, steps: Vec<Step>) -> Response {
         let now = self.now();
-        let reference = match super::develop::made(self.settings(state), &steps, now) {
+        let reference = match super::develop::replay(self.settings(state), &steps, now) {
             Ok(reference) => reference,
             Err(error) => return Response::json(422, &json!({ "error": error.to_string() })),
         };
@@ -479,20 +478,20 @@ impl World {
 
 impl State {
     /// Due callbacks; retries of `after` continue its attempt count.
-    fn errands(&mut self, after: Option<&Errand>) -> Vec<Errand> {
+    fn callbacks(&mut self, after: Option<&PendingCallback>) -> Vec<PendingCallback> {
         let generation = self.generation;
         self.reference
             .take_callbacks()
             .into_iter()
-            .map(|callback| Errand {
+            .map(|callback| PendingCallback {
                 attempts: match after {
-                    Some(errand) if errand.callback.id == callback.id => errand.attempts + 1,
+                    Some(pending) if pending.callback.id == callback.id => pending.attempts + 1,
                     _ => 1,
                 },
                 callback,
                 generation,
             })
-            .filter(|errand| errand.attempts <= World::ATTEMPTS_MAX)
+            .filter(|pending| pending.attempts <= World::ATTEMPTS_MAX)
             .collect()
     }
 }
@@ -584,7 +583,7 @@ mod tests {
     }
 
     #[test]
-    fn reset_begins_anew_with_the_same_seed() {
+    fn reset_restarts_with_the_same_seed() {
         let world = world(WorldClock::stands_still());
         let (_, first) = hook(&world, "create_flow", "{}");
         let (_, second) = hook(&world, "create_flow", "{}");
@@ -605,12 +604,12 @@ mod tests {
         );
         let before = world.now();
         let (url, request) = ("http://127.0.0.1:1/hook", Request::new("POST", ""));
-        let first = world.errands(url, request, Duration::from_secs(5), 3);
+        let first = world.callbacks(url, request, Duration::from_secs(5), 3);
         let mut waiting = VecDeque::from(first);
         let mut made = 0;
-        while let Some(errand) = waiting.pop_front() {
+        while let Some(callback) = waiting.pop_front() {
             made += 1;
-            waiting.extend(world.run(&errand));
+            waiting.extend(world.run(&callback));
         }
         let passed = world.now().duration_since(before);
         (made, passed.unsigned_abs())

@@ -2,14 +2,14 @@
 //!
 //! Follows no redirect, keeps no cookie, reads no proxy settings and requests no compression.
 
+use super::budget::{Budget, BudgetShare};
+use super::connect_settings::ConnectSettings;
 use super::connection::{Connection, Exchange, Terms, resolve};
 use super::encode;
 use super::fault::Fault;
 use super::origin::{BaseUrl, Origin};
-use super::pace::Pace;
+use super::rate_limit::RateLimit;
 use super::reading::{self, Answer, Note};
-use super::room::{Room, Share};
-use super::way::Way;
 use super::writing;
 use conformant_base::clock;
 use conformant_base::http::{Cause, Request, Response};
@@ -54,12 +54,12 @@ impl Default for Limits {
 #[derive(Debug)]
 pub struct Client {
     limits: Limits,
-    pace: Option<Pace>,
+    pace: Option<RateLimit>,
     targets: RwLock<Vec<Arc<Target>>>,
     interrupted: Arc<AtomicBool>,
-    ways: Vec<(Arc<Origin>, Arc<Way>)>,
-    otherwise: Arc<Way>,
-    room: Arc<Room>,
+    ways: Vec<(Arc<Origin>, Arc<ConnectSettings>)>,
+    otherwise: Arc<ConnectSettings>,
+    room: Arc<Budget>,
     trusts_kept: bool,
 }
 
@@ -67,7 +67,7 @@ pub struct Client {
 #[derive(Debug)]
 struct Target {
     origin: Arc<Origin>,
-    way: Arc<Way>,
+    way: Arc<ConnectSettings>,
     addresses: Mutex<Option<Arc<[SocketAddr]>>>,
     /// Idle connections with their last use, in this order.
     idle: Mutex<Vec<(Instant, Connection)>>,
@@ -87,7 +87,7 @@ impl Client {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            pace: limits.rate.map(Pace::new),
+            pace: limits.rate.map(RateLimit::new),
             targets: RwLock::default(),
             interrupted: Arc::default(),
             ways: Vec::new(),
@@ -108,14 +108,14 @@ impl Client {
 
     /// Sets how an origin is reached.
     #[must_use]
-    pub fn reaching(mut self, origin: &Arc<Origin>, way: Arc<Way>) -> Self {
+    pub fn reaching(mut self, origin: &Arc<Origin>, way: Arc<ConnectSettings>) -> Self {
         self.ways.push((Arc::clone(origin), way));
         self
     }
 
     /// Sets how all other origins are reached.
     #[must_use]
-    pub fn otherwise(self, way: Arc<Way>) -> Self {
+    pub fn otherwise(self, way: Arc<ConnectSettings>) -> Self {
         Self {
             otherwise: way,
             ..self
@@ -136,8 +136,8 @@ impl Client {
     }
 
     /// A new scenario's share of the memory for large responses.
-    pub fn share(&self) -> Share {
-        Share::of(&self.room)
+    pub fn share(&self) -> BudgetShare {
+        BudgetShare::of(&self.room)
     }
 
     /// Sends a request and waits for the whole response, at most `within` after the rate limit admits it.
@@ -158,7 +158,7 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Answer, Fault> {
-        let share = &mut Share::of(&Arc::default());
+        let share = &mut BudgetShare::of(&Arc::default());
         self.exchange_on(
             self.trusts_kept.then_some(Duration::MAX),
             share,
@@ -173,7 +173,7 @@ impl Client {
     /// closed such a one before. [`Fault::on_kept`] marks a failure there.
     pub fn exchange_in(
         &self,
-        share: &mut Share,
+        share: &mut BudgetShare,
         base: &BaseUrl,
         request: &Request,
         within: Duration,
@@ -185,7 +185,7 @@ impl Client {
     fn exchange_on(
         &self,
         trusted: Option<Duration>,
-        share: &mut Share,
+        share: &mut BudgetShare,
         base: &BaseUrl,
         request: &Request,
         within: Duration,
@@ -302,7 +302,7 @@ impl Client {
         base: &BaseUrl,
         request: &Request,
         deadline: Instant,
-        share: &mut Share,
+        share: &mut BudgetShare,
     ) -> Result<Answer, Fault> {
         let through = connection.through.as_deref();
         let body = writing::render(&mut connection.output, base, request, through);
@@ -320,7 +320,7 @@ impl Client {
 }
 
 impl Target {
-    fn new(origin: &Arc<Origin>, way: &Arc<Way>) -> Self {
+    fn new(origin: &Arc<Origin>, way: &Arc<ConnectSettings>) -> Self {
         Self {
             origin: Arc::clone(origin),
             way: Arc::clone(way),
@@ -357,8 +357,8 @@ impl Target {
         if let Some(addresses) = &*known {
             return Ok(Arc::clone(addresses));
         }
-        let detour = self.way.detours.to(&self.origin);
-        let next = detour.map_or(&*self.origin, |detour| detour.origin());
+        let proxy = self.way.proxies.to(&self.origin);
+        let next = proxy.map_or(&*self.origin, |proxy| proxy.origin());
         let found: Arc<[SocketAddr]> = resolve(next, within)?.into();
         *known = Some(Arc::clone(&found));
         Ok(found)

@@ -4,14 +4,14 @@
 //! - Both directions share one thread: the socket blocks for a short slice, then deadline and interrupt
 //!   flag are checked.
 
-use super::detour::Detour;
+use super::budget::BudgetShare;
+use super::connect_settings::ConnectSettings;
 use super::fault::Fault;
 use super::origin::Origin;
-use super::room::Share;
+use super::proxy::Proxy;
 use super::tls;
-use super::way::Way;
 use conformant_base::clock;
-use conformant_base::failpoint::{self, Place};
+use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::Cause;
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs as _};
@@ -64,7 +64,7 @@ pub(super) struct Terms<'a> {
     pub(super) deadline: Instant,
     pub(super) interrupted: &'a AtomicBool,
     /// Certificates and proxy.
-    pub(super) way: &'a Way,
+    pub(super) way: &'a ConnectSettings,
 }
 
 /// An open connection with its buffers.
@@ -72,7 +72,7 @@ pub(super) struct Terms<'a> {
 pub(super) struct Connection {
     wire: Wire,
     /// The proxy that forwards requests; `None` for a tunnel.
-    pub(super) through: Option<Arc<Detour>>,
+    pub(super) through: Option<Arc<Proxy>>,
     /// Received bytes; `start..end` is unconsumed.
     input: Vec<u8>,
     start: usize,
@@ -113,11 +113,11 @@ impl Connection {
             .and_then(|()| socket.set_read_timeout(Some(SLICE)))
             .and_then(|()| socket.set_write_timeout(Some(WRITE_SLICE)))
             .map_err(|e| Fault::new(Cause::Unreachable, format!("socket options: {e}")))?;
-        let detour = terms.way.detours.to(origin);
-        if let Some(detour) = detour.filter(|_| origin.is_tls()) {
-            detour.tunnel(&mut socket, origin, terms.deadline, terms.interrupted)?;
+        let proxy = terms.way.proxies.to(origin);
+        if let Some(proxy) = proxy.filter(|_| origin.is_tls()) {
+            proxy.tunnel(&mut socket, origin, terms.deadline, terms.interrupted)?;
         }
-        let through = detour.filter(|_| !origin.is_tls()).cloned();
+        let through = proxy.filter(|_| !origin.is_tls()).cloned();
         let wire = if origin.is_tls() {
             Wire::Tls(Box::new(tls::Stream::open(origin, socket, terms)?))
         } else {
@@ -175,8 +175,8 @@ fn connect(address: SocketAddr, by: Instant, within: Duration) -> Result<TcpStre
     if left.is_zero() {
         return Err(late());
     }
-    let connected =
-        failpoint::at(Place::Connect).and_then(|()| TcpStream::connect_timeout(&address, left));
+    let connected = failpoint::check(Failpoint::Connect)
+        .and_then(|()| TcpStream::connect_timeout(&address, left));
     let socket = connected.map_err(|e| {
         if matches!(e.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) {
             return late();
@@ -291,7 +291,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Waits for memory for a response of that size; the deadline moves by the wait.
-    pub(super) fn admit(&mut self, bytes: usize, share: &mut Share) {
+    pub(super) fn admit(&mut self, bytes: usize, share: &mut BudgetShare) {
         self.deadline += share.admit(bytes, self.interrupted);
     }
 

@@ -6,7 +6,7 @@
 
 use super::client::Client;
 use super::fault::Fault;
-use super::listener::{Answered, Door, ListenError, Listening, Socket, bare};
+use super::listener::{Answered, Handler, ListenError, Listening, Socket, bare};
 use super::origin::BaseUrl;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response};
@@ -68,7 +68,7 @@ impl Gateway {
             client,
             witness: Box::new(witness),
         });
-        let (socket, ()) = Socket::open(settings, "gateway", |_| (Passage { front }, ()))?;
+        let (socket, ()) = Socket::open(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
         Ok(Self { socket })
     }
 
@@ -77,7 +77,7 @@ impl Gateway {
     }
 }
 
-struct Passage {
+struct ProxyHandler {
     front: Arc<Front>,
 }
 
@@ -87,7 +87,7 @@ struct Front {
     witness: Box<Witness>,
 }
 
-impl Door for Passage {
+impl Handler for ProxyHandler {
     fn place(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix('/')?.split('/').next()?;
         self.front

@@ -181,9 +181,7 @@ fn a_target_that_drops_connection_attempts_meets_the_connect_deadline() {
         connect: SOON,
         ..Limits::default()
     });
-    let fault = client
-        .send(&base, &get(), AMPLE)
-        .expect_err("not accepted");
+    let fault = client.send(&base, &get(), AMPLE).expect_err("not accepted");
     assert_eq!(fault.cause, Cause::ConnectTimeout, "{fault}");
     assert!(fault.detail.contains(&address.to_string()), "{fault}");
     drop(attempts);
@@ -294,7 +292,7 @@ fn both_directions_flow_at_once() {
 }
 
 #[test]
-fn closed_and_reset_connections_are_told_apart() {
+fn closed_and_reset_connections_are_distinguished() {
     for (acts, expect) in [
         (vec![], "empty-response or reset"),
         (vec![Act::Request], "empty-response"),
@@ -396,7 +394,7 @@ fn only_a_get_is_sent_once_more_when_a_kept_connection_dies() {
 }
 
 #[test]
-fn in_a_story_a_kept_connection_is_trusted_until_the_target_closes_one() {
+fn in_a_scenario_kept_connections_are_trusted_until_one_is_closed() {
     let answers = || vec![Act::Request, send(OK)];
     // Two requests on one connection; the target closes it instead of responding to the third.
     let first = [answers(), answers(), vec![Act::Request]].concat();
@@ -444,7 +442,7 @@ fn a_forged_second_answer_is_never_matched_to_a_later_request() {
 }
 
 #[test]
-fn other_protocols_are_recognised() {
+fn other_protocols_are_recognized() {
     for (bytes, hint, hex) in [
         (
             &b"\x15\x03\x01\x00\x02\x02\x0a"[..],
@@ -824,7 +822,7 @@ fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
     assert_eq!(fault.cause, Cause::Unsendable);
     assert_eq!(
         fault.detail,
-        "value of header X-A: U+000D cannot stand there at byte 1"
+        "value of header X-A: U+000D is not allowed at byte 1"
     );
     listener.set_nonblocking(true).expect("a socket option");
     assert!(listener.accept().is_err(), "no connection");
@@ -832,7 +830,7 @@ fn requests_that_no_wire_can_carry_are_refused_before_a_connection() {
 
 #[cfg(feature = "tls")]
 #[test]
-fn a_target_without_tls_is_told_from_a_silent_one() {
+fn a_target_without_tls_differs_from_a_silent_one() {
     let (base, thread) = target(vec![vec![
         Act::Glance,
         send("HTTP/1.1 400 Bad Request\r\n\r\n"),

@@ -6,7 +6,7 @@
 use super::origin::BaseUrl;
 use super::sink::{Reply, Sink};
 use conformant_base::clock;
-use conformant_base::failpoint::{self, Place};
+use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::http::{Headers, Request};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
@@ -95,7 +95,7 @@ pub(super) struct Socket {
 }
 
 /// Handles incoming requests.
-pub(super) trait Door: Send + Sync + 'static {
+pub(super) trait Handler: Send + Sync + 'static {
     /// The place of a path; `None` responds 404 without reading the body.
     fn place(&self, path: &str) -> Option<String>;
 
@@ -107,7 +107,7 @@ pub(super) type Answered = Response<Full<Bytes>>;
 
 impl Socket {
     /// Starts to listen on a separate thread. `handler` is called once the address is known.
-    pub(super) fn open<D: Door, K>(
+    pub(super) fn open<D: Handler, K>(
         settings: &Listening,
         name: &str,
         make: impl FnOnce(SocketAddr) -> (D, K),
@@ -222,7 +222,7 @@ struct Open {
 
 /// A socket with a long queue; with the default queue, senders of a burst wait for a second.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
-    failpoint::at(Place::Listen)?;
+    failpoint::check(Failpoint::Listen)?;
     let socket = match address {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
@@ -241,7 +241,7 @@ struct Callbacks {
     sink: Arc<Sink>,
 }
 
-impl Door for Callbacks {
+impl Handler for Callbacks {
     /// The place of a path with our token.
     fn place(&self, path: &str) -> Option<String> {
         let (_, name) = path.split_once(&self.marker)?;
@@ -261,7 +261,7 @@ impl Door for Callbacks {
     }
 }
 
-async fn accept<D: Door>(socket: TcpListener, site: Arc<Site<D>>) {
+async fn accept<D: Handler>(socket: TcpListener, site: Arc<Site<D>>) {
     let mut open: Vec<Open> = Vec::new();
     loop {
         // Out of descriptors, or the client left: continue with the next one.
@@ -301,7 +301,7 @@ async fn make_room(open: &mut Vec<Open>, most: usize) {
     }
 }
 
-async fn serve<D: Door>(stream: TcpStream, site: Arc<Site<D>>, answering: Arc<AtomicBool>) {
+async fn serve<D: Handler>(stream: TcpStream, site: Arc<Site<D>>, answering: Arc<AtomicBool>) {
     let service = service_fn(|request| {
         let site = Arc::clone(&site);
         answering.store(true, Ordering::Relaxed);
@@ -327,7 +327,7 @@ pub(super) fn bare(status: StatusCode) -> Answered {
     response
 }
 
-impl<D: Door> Site<D> {
+impl<D: Handler> Site<D> {
     async fn answer(&self, request: hyper::Request<Incoming>) -> Answered {
         // Tunnels and other protocols are not supported.
         let is_other = request.headers().contains_key(hyper::header::UPGRADE)

@@ -120,7 +120,7 @@ fn quoted(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conformant_base::http::received;
+    use conformant_base::http::multipart_parts;
 
     fn body(parts: &Multipart<'_>) -> (String, String) {
         let (media_type, body) = parts.finish();
@@ -139,7 +139,7 @@ mod tests {
             .file("media", "dot.png", "image/png", b"\x89PNG\r\n\r\n--")
             .expect("it can be written");
         let (content_type, body) = written.finish();
-        let read = received(&content_type, &body);
+        let read = multipart_parts(&content_type, &body);
         let shown: Vec<_> = read
             .iter()
             .map(|p| (p.name.as_str(), p.file_name.as_deref(), p.content))
@@ -152,8 +152,8 @@ mod tests {
             ]
         );
         assert_eq!(read[1].media_type.as_deref(), Some("image/png"));
-        assert_eq!(received("multipart/form-data", &body), []);
-        assert_eq!(received(&content_type, &body[..20]), []);
+        assert_eq!(multipart_parts("multipart/form-data", &body), []);
+        assert_eq!(multipart_parts(&content_type, &body[..20]), []);
     }
 
     #[test]

@@ -30,10 +30,7 @@ pub enum UrlError {
     #[error("a base URL must not have a query or fragment")]
     NotABase,
     #[error("it leads to {found}, not to {expected}")]
-    OtherOrigin {
-        expected: String,
-        found: String,
-    },
+    OtherOrigin { expected: String, found: String },
 }
 
 /// Scheme, host and port.
@@ -232,8 +229,8 @@ mod tests {
                 "it is not an absolute URL (relative URL without a base)",
             ),
             ("http://", "it is not an absolute URL (empty host)"),
-            ("http:///x", "it is not an absolute URL (no host behind //)"),
-            ("http:x", "it is not an absolute URL (no host behind //)"),
+            ("http:///x", "it is not an absolute URL (no host after //)"),
+            ("http:x", "it is not an absolute URL (no host after //)"),
             (
                 "http://h:99999/",
                 "it is not an absolute URL (invalid port number)",
@@ -249,36 +246,39 @@ mod tests {
             ("ftp://h/", "its scheme is ftp, neither http nor https"),
             (
                 "http://u@h/",
-                "it holds credentials; give them as username and password instead",
+                "it contains credentials: set username and password instead",
             ),
             (
                 "http://u:p@h/",
-                "it holds credentials; give them as username and password instead",
+                "it contains credentials: set username and password instead",
             ),
             (
                 "http://h/?a=b",
-                "a base address has no query and no fragment",
+                "a base URL must not have a query or fragment",
             ),
-            ("http://h/#x", "a base address has no query and no fragment"),
+            (
+                "http://h/#x",
+                "a base URL must not have a query or fragment",
+            ),
             (
                 "http://h/\r\nX: y",
-                "it holds U+000D at byte 9, which must be percent-encoded",
+                "it contains U+000D at byte 9, which must be percent-encoded",
             ),
             (
                 "http://h/\0",
-                "it holds U+0000 at byte 9, which must be percent-encoded",
+                "it contains U+0000 at byte 9, which must be percent-encoded",
             ),
             (
                 "http://h/a b",
-                "it holds U+0020 at byte 10, which must be percent-encoded",
+                "it contains U+0020 at byte 10, which must be percent-encoded",
             ),
             (
                 "http:\\\\h",
-                "it holds U+005C at byte 5, which must be percent-encoded",
+                "it contains U+005C at byte 5, which must be percent-encoded",
             ),
             (
                 "http://ü/",
-                "it holds U+00FC at byte 7, which must be percent-encoded",
+                "it contains U+00FC at byte 7, which must be percent-encoded",
             ),
         ] {
             let read = BaseUrl::parse(text).map_or_else(|e| e.to_string(), |b| b.to_string());
@@ -324,7 +324,7 @@ mod tests {
             ),
             (
                 "http://h:81@evil/chat",
-                "it holds credentials; give them as username and password instead",
+                "it contains credentials: set username and password instead",
             ),
             (
                 "//h:81/chat/x",
@@ -336,11 +336,11 @@ mod tests {
             ),
             (
                 "http:\\\\h:81\\chat",
-                "it holds U+005C at byte 5, which must be percent-encoded",
+                "it contains U+005C at byte 5, which must be percent-encoded",
             ),
             (
                 "ht\ntp://h:81/chat",
-                "it holds U+000A at byte 2, which must be percent-encoded",
+                "it contains U+000A at byte 2, which must be percent-encoded",
             ),
             ("file:///chat", "its scheme is file, neither http nor https"),
         ] {

@@ -4,10 +4,10 @@
 //! - Bounded: head, interim responses, body, chunk extensions. Nothing is allocated on announcement.
 //! - Bodies are not decoded.
 
+use super::budget::BudgetShare;
 use super::connection::{Exchange, More};
 use super::fault::Fault;
 use super::framing::{FramingError, chunk_size, closes, content_length, transfer_codings};
-use super::room::Share;
 use conformant_base::http::{Cause, Headers, Response};
 use conformant_base::text::{self, Size};
 use std::borrow::Cow;
@@ -43,18 +43,13 @@ pub enum Note {
     /// Both `Content-Length` and `Transfer-Encoding`; read as chunked.
     LengthAndChunked,
     /// A body, sent or announced, although the status forbids one.
-    BodyNotAllowed {
-        status: u16,
-    },
+    BodyNotAllowed { status: u16 },
     /// 101: an unrequested protocol switch.
     SwitchedProtocols,
     /// An unrequested second response; discarded.
     SecondAnswer,
     /// A response before the whole request was received.
-    Early {
-        sent: usize,
-        total: usize,
-    },
+    Early { sent: usize, total: usize },
     /// A kept connection was dead, and the request was sent again.
     Resent,
 }
@@ -94,7 +89,7 @@ pub(super) fn read(
     exchange: &mut Exchange<'_>,
     method: &str,
     body_limit: usize,
-    share: &mut Share,
+    share: &mut BudgetShare,
 ) -> Result<Answer, Fault> {
     let mut interim = 0;
     let head = loop {
@@ -319,7 +314,7 @@ enum Framing {
 /// A body while it is read.
 struct Body<'e, 'c> {
     exchange: &'e mut Exchange<'c>,
-    share: &'e mut Share,
+    share: &'e mut BudgetShare,
     status: u16,
     limit: usize,
     bytes: Vec<u8>,
@@ -333,7 +328,7 @@ impl<'e, 'c> Body<'e, 'c> {
         exchange: &'e mut Exchange<'c>,
         head: &Head,
         limit: usize,
-        share: &'e mut Share,
+        share: &'e mut BudgetShare,
     ) -> Self {
         Self {
             exchange,

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_whether_somebody_is_there_calls_nobody_back() {
+    fn head_and_options_are_not_callbacks() {
         let sink = Sink::new("http://callbacks.test");
         sink.open("a", vec![Reply::status(503)]);
         for method in ["HEAD", "OPTIONS"] {

@@ -3,10 +3,10 @@
 //! Checks cannot be disabled: a certificate must be issued by an authority of the system or of the
 //! configuration.
 
+use super::connect_settings::Pem;
 use super::connection::{Terms, is_would_block};
 use super::fault::Fault;
 use super::origin::Origin;
-use super::way::Pem;
 use conformant_base::clock;
 use conformant_base::http::Cause;
 use rustls::crypto::CryptoProvider;
@@ -204,7 +204,7 @@ fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::{BaseUrl, Client, Detours, Limits, Way};
+    use crate::transport::{BaseUrl, Client, ConnectSettings, Limits, Proxies};
     use conformant_base::http::Request;
     use rustls::server::WebPkiClientVerifier;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -297,7 +297,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
     }
 
     fn client(pem: &Pem) -> Client {
-        let way = Way::new(pem, Detours::default()).expect("certificates");
+        let way = ConnectSettings::new(pem, Proxies::default()).expect("certificates");
         Client::new(Limits::default()).otherwise(Arc::new(way))
     }
 
@@ -347,7 +347,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         for pem in ["", "nonsense", KEY] {
             let ca = Some(pem.into());
             let error = Trust::with(&Pem { ca, client: None }).expect_err("no root");
-            assert_eq!(error.to_string(), "there is no certificate in PEM");
+            assert_eq!(error.to_string(), "no certificate in PEM format found");
             let client = Some((CERTIFICATE.into(), pem.into()));
             assert_eq!(
                 Trust::with(&Pem { ca: None, client }).is_err(),
@@ -358,7 +358,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
     }
 
     #[test]
-    fn who_insists_on_a_certificate_is_shown_ours() {
+    fn a_required_client_certificate_is_sent() {
         let thanks = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
         let (base, thread) = target_that(vec![(1, vec![]), (1, thanks.to_vec())], true);
         let request = Request::new("GET", "/");

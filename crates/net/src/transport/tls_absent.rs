@@ -2,10 +2,10 @@
 //!
 //! Uninhabited, so that the compiler knows that no encrypted stream exists.
 
+use super::connect_settings::Pem;
 use super::connection::Terms;
 use super::fault::Fault;
 use super::origin::Origin;
-use super::way::Pem;
 use conformant_base::http::Cause;
 use std::io;
 use std::net::TcpStream;

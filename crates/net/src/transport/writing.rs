@@ -3,8 +3,8 @@
 //! Adds as little as HTTP/1.1 requires: `Host`, a length if there is or could be a body, and the user agent.
 //! No `Accept-Encoding`: bodies are judged as the target wrote them.
 
-use super::detour::Detour;
 use super::origin::BaseUrl;
+use super::proxy::Proxy;
 use conformant_base::http::Request;
 use std::io::Write as _;
 
@@ -22,7 +22,7 @@ pub(super) fn render<'r>(
     out: &mut Vec<u8>,
     base: &BaseUrl,
     request: &'r Request,
-    through: Option<&Detour>,
+    through: Option<&Proxy>,
 ) -> &'r [u8] {
     out.clear();
     let (scheme, authority) = match through {
@@ -43,7 +43,7 @@ pub(super) fn render<'r>(
     if request.headers.get("Host").is_none() {
         field(out, "Host", base.origin().authority());
     }
-    if let Some(word) = through.and_then(Detour::authorization) {
+    if let Some(word) = through.and_then(Proxy::authorization) {
         field(out, "Proxy-Authorization", word);
     }
     if request.headers.get("User-Agent").is_none() {
@@ -114,11 +114,11 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_that_passes_requests_on_is_told_where_to() {
+    fn a_forwarding_proxy_gets_the_absolute_url() {
         let base = BaseUrl::parse("http://chat.example:8080/chat").unwrap();
-        let detour = Detour::parse("http://me:you@proxy.test:3128").unwrap();
+        let proxy = Proxy::parse("http://me:you@proxy.test:3128").unwrap();
         let mut out = Vec::new();
-        render(&mut out, &base, &Request::new("GET", "/v2"), Some(&detour));
+        render(&mut out, &base, &Request::new("GET", "/v2"), Some(&proxy));
         let text = String::from_utf8(out).unwrap();
         assert!(text.starts_with(
             "GET http://chat.example:8080/chat/v2 HTTP/1.1\r\nHost: chat.example:8080\r\n"

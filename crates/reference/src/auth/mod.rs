@@ -155,7 +155,7 @@ impl Auth {
             }
             Err(refused) => refused,
         };
-        if let Some(custom_user_id) = token::named(core, qr) {
+        if let Some(custom_user_id) = token::custom_user_id(core, qr) {
             self.registrations.refuse(core, &custom_user_id, now);
         }
         self.failures += 1;

@@ -73,7 +73,7 @@ pub(super) fn expiry(core: &Core, qr: &str) -> Option<Timestamp> {
 }
 
 /// Custom user id in a QR string, with any signature.
-pub(super) fn named(core: &Core, qr: &str) -> Option<String> {
+pub(super) fn custom_user_id(core: &Core, qr: &str) -> Option<String> {
     let token = token_of(core, qr)?;
     let claims = decoded(token.split('.').nth(1)?)?;
     let named = claims.pointer("/context/custom_user_id");

@@ -128,7 +128,7 @@ impl Channel {
             "service_sid": service.sid,
             "friendly_name": unset(&self.friendly_name),
             "unique_name": unset(&self.unique_name),
-            "attributes": inputs::shown(core, &self.attributes),
+            "attributes": inputs::format_attributes(core, &self.attributes),
             "type": self.kind,
             "date_created": core.date(self.created),
             "date_updated": misstate::updated(core, self.created, self.updated),

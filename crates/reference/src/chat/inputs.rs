@@ -179,7 +179,7 @@ fn is_nested(attributes: &serde_json::Value) -> bool {
 }
 
 /// `attributes` as shown: as sent or, under a variant, reformatted.
-pub(super) fn shown(core: &Core, attributes: &str) -> String {
+pub(super) fn format_attributes(core: &Core, attributes: &str) -> String {
     match serde_json::from_str::<serde_json::Value>(attributes) {
         Ok(value) if core.varies(Variant::ChatAttributesReformatted) => format!("{value:#}"),
         Ok(_) | Err(_) => attributes.to_owned(),

@@ -94,7 +94,7 @@ pub(super) fn create(
     }
     let named_role = form.get("RoleSid");
     if let Some(sid) = named_role {
-        role::known(service, "RoleSid", sid, role::CHANNEL)?;
+        role::require(service, "RoleSid", sid, role::CHANNEL)?;
     }
     let role_sid = named_role
         .unwrap_or(&service.fields.default_channel_role_sid)

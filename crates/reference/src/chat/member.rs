@@ -68,7 +68,7 @@ impl Member {
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
             "date_created": core.creation(created, Fault::ChatMemberCreationIsNow),
             "date_updated": misstate::updated(core, created, updated),
-            "attributes": inputs::shown(core, &self.attributes),
+            "attributes": inputs::format_attributes(core, &self.attributes),
             "url": service.url(core, &["Channels", &channel.sid, "Members", shown_sid]),
         });
         misstate(
@@ -286,7 +286,7 @@ pub(super) fn create(
         return Ok(core.ok(&known.represent(service, channel, core)));
     }
     if let Some(sid) = role_sid {
-        let known = role::known(service, "RoleSid", sid, role::CHANNEL);
+        let known = role::require(service, "RoleSid", sid, role::CHANNEL);
         if known.is_err() && core.fails(Fault::ChatRefusedMemberStays) {
             let joining = Joining::by_hand(identity, None, call.now);
             join(service, core, &channel_sid, joining, call.now)?;
@@ -620,7 +620,7 @@ struct Change {
 impl Change {
     fn asked(service: &Service, core: &Core, form: &Params) -> Result<Self, Refusal> {
         if let Some(sid) = form.get("RoleSid") {
-            role::known(service, "RoleSid", sid, role::CHANNEL)?;
+            role::require(service, "RoleSid", sid, role::CHANNEL)?;
         }
         Ok(Self {
             role_sid: form.get("RoleSid").map(str::to_owned),

@@ -84,7 +84,7 @@ impl Message {
             "service_sid": service.sid,
             "to": channel.sid,
             "channel_sid": channel.sid,
-            "attributes": inputs::shown(core, &self.attributes),
+            "attributes": inputs::format_attributes(core, &self.attributes),
             "date_created": core.date(self.created),
             "date_updated": misstate::updated(core, self.created, self.updated),
             "last_updated_by": self.last_updated_by,

@@ -100,7 +100,7 @@ pub(super) fn defaults(core: &mut Core, roles: &mut Table<Role>, now: Timestamp)
 }
 
 /// Refuses a SID without a role of that type in the service.
-pub(super) fn known(
+pub(super) fn require(
     service: &Service,
     parameter: &str,
     sid: &str,

@@ -355,7 +355,7 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     );
     let role_sid = form.get("DefaultServiceRoleSid");
     if let Some(sid) = role_sid {
-        let known = role::known(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT);
+        let known = role::require(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT);
         if known.is_err()
             && let Some(name) = form.get("FriendlyName")
             && core.fails(Fault::ChatRefusedServiceUpdateChanges)

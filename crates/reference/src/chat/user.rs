@@ -157,7 +157,7 @@ impl User {
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
-            "attributes": inputs::shown(core, &self.attributes),
+            "attributes": inputs::format_attributes(core, &self.attributes),
             "friendly_name": match &self.friendly_name {
                 None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
                 None if core.varies(Variant::ChatUserNamedByIdentity) => json!(self.identity),
@@ -304,7 +304,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
     let role_sid = form.get("RoleSid");
     if let Some(sid) = role_sid {
-        role::known(service, "RoleSid", sid, role::DEPLOYMENT)?;
+        role::require(service, "RoleSid", sid, role::DEPLOYMENT)?;
     }
     let name = name_of(core, identity).into_owned();
     if let Some(known) = service.users.by_name(&name)

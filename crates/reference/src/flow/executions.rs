@@ -96,7 +96,7 @@ impl Flow {
 
     pub(super) fn read_executions(&self, core: &Core, call: &Call<'_>, flow: &str) -> Answer {
         let flow = self.flow(flow)?;
-        let window = Window::of(core, call)?;
+        let window = Window::parse(core, call)?;
         let newest = flow.executions.last().map(|execution| &execution.sid);
         let mut items: Vec<_> = self
             .flows
@@ -360,7 +360,7 @@ struct Window {
 }
 
 impl Window {
-    fn of(core: &Core, call: &Call<'_>) -> Result<Self, Refusal> {
+    fn parse(core: &Core, call: &Call<'_>) -> Result<Self, Refusal> {
         let mut given = Vec::new();
         let mut bound = |name: &str| -> Result<Option<Timestamp>, Refusal> {
             let Some(text) = call.query.get(name) else {

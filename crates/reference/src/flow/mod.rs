@@ -9,7 +9,7 @@ mod overview;
 mod resources;
 
 use self::resources::{FlowResource, View};
-use super::credentials::{self, NearMiss};
+use super::credentials::{self, CredentialFault};
 use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
 use crate::listing::url_of;
 use conformant_base::clock::Timestamp;
@@ -273,7 +273,7 @@ impl Flow {
     }
 }
 
-const NEAR_MISSES: &[NearMiss] = &[
+const NEAR_MISSES: &[CredentialFault] = &[
     (Fault::FlowUserAnyCase, credentials::other_case),
     (Fault::FlowPasswordPrefix, credentials::prefix),
     (Fault::FlowHalvesOfTwoPairs, credentials::halves),
@@ -299,7 +299,7 @@ fn most_recent_first(core: &Core, turned: Fault) -> Order {
 /// D3, Authentication: an API key with its secret, or the account SID with the auth token.
 fn authenticate(core: &Core, call: &Call<'_>) -> Result<(), Refusal> {
     let refused = core.authenticate(call);
-    if refused.is_err() && credentials::let_through(core, call, NEAR_MISSES) {
+    if refused.is_err() && credentials::is_accepted_by_fault(core, call, NEAR_MISSES) {
         return Ok(());
     }
     match call.basic() {

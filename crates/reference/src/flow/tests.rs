@@ -416,7 +416,7 @@ fn flows_are_created_published_and_deleted() {
 }
 
 /// One action of a client.
-enum Deed {
+enum Action {
     Ask(&'static str, String, Vec<(&'static str, String)>),
     Hook(&'static str, Value),
     /// Changes the credentials of what follows.
@@ -430,7 +430,7 @@ enum Deed {
 }
 
 /// A scenario that covers every behavior once. The SIDs are those of this seed.
-fn story() -> Vec<Deed> {
+fn scenario() -> Vec<Action> {
     let mut client = Client::new(&[], &[]);
     let flows = client.listed("/flow/v1/Flows", "flows");
     let [first, second] = flows.as_slice() else {
@@ -440,7 +440,7 @@ fn story() -> Vec<Deed> {
     let executions = at(first) + "/Executions";
     let pair = |name, value: &str| (name, value.to_owned());
     let (to, from) = (pair("To", PLAIN[0].1), pair("From", PLAIN[1].1));
-    let mut deeds: Vec<Deed> = [
+    let mut actions: Vec<Action> = [
         vec![to.clone(), from.clone()],
         vec![to.clone()],
         vec![from.clone()],
@@ -450,21 +450,21 @@ fn story() -> Vec<Deed> {
         vec![to.clone(), pair("From", &format!("MG{}", "0f".repeat(16)))],
     ]
     .into_iter()
-    .map(|form| Deed::Ask("POST", executions.clone(), form))
+    .map(|form| Action::Ask("POST", executions.clone(), form))
     .collect();
     // What has only just been created is listed or not.
-    deeds.insert(5, Deed::Ask("GET", executions.clone(), Vec::new()));
-    deeds.push(Deed::Ask(
+    actions.insert(5, Action::Ask("GET", executions.clone(), Vec::new()));
+    actions.push(Action::Ask(
         "POST",
         at(second) + "/Executions",
         vec![to, from],
     ));
-    client.play(&deeds);
+    client.run(&actions);
     let execution = client.listed(&format!("{executions}?PageSize=1"), "executions")[0].clone();
     let steps = format!("{executions}/{execution}/Steps");
     let step = client.listed(&steps, "steps")[0].clone();
-    let get = |target: String| Deed::Ask("GET", target, Vec::new());
-    deeds.extend([
+    let get = |target: String| Action::Ask("GET", target, Vec::new());
+    actions.extend([
         get("/flow/v1/Flows".to_owned()),
         get("/flow/v1/Flows?PageSize=1".to_owned()),
         get("/flow/v1/Flows?PageSize=0".to_owned()),
@@ -477,7 +477,7 @@ fn story() -> Vec<Deed> {
         get(format!("{steps}/{step}")),
     ]);
     let page = client.get("/flow/v1/Flows?PageSize=1").unwrap();
-    deeds.push(get(
+    actions.push(get(
         text(&page["meta"]["next_page_url"]).replace("http://x", "")
     ));
     // Executions were created at 00:00, 00:01 and so on; each action takes a minute.
@@ -487,48 +487,48 @@ fn story() -> Vec<Deed> {
         "DateCreatedFrom=2026-01-01T00%3A03%3A00Z&DateCreatedTo=2026-01-01T00%3A05%3A00Z",
         "DateCreatedFrom=2025-12-31T23%3A03%3A00-01%3A00",
     ] {
-        deeds.push(get(format!("{executions}?{query}")));
+        actions.push(get(format!("{executions}?{query}")));
     }
     let ids = json!({"flow_sid": first, "execution_sid": execution});
     for hook in ["advance_step", "end_execution"] {
-        deeds.push(Deed::Hook(hook, ids.clone()));
-        deeds.push(get(format!("{executions}/{execution}")));
-        deeds.push(get(format!("{executions}/{execution}")));
+        actions.push(Action::Hook(hook, ids.clone()));
+        actions.push(get(format!("{executions}/{execution}")));
+        actions.push(get(format!("{executions}/{execution}")));
     }
-    deeds.push(get(steps.clone()));
-    deeds.push(Deed::Hook("publish_flow", json!({"flow_sid": first})));
-    deeds.push(get(at(first)));
-    deeds.push(get("/flow/v1/Flows".to_owned()));
-    deeds.push(get(executions.clone()));
-    deeds.extend(strangers());
-    deeds.extend([
+    actions.push(get(steps.clone()));
+    actions.push(Action::Hook("publish_flow", json!({"flow_sid": first})));
+    actions.push(get(at(first)));
+    actions.push(get("/flow/v1/Flows".to_owned()));
+    actions.push(get(executions.clone()));
+    actions.extend(strangers());
+    actions.extend([
         get("/flow/v1/Flows?PageSize=1&Page=1&PageToken=PA1".to_owned()),
         get(steps.clone()),
-        Deed::Ask("DELETE", at(second), Vec::new()),
-        Deed::SignAs("Bearer"),
+        Action::Ask("DELETE", at(second), Vec::new()),
+        Action::SignAs("Bearer"),
         get("/flow/v1/Flows".to_owned()),
-        Deed::Sign(Some((account::API_KEY, account::API_SECRET))),
+        Action::Sign(Some((account::API_KEY, account::API_SECRET))),
     ]);
-    deeds.extend(further(&executions, [first, second], &execution, &step));
-    deeds.push(Deed::Ask("DELETE", at(first), Vec::new()));
-    deeds.extend([
+    actions.extend(further(&executions, [first, second], &execution, &step));
+    actions.push(Action::Ask("DELETE", at(first), Vec::new()));
+    actions.extend([
         get("/flow/v1/Flows".to_owned()),
         get(at(first)),
         get(at(second)),
         get(at(second) + "/Executions"),
         get(format!("{executions}/{execution}")),
-        Deed::Ask(
+        Action::Ask(
             "POST",
             executions.clone(),
             with_parameters("+15552009999", "{}"),
         ),
     ]);
-    deeds
+    actions
 }
 
 /// The list of flows with credentials of every kind, the last of them none.
-fn strangers() -> Vec<Deed> {
-    let mut deeds = Vec::new();
+fn strangers() -> Vec<Action> {
+    let mut actions = Vec::new();
     for credentials in [
         Some((account::API_KEY, "wrong")),
         Some(("nobody", "wrong")),
@@ -539,12 +539,12 @@ fn strangers() -> Vec<Deed> {
         Some((account::API_KEY, "")),
         None,
     ] {
-        deeds.extend([
-            Deed::Sign(credentials),
-            Deed::Ask("GET", "/flow/v1/Flows".to_owned(), Vec::new()),
+        actions.extend([
+            Action::Sign(credentials),
+            Action::Ask("GET", "/flow/v1/Flows".to_owned(), Vec::new()),
         ]);
     }
-    deeds
+    actions
 }
 
 /// The form of an execution for a person with parameters.
@@ -562,10 +562,10 @@ fn further(
     [first, second]: [&String; 2],
     execution: &str,
     step: &str,
-) -> Vec<Deed> {
-    let get = |target: String| Deed::Ask("GET", target, Vec::new());
+) -> Vec<Action> {
+    let get = |target: String| Action::Ask("GET", target, Vec::new());
     let elsewhere = executions.replace(first, second);
-    let mut deeds = vec![
+    let mut actions = vec![
         get(format!("{elsewhere}/{execution}")),
         get(format!("{elsewhere}/{execution}/Steps")),
         get("/flow/v1/Flows?PageSize=1000".to_owned()),
@@ -575,10 +575,10 @@ fn further(
     let rich = r#"{"a":" b ","e":"😀","h":"<b>","n":1.5,"t":true,"z":null,"o":{"p":[1]}}"#;
     for number in 0..56 {
         let form = with_parameters(&format!("+1555200{number:04}"), rich);
-        deeds.push(Deed::Ask("POST", executions.to_owned(), form));
+        actions.push(Action::Ask("POST", executions.to_owned(), form));
     }
     let others = with_parameters("+15552008888", r#"{"q":2}"#);
-    deeds.push(Deed::Ask("POST", executions.to_owned(), others));
+    actions.push(Action::Ask("POST", executions.to_owned(), others));
     let until = "DateCreatedTo=2026-01-01T00%3A03%3A00Z";
     for query in [
         "",
@@ -588,14 +588,14 @@ fn further(
         "?PageSize=50&Page=1&PageToken=PA30",
         &format!("?{until}&PageSize=3&Page=1&PageToken=PA100"),
     ] {
-        deeds.push(get(format!("{executions}{query}")));
+        actions.push(get(format!("{executions}{query}")));
     }
     let ids = json!({"flow_sid": first, "execution_sid": execution});
-    deeds.push(Deed::Hook("start_subflow", ids));
-    deeds.push(Deed::Subflow);
+    actions.push(Action::Hook("start_subflow", ids));
+    actions.push(Action::Subflow);
     // A step of the execution that has ended, under one that has not.
-    deeds.push(Deed::AskBelowNewest(format!("/Steps/{step}")));
-    deeds
+    actions.push(Action::AskBelowNewest(format!("/Steps/{step}")));
+    actions
 }
 
 impl Client {
@@ -615,37 +615,37 @@ impl Client {
     }
 
     /// Runs the actions a minute apart, except executions of one pair, and returns the responses.
-    fn play(&mut self, deeds: &[Deed]) -> String {
+    fn run(&mut self, actions: &[Action]) -> String {
         let mut seen = String::new();
-        for (index, deed) in deeds.iter().enumerate() {
-            let response = match deed {
-                Deed::Ask(method, target, form) => {
+        for (index, action) in actions.iter().enumerate() {
+            let response = match action {
+                Action::Ask(method, target, form) => {
                     let form: Vec<_> = form.iter().map(|(n, v)| (*n, v.as_str())).collect();
                     self.send(method, target, &form)
                 }
-                Deed::Hook(name, args) => {
+                Action::Hook(name, args) => {
                     let mut request = Request::new("POST", format!("/_control/{name}"));
                     request.body = args.to_string().into_bytes();
                     self.reference.handle(&request, self.now)
                 }
-                Deed::Sign(credentials) => {
+                Action::Sign(credentials) => {
                     self.credentials = *credentials;
                     self.scheme = "Basic";
                     continue;
                 }
-                Deed::SignAs(scheme) => {
+                Action::SignAs(scheme) => {
                     self.credentials = Some((account::API_KEY, account::API_SECRET));
                     self.scheme = scheme;
                     continue;
                 }
-                Deed::Subflow => {
+                Action::Subflow => {
                     let (path, ids) = self.newest();
                     let mut request = Request::new("POST", "/_control/start_subflow");
                     request.body = ids.to_string().into_bytes();
                     self.reference.handle(&request, self.now);
                     self.send("GET", &format!("{path}/Steps"), &[])
                 }
-                Deed::AskBelowNewest(below) => {
+                Action::AskBelowNewest(below) => {
                     let (path, _) = self.newest();
                     self.send("GET", &format!("{path}{below}"), &[])
                 }
@@ -670,18 +670,18 @@ impl Client {
 /// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
 fn every_variant_of_this_service_changes_what_a_client_sees() {
-    let story = story();
-    let plain = Client::new(&[], &[]).play(&story);
+    let scenario = scenario();
+    let plain = Client::new(&[], &[]).run(&scenario);
     assert_eq!(
         plain,
-        Client::new(&[], &[]).play(&story),
+        Client::new(&[], &[]).run(&scenario),
         "the same seed gives the same bytes"
     );
     let others = ["chat/", "media/", "auth/", "events/"];
     let silent: Vec<&str> = Variant::ALL
         .iter()
         .filter(|variant| others.iter().all(|other| !variant.id().starts_with(other)))
-        .filter(|variant| Client::new(&[], &[**variant]).play(&story) == plain)
+        .filter(|variant| Client::new(&[], &[**variant]).run(&scenario) == plain)
         .map(|variant| variant.id())
         .collect();
     assert_eq!(silent, [""; 0], "these change nothing");

@@ -196,9 +196,9 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         } else {
             "event"
         };
-        out += &view::labelled(label, &marked(&delivery.body, delivery.marked, look));
-        if !delivery.deed.is_empty() {
-            out += &labelled("after", &delivery.deed, look);
+        out += &view::labelled(label, &mark_line(&delivery.body, delivery.marked, look));
+        if !delivery.action.is_empty() {
+            out += &labelled("after", &delivery.action, look);
         }
         if let Some(exchange) = exchange {
             out += &labelled("caused by", &in_brief(exchange), look);
@@ -208,7 +208,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         if finding.diff.is_empty() && !exchange.response_body.is_empty() {
             out += &view::labelled(
                 "answer",
-                &marked(&exchange.response_body, exchange.marked, look),
+                &mark_line(&exchange.response_body, exchange.marked, look),
             );
         }
     }
@@ -248,7 +248,7 @@ fn in_brief(exchange: &ShownExchange) -> String {
 }
 
 /// A body with the marked line, cut to its surroundings.
-fn marked(body: &str, line: usize, look: &Look) -> String {
+fn mark_line(body: &str, line: usize, look: &Look) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
     let to = (from + DIFF_LINES_MAX / 2 + 4).min(lines.len());
@@ -365,7 +365,7 @@ mod tests {
     use conformant_record::Level;
     use conformant_record::Subject;
 
-    fn told(record: &RunRecord) -> String {
+    fn summarize(record: &RunRecord) -> String {
         let cards = cards::cards(record, Settings::default());
         blocks(record, &cards, 300, &Look::default())
     }
@@ -373,7 +373,7 @@ mod tests {
     #[test]
     fn advice_to_clients_has_a_heading_of_its_own() {
         let mut record = sample();
-        assert!(!told(&record).contains("advice to clients"));
+        assert!(!summarize(&record).contains("advice to clients"));
         for finding in record
             .findings
             .iter_mut()
@@ -381,7 +381,7 @@ mod tests {
         {
             finding.subject = Subject::Request;
         }
-        let text = told(&record);
+        let text = summarize(&record);
         assert!(
             text.contains(&format!(
                 "{ADVICE}\nNOTE /shape is not a documented field\n"
@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn other_places_are_told_by_what_was_seen_there() {
+    fn other_places_are_grouped_by_observation() {
         let mut record = sample();
         let first = record.findings[0].clone();
         for n in 0..5 {
@@ -414,7 +414,7 @@ mod tests {
                 ..first.clone()
             });
         }
-        let text = told(&record);
+        let text = summarize(&record);
         assert!(text.contains("  also      5× /sid is \"FN"), "{text}");
     }
 }

@@ -146,7 +146,7 @@ impl<'a> Console<'a> {
     }
 
     /// Counts a finished scenario at once; its line waits for the plan's order.
-    fn played(&mut self, id: &str, verdict: Verdict) {
+    fn finished(&mut self, id: &str, verdict: Verdict) {
         let id = text::escape_line(id).into_owned();
         self.state.running.remove(&id);
         self.state.done += 1;
@@ -201,7 +201,7 @@ impl Consumer for Console<'_> {
                     .running
                     .insert(text::escape_line(id).into_owned(), began);
             }
-            RunEvent::ScenarioPlayed { id, verdict } => self.played(id, *verdict),
+            RunEvent::ScenarioPlayed { id, verdict } => self.finished(id, *verdict),
             RunEvent::Waiting { service, why } => {
                 let line = format!("{service}: {why}");
                 let since = self.state.seconds;
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_is_told_that_the_run_goes_on_and_why_it_waits() {
+    fn a_pipe_gets_status_lines_with_the_reason_of_a_wait() {
         let look = Look {
             alive: true,
             ..Look::default()
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_played_counts_at_once_and_what_is_accepted_does_not_fail() {
+    fn finished_scenarios_count_at_once_and_waived_ones_do_not_fail() {
         let record = sample();
         let mut out = Vec::new();
         let look = Look {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn failing_scenarios_are_told_as_they_end_up_to_a_number() {
+    fn failing_scenarios_are_printed_up_to_a_limit() {
         let record = sample();
         let mut out = Vec::new();
         let mut console = Console::new(&mut out, Look::default());

@@ -162,9 +162,9 @@ fn first(cards: &[Card], look: &Look) -> String {
 }
 
 fn summary(record: &RunRecord, look: &Look) -> String {
-    let rules = listed(view::rule_counts(record).into_iter());
+    let rules = list_counts(view::rule_counts(record).into_iter());
     let scenarios = record.summary.scenarios.iter();
-    let scenarios = listed(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
+    let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
     let exchanges = format!("{}, seed {}", record.summary.exchanges, record.seed);
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
@@ -192,7 +192,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-fn listed<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
+fn list_counts<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
     let counts: Vec<_> = counts
         .map(|(verdict, n)| format!("{verdict} {n}"))
         .collect();

@@ -112,7 +112,7 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let delivery = cards::delivery_of(record, first).filter(|_| in_full);
     // For a callback or event the steps before it are more useful than one exchange.
-    let story = cards::story_of(record, first).filter(|_| in_full && first.exchange == 0);
+    let story = cards::scenario_of(record, first).filter(|_| in_full && first.exchange == 0);
     let (rows, rows_head) = if in_full {
         rows(&broken.findings)
     } else {
@@ -126,7 +126,7 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
         left, right,
         exchange => exchange.map(|exchange| self::exchange(exchange, delivery)),
         delivery => delivery.map(self::delivery),
-        story => story.map(|story| self::story(story, first)),
+        story => story.map(|result| scenario(result, first)),
         commands => commands(record, first),
         rows, rows_head,
     }
@@ -251,26 +251,26 @@ fn delivery(delivery: &Delivery) -> Value {
         "callback" => "Received callbacks".to_owned(),
         kind => format!("Received: {kind}"),
     };
-    let head = match delivery.deed.as_str() {
+    let head = match delivery.action.as_str() {
         "" => head,
-        deed => format!("{head}, after {deed}"),
+        action => format!("{head}, after {action}"),
     };
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
 }
 
 /// Steps of a scenario with the broken one last, and later ones if they fit.
-fn story(story: &ScenarioResult, finding: &Finding) -> Value {
+fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
     let own = |step: &StepResult| step.step == finding.step;
-    let broken = story
+    let broken = result
         .steps
         .iter()
         .position(|step| own(step) && !step.broken.is_empty());
     let broken = broken
-        .or_else(|| story.steps.iter().rposition(own))
-        .unwrap_or(story.steps.len());
-    let to = (broken + 3).min(story.steps.len());
+        .or_else(|| result.steps.iter().rposition(own))
+        .unwrap_or(result.steps.len());
+    let to = (broken + 3).min(result.steps.len());
     let from = to.saturating_sub(STEPS_MAX);
-    let steps = story.steps[from..to].iter().map(|step| {
+    let steps = result.steps[from..to].iter().map(|step| {
         let is_bad = step.broken.contains(&finding.rule);
         let class = match (is_bad, step.setup, step.exchange > 0) {
             // An expected but missing message.
@@ -300,7 +300,7 @@ fn story(story: &ScenarioResult, finding: &Finding) -> Value {
             note => notes.join(" · "),
         }
     });
-    context! { id => story.id.as_str(), steps => steps.collect::<Vec<_>>() }
+    context! { id => result.id.as_str(), steps => steps.collect::<Vec<_>>() }
 }
 
 /// All findings of a rule by observation, without long identifiers.
@@ -334,7 +334,7 @@ fn rows(findings: &[&Finding]) -> (Vec<Value>, String) {
                 .copied()
                 .filter(|id| !id.is_empty())
                 .collect();
-            let mut places = cards::together(&ids, NAMES_MAX);
+            let mut places = cards::group_by_folder(&ids, NAMES_MAX);
             if places.len() > NAMES_MAX {
                 places.truncate(NAMES_MAX);
                 places.push("…".to_owned());

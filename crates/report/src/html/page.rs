@@ -39,7 +39,7 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
             .expect("the templates are well-formed");
     }
     let cards = cards::cards(record, settings);
-    let page = |told: &Told| {
+    let page = |told: &RenderedCards| {
         let template = templates.get_template("page.html").expect("it was added");
         let context = context! {
             groups => groups(&cards, record, settings, told),
@@ -49,20 +49,25 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
             .render(context)
             .expect("the template uses only what it is given")
     };
-    let room = BYTES_MAX.saturating_sub(page(&Told::default()).len());
-    page(&tell(&templates, record, &cards, room))
+    let room = BYTES_MAX.saturating_sub(page(&RenderedCards::default()).len());
+    page(&render_cards(&templates, record, &cards, room))
 }
 
 /// Rendered cards.
 #[derive(Default)]
-struct Told {
+struct RenderedCards {
     by_weight: BTreeMap<Weight, String>,
     /// A sentence about what was left out.
     left: String,
 }
 
 /// Renders the cards that fit, and describes what was left out.
-fn tell(templates: &Environment, record: &RunRecord, cards: &[Card], room: usize) -> Told {
+fn render_cards(
+    templates: &Environment,
+    record: &RunRecord,
+    cards: &[Card],
+    room: usize,
+) -> RenderedCards {
     let template = templates.get_template("card.html").expect("it was added");
     let mut by_weight: BTreeMap<Weight, String> = BTreeMap::new();
     let (mut told, mut shortened, mut dropped) = (0, 0, 0);
@@ -96,11 +101,16 @@ fn tell(templates: &Environment, record: &RunRecord, cards: &[Card], room: usize
             "To limit the size of this page, {dropped} further defects are left out. The JSON record has all."
         ),
     };
-    Told { by_weight, left }
+    RenderedCards { by_weight, left }
 }
 
 /// Sections of cards: failures, warnings, advice to clients.
-fn groups(cards: &[Card], record: &RunRecord, settings: Settings, told: &Told) -> Vec<Value> {
+fn groups(
+    cards: &[Card],
+    record: &RunRecord,
+    settings: Settings,
+    told: &RenderedCards,
+) -> Vec<Value> {
     let whole = cards::whole(record, settings);
     let weights = [Weight::Fails, Weight::Warns, Weight::Advises];
     let groups = weights.into_iter().filter_map(|weight| {

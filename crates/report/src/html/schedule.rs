@@ -1,7 +1,7 @@
 //! Draws the schedule of a run: a row per lane, a bar per scenario.
 
 use crate::timings::{longest, parts};
-use conformant_record::{RunRecord, Spent, StoryTime};
+use conformant_record::{RunRecord, ScenarioTime, Spent};
 use minijinja::{Value, context};
 
 /// Scenarios listed by name.
@@ -54,7 +54,7 @@ fn place(seconds: f64, end: f64) -> String {
     format!("{:.1}", seconds / end * WIDTH)
 }
 
-fn bar(story: &StoryTime, end: f64) -> Value {
+fn bar(story: &ScenarioTime, end: f64) -> Value {
     let most = story
         .spent
         .parts()

@@ -6,8 +6,8 @@ use crate::sample::{HOSTILE, every_text_is, sample};
 use crate::texts::escaped;
 use crate::{Format, Settings};
 use conformant_record::{
-    Finding, Level, RuleCounts, RuleResult, RunRecord, Spent, StoryTime, Subject, Timings, Verdict,
-    WallClock,
+    Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioTime, Spent, Subject, Timings,
+    Verdict, WallClock,
 };
 
 fn rendered(record: &RunRecord) -> String {
@@ -157,7 +157,7 @@ fn broken_everywhere(rules: usize, findings: usize) -> RunRecord {
             ..finding.clone()
         })
         .collect();
-    record.summary.rules = RuleCounts::of(&record.rules);
+    record.summary.rules = RuleCounts::count(&record.rules);
     record
 }
 
@@ -208,7 +208,7 @@ fn counts_agree_wherever_they_stand() {
 }
 
 #[test]
-fn what_is_accepted_is_not_said_to_hold() {
+fn waived_rules_do_not_count_as_passed() {
     let mut record = sample();
     record.findings.clear();
     record
@@ -232,7 +232,7 @@ fn what_is_accepted_is_not_said_to_hold() {
 #[test]
 fn the_schedule_is_drawn_where_it_was_asked_for() {
     let mut record = sample();
-    let story = |scenario: &str, lane: usize, began: f64, callbacks: f64| StoryTime {
+    let story = |scenario: &str, lane: usize, began: f64, callbacks: f64| ScenarioTime {
         scenario: scenario.to_owned(),
         lane,
         began,

@@ -60,7 +60,7 @@ pub(super) fn needs(record: &RunRecord) -> Vec<Value> {
         context! {
             advice => format!("{first}{}", letters.as_str()), says,
             count => thousands(ids.len()),
-            ids => cards::together(ids, 4),
+            ids => cards::group_by_folder(ids, 4),
         }
     });
     shown.collect()

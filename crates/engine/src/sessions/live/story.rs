@@ -14,7 +14,7 @@ use crate::sessions::hooks;
 use crate::settings::Settings;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Cause, Request, Response};
-use conformant_net::transport::{Answer, BaseUrl, Share};
+use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
@@ -37,7 +37,7 @@ pub(super) struct LiveStory<'a> {
     /// With those whose waits move the target's clock; nothing where its own do not.
     pub(super) sharer: Option<Sharer<'a>>,
     /// Given back once the story is judged: what it holds is its evidence.
-    pub(super) share: RefCell<Share>,
+    pub(super) share: RefCell<BudgetShare>,
     /// Nothing while it waits.
     pub(super) slot: RefCell<Option<Slot<'a>>>,
     pub(super) opened: Instant,

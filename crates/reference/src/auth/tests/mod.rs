@@ -3,7 +3,7 @@
 mod approvals;
 mod formats;
 mod registrations;
-mod story;
+mod scenario;
 mod users;
 
 use super::application;

@@ -68,7 +68,7 @@ fn a_registration_expires_with_the_token_that_was_shown() {
 }
 
 #[test]
-fn an_id_that_nobody_showed_may_be_anything_but_completed() {
+fn an_unknown_id_may_be_anything_but_completed() {
     for (variants, status) in [
         (&[][..], Value::Null),
         (&[Variant::AuthUnknownRegistrationPending], json!("pending")),
@@ -80,7 +80,7 @@ fn an_id_that_nobody_showed_may_be_anything_but_completed() {
 }
 
 #[test]
-fn whoever_scans_is_the_user_of_that_phone() {
+fn a_scan_belongs_to_the_user_of_the_phone() {
     for (faults, is_same) in [
         (&[][..], true),
         (&[Fault::AuthRegistrationOtherAuthId][..], false),

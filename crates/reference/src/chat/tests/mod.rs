@@ -1,9 +1,9 @@
 //! Chat and media as a whole, through requests, asked the way clients ask.
 
+mod boundary;
 mod lists;
 mod media;
 mod members;
-mod near_misses;
 mod resources;
 mod switches;
 mod webhooks;

@@ -491,7 +491,7 @@ fn every_link_leads_somewhere() {
 
 /// A text that was sent comes back as a text, and an empty name names nothing.
 #[test]
-fn empty_names_are_kept_and_are_nobodys() {
+fn empty_names_are_stored_and_identify_no_channel() {
     let mut world = World::new();
     for _ in 0..2 {
         let (channel, _) = world.channel(&[("UniqueName", ""), ("FriendlyName", "")]);

@@ -4,7 +4,7 @@ use super::*;
 
 /// The plain scenario passes under every variant.
 #[test]
-fn variants_keep_the_story_whole() {
+fn the_scenario_passes_under_every_variant() {
     for variant in Variant::ALL {
         let mut world = World::with(&[], &[*variant]);
         let (_, path) = world.channel(&[("UniqueName", "lobby")]);
@@ -19,24 +19,24 @@ fn variants_keep_the_story_whole() {
 
 /// That each fault shows the self-test proves: a rule must notice it. Of a variant nothing is noticed.
 #[test]
-fn every_variant_shows_in_the_story() {
-    let clean = story(&[], &[], None);
+fn every_variant_changes_the_scenario() {
+    let clean = scenario(&[], &[], None);
     assert_eq!(
         clean,
-        story(&[], &[], None),
+        scenario(&[], &[], None),
         "the scenario is reproducible"
     );
     let silent: Vec<&str> = Variant::ALL
         .iter()
         .filter(|variant| variant.id().starts_with("chat/") || variant.id().starts_with("media/"))
-        .filter(|variant| story(&[], &[**variant], Some(&clean)) == clean)
+        .filter(|variant| scenario(&[], &[**variant], Some(&clean)) == clean)
         .map(|variant| variant.id())
         .collect();
     assert_eq!(silent, [""; 0], "these change nothing");
 }
 
 /// What was answered and sent, step by step.
-pub(super) struct Teller<'a> {
+pub(super) struct Recorder<'a> {
     pub(super) world: World,
     told: Vec<String>,
     /// The expected results; the scenario stops at the first difference.
@@ -44,14 +44,14 @@ pub(super) struct Teller<'a> {
     differs: bool,
 }
 
-impl Teller<'_> {
+impl Recorder<'_> {
     fn note(&mut self, told: String) {
         let expected = self.clean.map(|clean| clean.get(self.told.len()));
         self.differs |= expected.is_some_and(|expected| expected != Some(&told));
         self.told.push(told);
     }
 
-    fn tell(&mut self, step: &str, response: &Response) -> Value {
+    fn record(&mut self, step: &str, response: &Response) -> Value {
         let body = String::from_utf8_lossy(&response.body);
         let kind = response.headers.media_type().unwrap_or_default();
         let sizes = (response.headers.len(), response.body.len());
@@ -67,7 +67,7 @@ impl Teller<'_> {
             return Value::Null;
         }
         let response = self.world.call(method, path, form);
-        let value = self.tell(&format!("{method} {form:?}"), &response);
+        let value = self.record(&format!("{method} {form:?}"), &response);
         self.deliver();
         value
     }
@@ -108,7 +108,7 @@ impl Teller<'_> {
             return Value::Null;
         }
         let response = self.world.try_hook(hook, args);
-        self.tell(hook, &response)
+        self.record(hook, &response)
     }
 
     pub(super) fn upload(&mut self, bytes: &[u8], change: impl FnOnce(&mut Request)) -> Value {
@@ -116,7 +116,7 @@ impl Teller<'_> {
             return Value::Null;
         }
         let response = self.world.upload(bytes, change);
-        self.tell("upload", &response)
+        self.record("upload", &response)
     }
 
     /// Fetches with other credentials than usual.
@@ -129,7 +129,7 @@ impl Teller<'_> {
         let mut request = Request::new(method, self.world.path(path));
         request.headers.set("Authorization", authorization);
         let response = self.world.send(request);
-        self.tell(authorization, &response);
+        self.record(authorization, &response);
     }
 }
 
@@ -139,34 +139,34 @@ pub(super) fn sid(value: &Value) -> String {
 
 /// Everything that the document lets a client, a person and a device do, and most of what it
 /// refuses.
-fn story(faults: &[Fault], variants: &[Variant], clean: Option<&[String]>) -> Vec<String> {
-    let mut teller = Teller {
+fn scenario(faults: &[Fault], variants: &[Variant], clean: Option<&[String]>) -> Vec<String> {
+    let mut recorder = Recorder {
         told: Vec::new(),
         clean,
         differs: false,
         world: World::without_service(faults, variants),
     };
-    let service = teller.post("/chat/v2/Services", &[("FriendlyName", "s")]);
+    let service = recorder.post("/chat/v2/Services", &[("FriendlyName", "s")]);
     if service["sid"].is_null() {
-        return teller.told;
+        return recorder.told;
     }
-    teller.world.service = service;
-    services_and_roles(&mut teller);
-    channels(&mut teller);
-    users_and_invites(&mut teller);
-    members(&mut teller);
-    webhooks(&mut teller);
-    user_channels(&mut teller);
-    bindings(&mut teller);
-    media(&mut teller);
-    credentials(&mut teller);
-    near_misses::tell(&mut teller);
-    teller.told
+    recorder.world.service = service;
+    services_and_roles(&mut recorder);
+    channels(&mut recorder);
+    users_and_invites(&mut recorder);
+    members(&mut recorder);
+    webhooks(&mut recorder);
+    user_channels(&mut recorder);
+    bindings(&mut recorder);
+    media(&mut recorder);
+    credentials(&mut recorder);
+    boundary::run(&mut recorder);
+    recorder.told
 }
 
-fn services_and_roles(teller: &mut Teller<'_>) {
-    let other = teller.post("/chat/v2/Services", &[("FriendlyName", "other")]);
-    teller.post("/chat/v2/Services", &[]);
+fn services_and_roles(recorder: &mut Recorder<'_>) {
+    let other = recorder.post("/chat/v2/Services", &[("FriendlyName", "other")]);
+    recorder.post("/chat/v2/Services", &[]);
     for query in [
         "",
         "?PageSize=0",
@@ -174,15 +174,15 @@ fn services_and_roles(teller: &mut Teller<'_>) {
         "?PageSize=1&Page=1&PageToken=PA1",
         "?PageSize=1001",
     ] {
-        teller.get(&format!("/chat/v2/Services{query}"));
+        recorder.get(&format!("/chat/v2/Services{query}"));
     }
     let at = format!("/chat/v2/Services/{}", sid(&other));
-    teller.get(&at);
-    teller.post(&format!("{at}/Users"), &[("Identity", "foreign")]);
-    teller.post(&format!("{at}/Channels"), &[("UniqueName", "foreign")]);
-    teller.get("Channels/foreign/Members");
+    recorder.get(&at);
+    recorder.post(&format!("{at}/Users"), &[("Identity", "foreign")]);
+    recorder.post(&format!("{at}/Channels"), &[("UniqueName", "foreign")]);
+    recorder.get("Channels/foreign/Members");
     let (long, longer) = ("r".repeat(64), "r".repeat(65));
-    let role = teller.post(
+    let role = recorder.post(
         "Roles",
         &[
             ("FriendlyName", &long),
@@ -191,14 +191,14 @@ fn services_and_roles(teller: &mut Teller<'_>) {
             ("Permission", "q"),
         ],
     );
-    teller.get(&format!("Roles/{}", sid(&role)));
-    teller.get(&format!("{at}/Roles/{}", sid(&role)));
+    recorder.get(&format!("Roles/{}", sid(&role)));
+    recorder.get(&format!("{at}/Roles/{}", sid(&role)));
     let of_channels = [
         ("FriendlyName", "c"),
         ("Type", "channel"),
         ("Permission", "p"),
     ];
-    teller.post("Roles", &of_channels);
+    recorder.post("Roles", &of_channels);
     for form in [
         [
             ("FriendlyName", &*longer),
@@ -222,30 +222,30 @@ fn services_and_roles(teller: &mut Teller<'_>) {
             ("Permission", ""),
         ],
     ] {
-        teller.post("Roles", &form);
+        recorder.post("Roles", &form);
     }
-    teller.world.now = from_unix_ms(START_MS + 60_000);
+    recorder.world.now = from_unix_ms(START_MS + 60_000);
     let role = sid(&role);
-    teller.post(
+    recorder.post(
         &at,
         &[("DefaultServiceRoleSid", &role), ("FriendlyName", "n")],
     );
-    let own_role = text(&teller.world.service, "/default_service_role_sid").to_owned();
-    let own = teller.world.path("").trim_end_matches('/').to_owned();
-    teller.post(&own, &[("FriendlyName", "renamed")]);
-    teller.post(&own, &[("DefaultServiceRoleSid", &role)]);
-    teller.post(&own, &[("DefaultServiceRoleSid", &own_role)]);
-    teller.get(&own);
-    teller.hook(
+    let own_role = text(&recorder.world.service, "/default_service_role_sid").to_owned();
+    let own = recorder.world.path("").trim_end_matches('/').to_owned();
+    recorder.post(&own, &[("FriendlyName", "renamed")]);
+    recorder.post(&own, &[("DefaultServiceRoleSid", &role)]);
+    recorder.post(&own, &[("DefaultServiceRoleSid", &own_role)]);
+    recorder.get(&own);
+    recorder.hook(
         "configure_service",
         json!({"limits": {"channel_members": 3, "user_channels": 3}}),
     );
 }
 
-fn channels(teller: &mut Teller<'_>) {
+fn channels(recorder: &mut Recorder<'_>) {
     let (long, longer) = ("c".repeat(64), "c".repeat(65));
     let date = "2020-01-02T03:04:05Z";
-    teller.post(
+    recorder.post(
         "Channels",
         &[
             ("FriendlyName", &*long),
@@ -269,11 +269,11 @@ fn channels(teller: &mut Teller<'_>) {
         [("Attributes", "{")],
         [("Attributes", "")],
     ] {
-        teller.post("Channels", &form);
+        recorder.post("Channels", &form);
     }
 }
 
-fn users_and_invites(teller: &mut Teller<'_>) {
+fn users_and_invites(recorder: &mut Recorder<'_>) {
     for form in [
         [("Identity", "Dora"), ("FriendlyName", "D")],
         [("Identity", "dora"), ("Attributes", "[1]")],
@@ -282,35 +282,35 @@ fn users_and_invites(teller: &mut Teller<'_>) {
         [("Identity", "foreign"), ("Attributes", "{}")],
         [("Identity", ""), ("Attributes", "{}")],
     ] {
-        teller.post("Users", &form);
+        recorder.post("Users", &form);
     }
-    let role = text(&teller.world.service, "/default_service_role_sid").to_owned();
+    let role = text(&recorder.world.service, "/default_service_role_sid").to_owned();
     let roles = [
         ("FriendlyName", "r"),
         ("Type", "deployment"),
         ("Permission", "p"),
     ];
-    let other = sid(&teller.post("Roles", &roles));
-    teller.post("Users", &[("Identity", "fred"), ("RoleSid", &other)]);
-    teller.post("Users", &[("Identity", "gina"), ("RoleSid", &role)]);
-    teller.hook("configure_service", json!({"reachability_enabled": true}));
-    teller.post("Users", &[("Identity", "hans")]);
-    teller.hook("configure_service", json!({"reachability_enabled": false}));
-    let creator = text(&teller.world.service, "/default_channel_creator_role_sid").to_owned();
+    let other = sid(&recorder.post("Roles", &roles));
+    recorder.post("Users", &[("Identity", "fred"), ("RoleSid", &other)]);
+    recorder.post("Users", &[("Identity", "gina"), ("RoleSid", &role)]);
+    recorder.hook("configure_service", json!({"reachability_enabled": true}));
+    recorder.post("Users", &[("Identity", "hans")]);
+    recorder.hook("configure_service", json!({"reachability_enabled": false}));
+    let creator = text(&recorder.world.service, "/default_channel_creator_role_sid").to_owned();
     for form in [
         &[("Identity", "Ivo")][..],
         &[("Identity", "jan"), ("RoleSid", creator.as_str())],
         &[],
     ] {
-        let invite = teller.post("Channels/lobby/Invites", form);
-        teller.get(&format!("Channels/lobby/Invites/{}", sid(&invite)));
+        let invite = recorder.post("Channels/lobby/Invites", form);
+        recorder.get(&format!("Channels/lobby/Invites/{}", sid(&invite)));
     }
-    teller.get("Users/Ivo/Channels/lobby");
-    teller.get("Users/Ivo/Channels");
+    recorder.get("Users/Ivo/Channels/lobby");
+    recorder.get("Users/Ivo/Channels");
 }
 
-fn members(teller: &mut Teller<'_>) {
-    let creator = text(&teller.world.service, "/default_channel_creator_role_sid").to_owned();
+fn members(recorder: &mut Recorder<'_>) {
+    let creator = text(&recorder.world.service, "/default_channel_creator_role_sid").to_owned();
     let members = "Channels/lobby/Members";
     for form in [
         &[("Identity", "Ann"), ("Attributes", "[2]")][..],
@@ -320,10 +320,10 @@ fn members(teller: &mut Teller<'_>) {
         &[("Identity", "cid"), ("LastConsumedMessageIndex", "1")],
         &[("Identity", "dan")],
     ] {
-        teller.post(members, form);
+        recorder.post(members, form);
     }
     let long = "c".repeat(64);
-    teller.post(
+    recorder.post(
         &format!("Channels/{long}/Members"),
         &[("Identity", "creator")],
     );
@@ -334,45 +334,45 @@ fn members(teller: &mut Teller<'_>) {
         "?Identity=bob",
         "?Identity=bob&Identity=Ann&PageSize=1",
     ] {
-        teller.get(&format!("{members}{query}"));
+        recorder.get(&format!("{members}{query}"));
     }
-    teller.world.now = from_unix_ms(START_MS + 120_000);
-    teller.get(&format!("{members}/bob"));
-    teller.post(&format!("{members}/Ann"), &[("RoleSid", &creator)]);
-    teller.post(
+    recorder.world.now = from_unix_ms(START_MS + 120_000);
+    recorder.get(&format!("{members}/bob"));
+    recorder.post(&format!("{members}/Ann"), &[("RoleSid", &creator)]);
+    recorder.post(
         &format!("{members}/Ann"),
         &[("LastConsumedMessageIndex", "1")],
     );
-    teller.get(&format!("{members}/Ann"));
+    recorder.get(&format!("{members}/Ann"));
     for name in ["one", "two", "three"] {
-        teller.post("Channels", &[("UniqueName", name)]);
-        teller.post(&format!("Channels/{name}/Members"), &[("Identity", "Ann")]);
+        recorder.post("Channels", &[("UniqueName", name)]);
+        recorder.post(&format!("Channels/{name}/Members"), &[("Identity", "Ann")]);
     }
-    teller.post(&format!("{members}/Ann"), &[("RoleSid", &creator)]);
-    teller.get("Channels/one/Members/Ann");
+    recorder.post(&format!("{members}/Ann"), &[("RoleSid", &creator)]);
+    recorder.get("Channels/one/Members/Ann");
     for form in [
         &[("From", "kim"), ("Body", "hello"), ("Attributes", "3")][..],
         &[("LastUpdatedBy", "lea"), ("Body", "")],
         &[("Attributes", "{")],
         &[],
     ] {
-        teller.post("Channels/lobby/Messages", form);
+        recorder.post("Channels/lobby/Messages", form);
     }
-    teller.get("Users/kim/Channels");
+    recorder.get("Users/kim/Channels");
     let messaging = format!("MG{}", "b".repeat(32));
-    let channel = teller.post("Channels", &[("Type", "public"), ("UniqueName", "v3")]);
-    let base = teller.world.path("Channels").replace("/v2/", "/v3/");
+    let channel = recorder.post("Channels", &[("Type", "public"), ("UniqueName", "v3")]);
+    let base = recorder.world.path("Channels").replace("/v2/", "/v3/");
     for (channel, form) in [
         ("lobby", &[("Type", "private")][..]),
         ("lobby", &[("MessagingServiceSid", &*messaging)]),
         (&*sid(&channel), &[("Type", "other")]),
         ("lobby", &[]),
     ] {
-        teller.post(&format!("{base}/{channel}"), form);
+        recorder.post(&format!("{base}/{channel}"), form);
     }
 }
 
-fn webhooks(teller: &mut Teller<'_>) {
+fn webhooks(recorder: &mut Recorder<'_>) {
     let at = "Channels/two/Webhooks";
     let (url, filter) = ("Configuration.Url", "Configuration.Filters");
     let (trigger, method) = ("Configuration.Triggers", "Configuration.Method");
@@ -399,7 +399,7 @@ fn webhooks(teller: &mut Teller<'_>) {
             (filter, "onOther"),
         ],
     ] {
-        teller.post(at, form);
+        recorder.post(at, form);
     }
     let five = [
         (trigger, "t"),
@@ -417,9 +417,9 @@ fn webhooks(teller: &mut Teller<'_>) {
         form.extend(five.iter().cycle().take(n));
         form
     };
-    teller.post(at, &with_type(6));
-    teller.post(at, &with_type(5));
-    teller.post(at, &[("Type", "webhook")]);
+    recorder.post(at, &with_type(6));
+    recorder.post(at, &with_type(5));
+    recorder.post(at, &[("Type", "webhook")]);
     let at = "Channels/one/Webhooks";
     for form in [
         &[("Type", "studio"), ("Configuration.FlowSid", flow.as_str())][..],
@@ -431,20 +431,20 @@ fn webhooks(teller: &mut Teller<'_>) {
         &[("Type", "webhook"), (url, "http://h/200"), (retries, "1")],
         &[("Type", "webhook"), (url, "http://h/500"), (retries, "1")],
     ] {
-        teller.post(at, form);
+        recorder.post(at, form);
     }
-    let webhook = teller.get(at)["webhooks"][0].clone();
+    let webhook = recorder.get(at)["webhooks"][0].clone();
     let webhook = format!("{at}/{}", sid(&webhook));
-    teller.get(&webhook);
-    let webhook = teller.post(at, &[("Type", "webhook")]);
+    recorder.get(&webhook);
+    let webhook = recorder.post(at, &[("Type", "webhook")]);
     let sid = sid(&webhook);
     let webhook = format!("{at}/{sid}");
     let changes = [(url, "http://h/b"), (method, "GET"), (filter, "x")];
-    teller.post(&webhook, &changes);
-    teller.post(&webhook, &[]);
-    teller.get(&webhook);
-    teller.get(&format!("Channels/two/Webhooks/{sid}"));
-    teller.hook(
+    recorder.post(&webhook, &changes);
+    recorder.post(&webhook, &[]);
+    recorder.get(&webhook);
+    recorder.get(&format!("Channels/two/Webhooks/{sid}"));
+    recorder.hook(
         "configure_service",
         json!({
             "pre_webhook_url": "http://h/pre", "post_webhook_url": "http://h/post",
@@ -454,43 +454,43 @@ fn webhooks(teller: &mut Teller<'_>) {
     for channel in ["one", "two"] {
         let messages = format!("Channels/{channel}/Messages");
         for body in ["plain", "some magic word", "t"] {
-            teller.post(&messages, &[("Body", body)]);
+            recorder.post(&messages, &[("Body", body)]);
         }
-        let silent = teller.world.call_with("POST", &messages, &[], &[]);
-        teller.tell("without header", &silent);
-        teller.deliver();
-        teller.post(
+        let silent = recorder.world.call_with("POST", &messages, &[], &[]);
+        recorder.record("without header", &silent);
+        recorder.deliver();
+        recorder.post(
             &format!("Channels/{channel}/Members"),
             &[("Identity", "mia")],
         );
     }
 }
 
-fn user_channels(teller: &mut Teller<'_>) {
+fn user_channels(recorder: &mut Recorder<'_>) {
     let at = "Users/Ann/Channels/lobby";
-    teller.get(at);
+    recorder.get(at);
     for form in [
         [("NotificationLevel", "muted")],
         [("NotificationLevel", "loud")],
         [("LastConsumedMessageIndex", "2")],
         [("LastConsumptionTimestamp", "2021-01-01T00:00:00Z")],
     ] {
-        teller.post(at, &form);
+        recorder.post(at, &form);
     }
-    teller.get(at);
-    teller.get("Channels/lobby/Members/Ann");
-    teller.get("Users/bob/Channels/lobby");
+    recorder.get(at);
+    recorder.get("Channels/lobby/Members/Ann");
+    recorder.get("Users/bob/Channels/lobby");
     for query in ["", "?PageSize=51"] {
-        teller.get(&format!("Users/Ann/Channels{query}"));
+        recorder.get(&format!("Users/Ann/Channels{query}"));
     }
     let args = json!({"channel_sid": "lobby", "identity": "bob"});
-    teller.hook("leave_channel", args);
-    teller.get("Users/bob/Channels/lobby");
-    teller.get("Users/bob/Channels");
-    teller.post(at, &[]);
+    recorder.hook("leave_channel", args);
+    recorder.get("Users/bob/Channels/lobby");
+    recorder.get("Users/bob/Channels");
+    recorder.post(at, &[]);
 }
 
-fn bindings(teller: &mut Teller<'_>) {
+fn bindings(recorder: &mut Recorder<'_>) {
     let mut sids = Vec::new();
     for (identity, kind, device) in [
         ("Ann", "apn", "d1"),
@@ -502,7 +502,7 @@ fn bindings(teller: &mut Teller<'_>) {
         let args = json!({
             "identity": identity, "binding_type": kind, "device": device, "endpoint": "E",
         });
-        let answer = teller.hook("register_binding", args);
+        let answer = recorder.hook("register_binding", args);
         sids.push(answer["binding_sid"].as_str().unwrap_or("none").to_owned());
     }
     for at in [
@@ -513,56 +513,56 @@ fn bindings(teller: &mut Teller<'_>) {
         "Users/Ann/Bindings?BindingType=gcm",
         "Users/Ann/Bindings?BindingType=gcm&BindingType=apn",
     ] {
-        teller.get(at);
+        recorder.get(at);
     }
     for at in [
         format!("Users/Ann/Bindings/{}", sids[1]),
         format!("Bindings/{}", sids[2]),
     ] {
-        teller.get(&at);
-        teller.call("DELETE", &at, &[]);
-        teller.get(&at);
-        teller.get("Bindings");
+        recorder.get(&at);
+        recorder.call("DELETE", &at, &[]);
+        recorder.get(&at);
+        recorder.get("Bindings");
     }
 }
 
-fn media(teller: &mut Teller<'_>) {
-    let media = teller.upload(b"a\xffb", |_| {});
+fn media(recorder: &mut Recorder<'_>) {
+    let media = recorder.upload(b"a\xffb", |_| {});
     let sid = sid(&media);
-    teller.post("Channels/v3/Messages", &[("MediaSid", &sid)]);
+    recorder.post("Channels/v3/Messages", &[("MediaSid", &sid)]);
     let target = |pointer: &str| {
         let url = media.pointer(pointer).and_then(Value::as_str);
         url.unwrap_or_default().replace("http://x", "")
     };
     for pointer in ["/url", "/links/content", "/links/content_direct_temporary"] {
-        teller.get(&target(pointer));
+        recorder.get(&target(pointer));
     }
-    teller.upload(b"abc", |r| r.headers.remove("Content-Size"));
-    teller.upload(b"abc", |r| r.headers.set("Content-Size", "1"));
-    let services = teller.get("/chat/v2/Services");
+    recorder.upload(b"abc", |r| r.headers.remove("Content-Size"));
+    recorder.upload(b"abc", |r| r.headers.set("Content-Size", "1"));
+    let services = recorder.get("/chat/v2/Services");
     let other = services["services"][1]["sid"].as_str().unwrap_or("none");
-    teller.get(&format!("/media/v1/Services/{other}/Media/{sid}"));
-    teller.upload(b"abc", |r| {
+    recorder.get(&format!("/media/v1/Services/{other}/Media/{sid}"));
+    recorder.upload(b"abc", |r| {
         let body = String::from_utf8_lossy(&r.body).replace("\"media\"", "\"file\"");
         r.body = body.into_bytes();
     });
-    teller.hook("configure_service", json!({"media": {"size_limit_mb": 1}}));
+    recorder.hook("configure_service", json!({"media": {"size_limit_mb": 1}}));
     for length in [1_000_001, 1024 * 1024 + 1] {
-        teller.upload(&vec![b'x'; length], |_| {});
+        recorder.upload(&vec![b'x'; length], |_| {});
     }
 }
 
-fn credentials(teller: &mut Teller<'_>) {
+fn credentials(recorder: &mut Recorder<'_>) {
     let encode = |user: &str, password: &str| {
         let pair = format!("{user}:{password}");
         let encoded = base64::engine::general_purpose::STANDARD.encode(pair);
         format!("Basic {encoded}")
     };
-    let service = text(&teller.world.service, "/sid").to_owned();
+    let service = text(&recorder.world.service, "/sid").to_owned();
     let media = format!("/media/v1/Services/{service}/Media/none");
     for path in ["Users/Ann/Channels", media.as_str()] {
-        teller.get_as(&encode(account::SID, account::AUTH_TOKEN), path);
-        teller.get_as(&encode(account::SID, "wrong"), path);
-        teller.get_as("", path);
+        recorder.get_as(&encode(account::SID, account::AUTH_TOKEN), path);
+        recorder.get_as(&encode(account::SID, "wrong"), path);
+        recorder.get_as("", path);
     }
 }

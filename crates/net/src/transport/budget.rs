@@ -15,28 +15,28 @@ const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// The reservation of one client.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Budget {
     taken: Mutex<bool>,
     left: Condvar,
 }
 
 /// One scenario's share; released when dropped.
 #[derive(Debug)]
-pub struct Share {
-    room: Arc<Room>,
+pub struct BudgetShare {
+    room: Arc<Budget>,
     /// Bytes of complete responses.
     received: usize,
     holds: bool,
 }
 
-impl Room {
+impl Budget {
     fn lock(&self) -> MutexGuard<'_, bool> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Share {
-    pub(super) fn of(room: &Arc<Room>) -> Self {
+impl BudgetShare {
+    pub(super) fn of(room: &Arc<Budget>) -> Self {
         Self {
             room: Arc::clone(room),
             received: 0,
@@ -69,7 +69,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for BudgetShare {
     fn drop(&mut self) {
         if self.holds {
             *self.room.lock() = false;
@@ -83,11 +83,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_story_at_a_time_holds_more_than_a_little() {
-        let room = Arc::new(Room::default());
+    fn one_scenario_at_a_time_holds_large_responses() {
+        let room = Arc::new(Budget::default());
         let never = AtomicBool::new(false);
-        let mut first = Share::of(&room);
-        let mut second = Share::of(&room);
+        let mut first = BudgetShare::of(&room);
+        let mut second = BudgetShare::of(&room);
         first.admit(SMALL_BYTES, &never);
         second.keep(SMALL_BYTES);
         assert!(!first.holds && !*room.lock(), "a little needs no room");
@@ -105,7 +105,7 @@ mod tests {
             drop(first);
         });
         assert!(second.holds);
-        let mut third = Share::of(&room);
+        let mut third = BudgetShare::of(&room);
         third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
         assert!(!third.holds, "an interrupted one does not wait");
         drop(third);

@@ -6,7 +6,7 @@ use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
 
 /// Every response and callback of one long scenario.
-fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
+fn scenario(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     let mut world = World::new(faults, variants);
     let mut seen = Vec::new();
     for kind in ["approval", "registration", "phone_change"] {
@@ -68,7 +68,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
             &["deny_request"],
             &["late"],
         ] {
-            seen.extend(approval_story(&mut world, &parameters, reactions));
+            seen.extend(approval_scenario(&mut world, &parameters, reactions));
         }
     }
     for (custom_user_id, seconds) in [("u-1", 60), ("u-2", 900), ("u-3", 0), ("u-4", 901)] {
@@ -89,7 +89,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
     world.wait(900);
     let polled = "protected/json/registrations/status?custom_user_id=u-4";
     seen.push(written(&world.send("GET", polled, None)));
-    near_misses(&mut world, &mut seen);
+    boundary(&mut world, &mut seen);
     for callback in world.callbacks() {
         let body = String::from_utf8_lossy(&callback.request.body);
         seen.push(format!(
@@ -101,7 +101,7 @@ fn story(faults: &[Fault], variants: &[Variant]) -> Vec<String> {
 }
 
 /// What is nearly right, comes second, or happens at the very second.
-fn near_misses(world: &mut World, seen: &mut Vec<String>) {
+fn boundary(world: &mut World, seen: &mut Vec<String>) {
     let rich = " 😀 <b>\nend ";
     let requests = "onetouch/json/users/1001/approval_requests";
     let logo = |res: &str, url: &str| json!({"res": res, "url": url});
@@ -183,7 +183,7 @@ fn near_misses(world: &mut World, seen: &mut Vec<String>) {
 }
 
 /// One approval request with what the person does; `late` is an approval after its expiry.
-fn approval_story(world: &mut World, parameters: &Value, reactions: &[&str]) -> Vec<String> {
+fn approval_scenario(world: &mut World, parameters: &Value, reactions: &[&str]) -> Vec<String> {
     let created = world.post("onetouch/json/users/1001/approval_requests", parameters);
     let mut seen = vec![written(&created)];
     let Ok(body) = serde_json::from_slice::<Value>(&created.body) else {
@@ -226,11 +226,11 @@ fn written(response: &Response) -> String {
 fn no_variant_is_dead() {
     // `token` has the tests of tokens.
     let is_told = |id: &str| id.starts_with("auth/") && !id.starts_with("auth/token-");
-    let clean = story(&[], &[]);
-    assert_eq!(clean, story(&[], &[]), "the scenario is reproducible");
+    let clean = scenario(&[], &[]);
+    assert_eq!(clean, scenario(&[], &[]), "the scenario is reproducible");
     let variants = Variant::ALL.iter().filter(|variant| is_told(variant.id()));
     let silent: Vec<_> = variants
-        .filter(|variant| story(&[], &[**variant]) == clean)
+        .filter(|variant| scenario(&[], &[**variant]) == clean)
         .collect();
     assert_eq!(silent, [&Variant::AuthWithoutKey; 0]);
 }

@@ -12,13 +12,13 @@ const NAP: Duration = Duration::from_millis(50);
 
 /// A token bucket, stored as the time at which it would be full again.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     interval: Duration,
     burst: Duration,
     full_at: Mutex<Instant>,
 }
 
-impl Pace {
+impl RateLimit {
     /// `per_second` exchanges a second, in bursts of at most a tenth of that.
     pub(super) fn new(per_second: u32) -> Self {
         let interval = Duration::from_secs(1) / per_second.max(1);
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn a_burst_goes_at_once_and_the_rest_at_the_rate() {
-        let pace = Pace::new(50);
+        let pace = RateLimit::new(50);
         let now = clock::monotonic();
         let turns: Vec<u128> = (0..8)
             .map(|_| (pace.reserve(now) - now).as_millis())
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn low_rates_have_no_burst() {
-        let pace = Pace::new(2);
+        let pace = RateLimit::new(2);
         let now = clock::monotonic();
         let turns: Vec<u128> = (0..3)
             .map(|_| (pace.reserve(now) - now).as_millis())
@@ -83,7 +83,7 @@ mod tests {
 
     #[test]
     fn an_interrupted_run_waits_for_no_turn() {
-        let pace = Pace::new(1);
+        let pace = RateLimit::new(1);
         let interrupted = AtomicBool::new(true);
         pace.wait(&interrupted).expect("the first turn is free");
         let fault = pace.wait(&interrupted).expect_err("the second is not");

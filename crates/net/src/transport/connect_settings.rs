@@ -1,6 +1,6 @@
 //! How an origin is reached: trusted certificates, client certificate, proxy.
 
-use super::detour::Detours;
+use super::proxy::Proxies;
 use super::tls::{Trust, TrustError};
 use std::fmt;
 
@@ -24,19 +24,16 @@ impl fmt::Debug for Pem {
 }
 
 #[derive(Debug, Default)]
-pub struct Way {
-    #[cfg_attr(
-        not(feature = "tls"),
-        expect(dead_code, reason = "unused without TLS")
-    )]
+pub struct ConnectSettings {
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "unused without TLS"))]
     pub(super) trust: Trust,
-    pub(super) detours: Detours,
+    pub(super) proxies: Proxies,
 }
 
-impl Way {
+impl ConnectSettings {
     /// Parses certificates; connects to nothing.
-    pub fn new(pem: &Pem, detours: Detours) -> Result<Self, TrustError> {
+    pub fn new(pem: &Pem, proxies: Proxies) -> Result<Self, TrustError> {
         let trust = Trust::with(pem)?;
-        Ok(Self { trust, detours })
+        Ok(Self { trust, proxies })
     }
 }

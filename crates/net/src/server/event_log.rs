@@ -19,14 +19,14 @@ const BODY_BYTES_MAX: usize = 2_000;
 
 /// The latest events.
 #[derive(Debug, Default)]
-pub(super) struct Chronicle {
-    pages: Mutex<Pages>,
+pub(super) struct EventLog {
+    pages: Mutex<LogState>,
     written: Condvar,
     redactor: Redactor,
 }
 
 #[derive(Debug, Default)]
-struct Pages {
+struct LogState {
     /// Entries ever written.
     written: u64,
     latest: VecDeque<Entry>,
@@ -38,13 +38,13 @@ struct Entry {
     number: u64,
     world: String,
     at: Timestamp,
-    what: What,
+    what: Event,
 }
 
 #[derive(Debug)]
-enum What {
+enum Event {
     /// A request to a service or a hook.
-    Asked {
+    Exchange {
         method: String,
         target: String,
         sent: Excerpt,
@@ -54,7 +54,7 @@ enum What {
         scripted: Option<String>,
     },
     /// One attempt to deliver a callback.
-    CalledBack {
+    Callback {
         method: String,
         url: String,
         sent: Excerpt,
@@ -85,7 +85,7 @@ impl Excerpt {
         }
     }
 
-    fn told(&self, redactor: &Redactor) -> Value {
+    fn to_json(&self, redactor: &Redactor) -> Value {
         json!({
             "text": self.text.as_deref().map(|text| redactor.redact(text)),
             "bytes": self.bytes,
@@ -95,12 +95,12 @@ impl Excerpt {
 
 /// Writes the events of one sandbox.
 #[derive(Clone, Debug)]
-pub(super) struct Pen {
-    pub(super) chronicle: Arc<Chronicle>,
+pub(super) struct LogWriter {
+    pub(super) event_log: Arc<EventLog>,
     pub(super) world: String,
 }
 
-impl Pen {
+impl LogWriter {
     /// Logs an exchange, except reads of the control plane.
     pub(super) fn exchange(
         &self,
@@ -112,7 +112,7 @@ impl Pen {
         if request.method == "GET" && super::is_control(&request.target) {
             return;
         }
-        let what = What::Asked {
+        let what = Event::Exchange {
             method: request.method.clone(),
             target: request.target.clone(),
             sent: Excerpt::of(&request.headers, &request.body),
@@ -121,7 +121,7 @@ impl Pen {
             took,
             scripted: scripted.map(str::to_owned),
         };
-        self.chronicle.write(self.world.clone(), at, what);
+        self.event_log.write(self.world.clone(), at, what);
     }
 
     /// Logs one attempt to deliver a callback.
@@ -132,19 +132,19 @@ impl Pen {
         attempt: u32,
         outcome: Outcome,
     ) {
-        let what = What::CalledBack {
+        let what = Event::Callback {
             method: callback.request.method.clone(),
             url: callback.url.clone(),
             sent: Excerpt::of(&callback.request.headers, &callback.request.body),
             attempt,
             outcome,
         };
-        self.chronicle.write(self.world.clone(), at, what);
+        self.event_log.write(self.world.clone(), at, what);
     }
 }
 
-impl Chronicle {
-    fn write(&self, world: String, at: Timestamp, what: What) {
+impl EventLog {
+    fn write(&self, world: String, at: Timestamp, what: Event) {
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.written += 1;
         let number = pages.written;
@@ -168,7 +168,7 @@ impl Chronicle {
         number: u64,
         within: Duration,
     ) -> Option<(u64, Vec<Value>)> {
-        let has_news = |pages: &mut Pages| pages.written <= number && !pages.closed;
+        let has_news = |pages: &mut LogState| pages.written <= number && !pages.closed;
         let pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.written.wait_timeout_while(pages, within, has_news);
         let (pages, _) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -177,7 +177,7 @@ impl Chronicle {
         }
         let fits = |entry: &&Entry| entry.number > number && entry.world == world;
         let told = pages.latest.iter().filter(fits);
-        let told = told.map(|entry| entry.told(&self.redactor)).collect();
+        let told = told.map(|entry| entry.to_json(&self.redactor)).collect();
         Some((pages.written, told))
     }
 
@@ -191,10 +191,10 @@ impl Chronicle {
 }
 
 impl Entry {
-    fn told(&self, redactor: &Redactor) -> Value {
+    fn to_json(&self, redactor: &Redactor) -> Value {
         let at = clock::iso_seconds(self.at);
         match &self.what {
-            What::Asked {
+            Event::Exchange {
                 method,
                 target,
                 sent,
@@ -208,13 +208,13 @@ impl Entry {
                 "kind": if super::is_control(target) { "deed" } else { "exchange" },
                 "method": redactor.redact(method),
                 "target": redactor.redact(target),
-                "sent": sent.told(redactor),
+                "sent": sent.to_json(redactor),
                 "status": status,
-                "answered": answered.told(redactor),
+                "answered": answered.to_json(redactor),
                 "ms": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
                 "scripted": scripted,
             }),
-            What::CalledBack {
+            Event::Callback {
                 method,
                 url,
                 sent,
@@ -226,7 +226,7 @@ impl Entry {
                 "kind": "callback",
                 "method": method,
                 "target": redactor.redact(url),
-                "sent": sent.told(redactor),
+                "sent": sent.to_json(redactor),
                 "attempt": attempt,
                 "outcome": match outcome {
                     Outcome::Answered { status, .. } => status.to_string(),
@@ -242,19 +242,19 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn pen() -> Pen {
-        Pen {
-            chronicle: Arc::default(),
+    fn log() -> LogWriter {
+        LogWriter {
+            event_log: Arc::default(),
             world: "a".to_owned(),
         }
     }
 
-    fn ask(pen: &Pen, method: &str, target: &str, body: &str) {
+    fn ask(log: &LogWriter, method: &str, target: &str, body: &str) {
         let mut request = Request::new(method, target);
         request.headers.set("Content-Type", "application/json");
         request.body = body.into();
         let response = Response::json(200, &json!({}));
-        pen.exchange(
+        log.exchange(
             Timestamp::UNIX_EPOCH,
             &request,
             &response,
@@ -263,18 +263,18 @@ mod tests {
     }
 
     #[test]
-    fn each_world_is_told_of_itself_and_of_what_is_new() {
-        let pen = pen();
-        ask(&pen, "GET", "/chat/v2/Services", "");
-        ask(&pen, "POST", "/_control/approve_request", "{}");
-        ask(&pen, "GET", "/_control/resources", "");
-        let other = Pen {
+    fn readers_receive_new_entries_of_their_sandbox() {
+        let log = log();
+        ask(&log, "GET", "/chat/v2/Services", "");
+        ask(&log, "POST", "/_control/approve_request", "{}");
+        ask(&log, "GET", "/_control/resources", "");
+        let other = LogWriter {
             world: "b".to_owned(),
-            ..pen.clone()
+            ..log.clone()
         };
         ask(&other, "GET", "/flow/v1/Flows", "");
         let told = |after| {
-            let told = pen.chronicle.after("a", after, Duration::ZERO);
+            let told = log.event_log.after("a", after, Duration::ZERO);
             told.expect("it is open")
         };
         let (last, seen) = told(0);
@@ -282,21 +282,21 @@ mod tests {
         let kinds: Vec<_> = seen.iter().map(|entry| &entry["kind"]).collect();
         assert_eq!(kinds, ["exchange", "deed"]);
         assert_eq!(told(last), (last, Vec::new()));
-        pen.chronicle.close();
-        assert_eq!(pen.chronicle.after("a", 0, Duration::from_secs(9)), None);
+        log.event_log.close();
+        assert_eq!(log.event_log.after("a", 0, Duration::from_secs(9)), None);
     }
 
     #[test]
     fn it_keeps_little_of_each_and_no_secrets() {
-        let pen = pen();
+        let log = log();
         let body = format!(
             r#"{{"password": "hunter22", "x": "{}"}}"#,
             "y".repeat(9_000)
         );
         for _ in 0..KEPT_MAX + 5 {
-            ask(&pen, "POST", "/chat/v2/Services", &body);
+            ask(&log, "POST", "/chat/v2/Services", &body);
         }
-        let (_, seen) = pen.chronicle.after("a", 0, Duration::ZERO).expect("open");
+        let (_, seen) = log.event_log.after("a", 0, Duration::ZERO).expect("open");
         assert_eq!(seen.len(), KEPT_MAX);
         let text = seen[0]["sent"]["text"].as_str().expect("a text");
         // A redacted text may be longer than the original.

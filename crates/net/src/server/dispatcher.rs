@@ -3,32 +3,32 @@
 //! Each receiver gets its callbacks in order; receivers are served in parallel, so that a timeout of one
 //! delays no other. The sandbox decides about retries.
 
-use super::world::{Errand, World};
+use super::world::{PendingCallback, World};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Pending callbacks by receiver.
 #[derive(Clone, Default)]
-pub(super) struct Courier(Arc<Shared>);
+pub(super) struct Dispatcher(Arc<Shared>);
 
 /// One queue per receiver; each has a thread that serves it.
-type Lanes = BTreeMap<String, VecDeque<(Arc<World>, Errand)>>;
+type Queues = BTreeMap<String, VecDeque<(Arc<World>, PendingCallback)>>;
 
 #[derive(Default)]
 struct Shared {
-    lanes: Mutex<Lanes>,
+    lanes: Mutex<Queues>,
     closed: AtomicBool,
 }
 
-impl Courier {
+impl Dispatcher {
     /// Threads; further receivers share one more.
     const LANES_MAX: usize = 64;
 
     /// Queues callbacks of a sandbox and returns at once.
-    pub(super) fn take(&self, world: &Arc<World>, errands: Vec<Errand>) {
-        for errand in errands {
-            self.enqueue(Arc::clone(world), errand);
+    pub(super) fn take(&self, world: &Arc<World>, callbacks: Vec<PendingCallback>) {
+        for callback in callbacks {
+            self.enqueue(Arc::clone(world), callback);
         }
     }
 
@@ -38,32 +38,32 @@ impl Courier {
         self.lanes().clear();
     }
 
-    fn enqueue(&self, world: Arc<World>, errand: Errand) {
+    fn enqueue(&self, world: Arc<World>, callback: PendingCallback) {
         let mut lanes = self.lanes();
         if self.0.closed.load(Ordering::SeqCst) {
             return;
         }
-        let url = errand.callback.url.clone();
+        let url = callback.callback.url.clone();
         let crowded = lanes.len() >= Self::LANES_MAX && !lanes.contains_key(&url);
         let name = if crowded { String::new() } else { url };
         if let Some(lane) = lanes.get_mut(&name) {
-            lane.push_back((world, errand));
+            lane.push_back((world, callback));
             return;
         }
-        lanes.insert(name.clone(), VecDeque::from([(world, errand)]));
-        let courier = self.clone();
-        std::thread::spawn(move || courier.serve(&name));
+        lanes.insert(name.clone(), VecDeque::from([(world, callback)]));
+        let dispatcher = self.clone();
+        std::thread::spawn(move || dispatcher.serve(&name));
     }
 
     /// Serves one queue until it is empty.
     fn serve(&self, name: &str) {
-        while let Some((world, errand)) = self.next(name) {
-            let due = world.run(&errand);
+        while let Some((world, callback)) = self.next(name) {
+            let due = world.run(&callback);
             self.take(&world, due);
         }
     }
 
-    fn next(&self, name: &str) -> Option<(Arc<World>, Errand)> {
+    fn next(&self, name: &str) -> Option<(Arc<World>, PendingCallback)> {
         let mut lanes = self.lanes();
         let next = lanes.get_mut(name).and_then(VecDeque::pop_front);
         if next.is_none() {
@@ -72,7 +72,7 @@ impl Courier {
         next
     }
 
-    fn lanes(&self) -> MutexGuard<'_, Lanes> {
+    fn lanes(&self) -> MutexGuard<'_, Queues> {
         self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

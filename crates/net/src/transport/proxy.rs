@@ -20,46 +20,45 @@ use std::time::Instant;
 const ANSWER_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Clone, PartialEq, Eq)]
-pub struct Detour {
+pub struct Proxy {
     origin: Origin,
     /// The `Proxy-Authorization` header.
     authorization: Option<String>,
 }
 
-impl fmt::Debug for Detour {
+impl fmt::Debug for Proxy {
     /// Omits the credentials.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Detour").field(&self.origin).finish()
+        f.debug_tuple("Proxy").field(&self.origin).finish()
     }
 }
 
 /// Why a proxy URL is invalid; completes "failed to use the proxy: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DetourError {
+pub enum ProxyError {
     #[error("{0}: expected http://HOST:PORT")]
     NotAUrl(String),
     #[error("unsupported scheme {0}: expected http://HOST:PORT")]
     Scheme(String),
 }
 
-impl Detour {
+impl Proxy {
     /// Parses `http://HOST:PORT`, with optional `USER:PASSWORD@` before the host.
-    pub fn parse(text: &str) -> Result<Self, DetourError> {
-        let mut url = url::Url::parse(text).map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+    pub fn parse(text: &str) -> Result<Self, ProxyError> {
+        let mut url = url::Url::parse(text).map_err(|e| ProxyError::NotAUrl(e.to_string()))?;
         if url.scheme() != "http" {
-            return Err(DetourError::Scheme(url.scheme().to_owned()));
+            return Err(ProxyError::Scheme(url.scheme().to_owned()));
         }
         let (user, password) = (url.username(), url.password().unwrap_or_default());
         let pair = (percent_decode(user), percent_decode(password));
         let authorization = (!user.is_empty())
             .then(|| encode::basic(&pair.0, &pair.1))
             .transpose()
-            .map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+            .map_err(|e| ProxyError::NotAUrl(e.to_string()))?;
         // This succeeds for every URL with a host.
         let _ = url.set_password(None);
         let _ = url.set_username("");
-        let origin =
-            Origin::parse(url.as_str()).map_err(|e| DetourError::NotAUrl(e.to_string()))?;
+        let origin = Origin::parse(url.as_str()).map_err(|e| ProxyError::NotAUrl(e.to_string()))?;
         Ok(Self {
             origin,
             authorization,
@@ -130,26 +129,26 @@ impl Detour {
 
 /// Proxies by scheme.
 #[derive(Clone, Debug, Default)]
-pub struct Detours {
+pub struct Proxies {
     /// For `http://` targets.
-    pub http: Option<Arc<Detour>>,
+    pub http: Option<Arc<Proxy>>,
     /// For `https://` targets.
-    pub https: Option<Arc<Detour>>,
+    pub https: Option<Arc<Proxy>>,
     /// Directly contacted hosts, as in `NO_PROXY`: `example.test`, `.example.test`, `host:8080`, `*`.
     pub except: Vec<String>,
 }
 
-impl Detours {
+impl Proxies {
     /// The proxy for an origin; none for this machine.
-    pub fn to(&self, origin: &Origin) -> Option<&Arc<Detour>> {
-        let detour = if origin.is_tls() {
+    pub fn to(&self, origin: &Origin) -> Option<&Arc<Proxy>> {
+        let proxy = if origin.is_tls() {
             &self.https
         } else {
             &self.http
         };
         let direct =
             is_loopback(origin.host()) || self.except.iter().any(|e| covers(e.trim(), origin));
-        detour.as_ref().filter(|_| !direct)
+        proxy.as_ref().filter(|_| !direct)
     }
 }
 
@@ -179,9 +178,9 @@ fn covers(entry: &str, origin: &Origin) -> bool {
 mod tests {
     use super::*;
 
-    fn detours(except: &[&str]) -> Detours {
-        let proxy = Arc::new(Detour::parse("http://me:s%40y@proxy.test:3128").unwrap());
-        Detours {
+    fn proxies(except: &[&str]) -> Proxies {
+        let proxy = Arc::new(Proxy::parse("http://me:s%40y@proxy.test:3128").unwrap());
+        Proxies {
             http: Some(Arc::clone(&proxy)),
             https: Some(proxy),
             except: except.iter().map(|e| (*e).to_owned()).collect(),
@@ -189,15 +188,15 @@ mod tests {
     }
 
     #[test]
-    fn a_proxy_is_named_with_or_without_who_asks() {
-        let with = Detour::parse("http://me:s%40y@proxy.test:3128").unwrap();
+    fn a_proxy_url_may_have_credentials() {
+        let with = Proxy::parse("http://me:s%40y@proxy.test:3128").unwrap();
         assert_eq!(with.origin().to_string(), "http://proxy.test:3128");
         assert_eq!(with.authorization(), Some("Basic bWU6c0B5"));
         assert!(!format!("{with:?}").contains("bWU6"));
-        let without = Detour::parse("http://proxy.test").unwrap();
+        let without = Proxy::parse("http://proxy.test").unwrap();
         assert_eq!(without.authorization(), None);
         for wrong in ["proxy:3128", "https://proxy.test", "socks5://proxy.test"] {
-            assert!(Detour::parse(wrong).is_err(), "{wrong}");
+            assert!(Proxy::parse(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -219,10 +218,10 @@ mod tests {
             ("https://other.example", true),
         ] {
             let origin = Origin::parse(url).unwrap();
-            assert_eq!(detours(&direct).to(&origin).is_some(), through, "{url}");
+            assert_eq!(proxies(&direct).to(&origin).is_some(), through, "{url}");
         }
         let origin = Origin::parse("https://chat.example").unwrap();
-        assert!(detours(&["*"]).to(&origin).is_none());
-        assert!(Detours::default().to(&origin).is_none());
+        assert!(proxies(&["*"]).to(&origin).is_none());
+        assert!(Proxies::default().to(&origin).is_none());
     }
 }
