@@ -16,13 +16,36 @@ const FAULT: &str = "flow/meta-page-size-wrong";
 const BROKEN: &str = "flow/read-flows/page-size";
 const SCENARIO: &str = "flow/read-flows/happy";
 
-/// An example as a program. `cargo test` builds it; partial builds may not.
+/// The program of an example. `cargo test` builds it; partial builds may not.
 fn example(name: &str) -> PathBuf {
-    let this = std::env::current_exe().expect("the test knows itself");
+    let this = std::env::current_exe().expect("the test has a path");
     let profile = this
         .ancestors()
         .nth(2)
-        .expect("it lies in a profile's deps");
+        .expect("it is in the folder `deps` of a profile");
+    let program = profile.join("examples").join(name);
+    let program = program.with_extension(std::env::consts::EXE_EXTENSION);
+    if !is_newer_than_its_sources(&program) {
+        build_example(name, profile);
+    }
+    program
+}
+
+/// Compares the program with the files that cargo lists in `NAME.d` beside it.
+fn is_newer_than_its_sources(program: &Path) -> bool {
+    let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
+    let Ok(listed) = std::fs::read_to_string(program.with_extension("d")) else {
+        return false;
+    };
+    let sources = listed.split_once(": ").map_or("", |(_, sources)| sources);
+    let mut sources = sources.split_whitespace().map(Path::new);
+    let Some(built) = changed(program) else {
+        return false;
+    };
+    sources.all(|source| changed(source).is_some_and(|changed| changed <= built))
+}
+
+fn build_example(name: &str, profile: &Path) {
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "--quiet", "--offline", "--example", name]);
     if profile.file_name().is_some_and(|name| name == "release") {
@@ -31,14 +54,14 @@ fn example(name: &str) -> PathBuf {
     // Variables of cargo would make build scripts and everything that depends on them run again.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        let told = [
+        let set = [
             "CARGO_PKG_",
             "CARGO_MANIFEST_",
             "CARGO_BIN_",
             "CARGO_CRATE_",
             "OUT_DIR",
         ];
-        if told.iter().any(|begin| name.starts_with(begin)) {
+        if set.iter().any(|start| name.starts_with(start)) {
             build.env_remove(&*name);
         }
     }
@@ -47,8 +70,6 @@ fn example(name: &str) -> PathBuf {
         .status()
         .expect("cargo can be started");
     assert!(built.success(), "the example is built");
-    let program = profile.join("examples").join(name);
-    program.with_extension(std::env::consts::EXE_EXTENSION)
 }
 
 fn said(output: &Output) -> String {

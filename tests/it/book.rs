@@ -227,6 +227,9 @@ fn play(page: &str) -> Played {
         }
         // Large numbers are meant for manual use.
         let session = session.with("1000000", "10").with("10000", "200");
+        let session = session
+            .with("2000", "50")
+            .with("flow/read-*", "flow/read-flows/*");
         given(&folder, &session.arguments);
         let (code, out, err) = say(&folder, &session.arguments);
         if matches!(code, 2 | 3) {

@@ -8,7 +8,7 @@
     reason = "BLESS and WORLD are for the tests, not for the program"
 )]
 
-use crate::program::{conformant, root, run};
+use crate::program::{conformant, is_campaign, root, run};
 use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
 use conformant_judge::{Need, predicate_of};
 use conformant_rulebook::{Check, Origin, Rule, Rulebook};
@@ -24,12 +24,12 @@ const REPAIR: &str = "repair: BLESS=1 cargo test --test it fixtures, then read t
 
 #[test]
 fn the_committed_set_is_what_the_generator_makes() {
-    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
-    let subjects = conformant_fixtures::subjects(&rulebook);
+    let rulebook = conformant_judge::load::shared();
+    let subjects = conformant_fixtures::subjects(rulebook);
     let jobs = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
     let wanted = Wanted::committed(&subjects, jobs);
-    let made = conformant_fixtures::make(&rulebook, &schemas, &wanted, &calm)
+    let made = conformant_fixtures::make(rulebook, &schemas, &wanted, &calm)
         .expect("every kind has a plan");
     let folder = root().join("fixtures");
     if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
@@ -69,8 +69,8 @@ fn differing(made: &Set, folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_changed_missing_or_stray_file_is_noticed() {
-    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
-    let all = conformant_fixtures::subjects(&rulebook);
+    let rulebook = conformant_judge::load::shared();
+    let all = conformant_fixtures::subjects(rulebook);
     let wanted = Wanted {
         subjects: all.iter().filter(|s| s.name == "flow/flow").collect(),
         texts: Vec::new(),
@@ -80,7 +80,7 @@ fn a_changed_missing_or_stray_file_is_noticed() {
     };
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
     let made =
-        conformant_fixtures::make(&rulebook, &schemas, &wanted, &calm).expect("it has a plan");
+        conformant_fixtures::make(rulebook, &schemas, &wanted, &calm).expect("it has a plan");
     let home = tempfile::tempdir().expect("a folder of our own");
     let folder = home.path().join("set");
     made.write(&folder, &calm)
@@ -123,17 +123,17 @@ fn unbroken(rulebook: &Rulebook, entries: &[Entry]) -> BTreeSet<String> {
 
 #[test]
 fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
-    let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+    let rulebook = conformant_judge::load::shared();
     let Manifest { mut fixtures, .. } =
         conformant_fixtures::read(&root().join("fixtures")).expect("the manifest is sound");
-    let left = unbroken(&rulebook, &fixtures);
+    let left = unbroken(rulebook, &fixtures);
     assert!(
         left.is_empty(),
         "no committed fixture breaks these: {left:#?}"
     );
     fixtures.retain(|e| e.breaks_rule.as_deref() != Some("flow/execution/status"));
     assert_eq!(
-        unbroken(&rulebook, &fixtures),
+        unbroken(rulebook, &fixtures),
         BTreeSet::from(["flow/execution/status".to_owned()]),
         "a rule without a fixture is reported"
     );
@@ -305,7 +305,8 @@ fn the_committed_set_is_a_few_files_and_its_manifest_fits_its_schema() {
 
 /// Number of resources in the data set; `WORLD=10000` sets more.
 fn world_resources() -> String {
-    std::env::var("WORLD").unwrap_or_else(|_| "900".to_owned())
+    let count = if is_campaign() { "900" } else { "300" };
+    std::env::var("WORLD").unwrap_or_else(|_| count.to_owned())
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 
 /// The project's folder.
 pub(crate) fn root() -> PathBuf {
@@ -79,13 +80,54 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (code, text(&stdout), text(&stderr))
 }
 
-/// A number from the environment, such as a duration or a seed.
+/// A number from the environment, such as `FUZZ_SECONDS`.
+pub(crate) fn setting(name: &str) -> Option<u64> {
+    variable(name)?.parse().ok()
+}
+
 #[expect(
     clippy::disallowed_methods,
-    reason = "manual options of a test come from the environment"
+    reason = "settings of the tests, not of the program"
 )]
-pub(crate) fn setting(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Whether this is the campaign `samples`, in which tests run all of their cases instead of a sample.
+pub(crate) fn is_campaign() -> bool {
+    variable("CAMPAIGN").is_some_and(|name| name == "samples")
+}
+
+/// Every `n`th item, or all of them in the campaign `samples`.
+///
+/// The first item depends on `SAMPLE_SEED`, by default the number of commits: `n` commits in a row run every item.
+pub(crate) fn one_in<T>(n: usize, items: Vec<T>) -> Vec<T> {
+    if is_campaign() {
+        return items;
+    }
+    let seed = sample_seed();
+    println!(
+        "sample: one in {n} of {} with SAMPLE_SEED={seed}",
+        items.len()
+    );
+    let first = usize::try_from(seed % n as u64).expect("it is less than n");
+    items.into_iter().skip(first).step_by(n).collect()
+}
+
+fn sample_seed() -> u64 {
+    static COMMITS: LazyLock<u64> = LazyLock::new(|| {
+        let mut git = Command::new("git");
+        let counted = git
+            .args(["rev-list", "--count", "HEAD"])
+            .current_dir(root());
+        // A copy without history has no commits to count.
+        let counted = counted.output().map(|output| text(&output.stdout));
+        counted
+            .ok()
+            .and_then(|n| n.trim().parse().ok())
+            .unwrap_or(0)
+    });
+    setting("SAMPLE_SEED").unwrap_or_else(|| *COMMITS)
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -69,8 +69,10 @@ fn a_sample_lists_surviving_mutants_and_remedies() {
         "1",
         "--prove",
         "sample",
-        "--service",
-        "flow",
+        "--filter",
+        "flow/*/happy",
+        "--filter",
+        "flow/flows/*",
     ];
     // Credentials and no hooks: no simulated people and devices.
     let secrets = [

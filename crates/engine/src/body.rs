@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_list_whose_key_nobody_shows_stands_where_it_says() {
-        let rulebook = conformant_judge::load::embedded().unwrap();
+        let rulebook = conformant_judge::load::shared();
         let named = |operation: &str, page: Value| {
             let operation = rulebook.operation("chat", operation).unwrap();
             let mut page = page;

@@ -361,12 +361,11 @@ mod tests {
     /// The whole, of which only what is wanted is kept, is what a plan must be, whatever of it was passed over.
     #[test]
     fn what_is_passed_over_was_not_wanted() {
-        let rulebook =
-            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
+        let rulebook = conformant_judge::load::shared();
         let ids = |planned: &[Planned<'_>]| -> Vec<String> {
             planned.iter().map(|p| p.scenario.id.clone()).collect()
         };
-        let whole = all(&rulebook);
+        let whole = all(rulebook);
         for filter in [
             "flow",
             "flow/",
@@ -390,7 +389,7 @@ mod tests {
             let mut wanted = whole.clone();
             wanted.retain(|p| selection.wants(&p.service.name, &p.scenario.id));
             assert_eq!(
-                ids(&plan(&rulebook, &selection, None)),
+                ids(&plan(rulebook, &selection, None)),
                 ids(&wanted),
                 "{filter}"
             );
@@ -399,7 +398,7 @@ mod tests {
             only: vec![whole[whole.len() / 2].scenario.id.clone()],
             ..Selection::default()
         };
-        assert_eq!(ids(&plan(&rulebook, &one, None)), one.only);
+        assert_eq!(ids(&plan(rulebook, &one, None)), one.only);
     }
 
     fn names_any(steps: &[Step], is: &dyn Fn(&str) -> bool) -> bool {
@@ -411,11 +410,10 @@ mod tests {
     /// What `explain` relies on: whatever scenario is so called or names it is among those about an id.
     #[test]
     fn what_names_a_rule_is_about_it() {
-        let rulebook =
-            conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
-        let whole = all(&rulebook);
+        let rulebook = conformant_judge::load::shared();
+        let whole = all(rulebook);
         for service in rulebook.services.keys() {
-            let about = about(&rulebook, &format!("{service}/anything"));
+            let about = about(rulebook, &format!("{service}/anything"));
             let about: BTreeSet<&str> = about.iter().map(|p| p.scenario.id.as_str()).collect();
             for planned in &whole {
                 let id = planned.scenario.id.as_str();

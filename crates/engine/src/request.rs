@@ -580,7 +580,7 @@ mod tests {
 
     #[test]
     fn the_parts_of_an_upload_are_its_parameters() {
-        let rulebook = conformant_judge::load::embedded().unwrap();
+        let rulebook = conformant_judge::load::shared();
         let operation = rulebook.operation("media", "upload-media").unwrap();
         let file = json!({"$file": "dot.png", "type": "image/png", "text": "x"});
         let mut request = Request::new(&operation.method, "");

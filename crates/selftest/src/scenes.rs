@@ -277,16 +277,16 @@ mod tests {
     }
 
     fn with_all(check: impl FnOnce(&Tried<'_>)) {
-        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is valid");
+        let rulebook = conformant_judge::load::shared();
         let schemas = Schemas::default();
         let selftest = Selftest {
-            rulebook: &rulebook,
+            rulebook,
             schemas: &schemas,
             targets: Target::all_of_reference(),
             jobs: 1,
             filters: Vec::new(),
         };
-        check(&Tried(selftest, plan::all(&rulebook)));
+        check(&Tried(selftest, plan::all(rulebook)));
     }
 
     #[test]

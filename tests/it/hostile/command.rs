@@ -1,6 +1,7 @@
 //! The program under test as a process: start, observation, output.
 
 use crate::hostile::target::Target;
+use crate::program::is_campaign;
 use conformant_base::clock;
 use serde_json::Value;
 use std::io::Read;
@@ -188,10 +189,11 @@ pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
     )
 }
 
-/// The same for `SERVICE=URL`, in a folder that may have a configuration.
+/// The same for `SERVICE=URL`, in a folder that may have a configuration. The campaign also mutates the responses.
 pub(crate) fn judge_in(folder: &Path, target: &str, filter: &str) -> Judged {
     let mut command = conformant(folder);
     command.args(["run", "--filter", filter, "--target", target]);
+    command.args(["--prove", if is_campaign() { "rules" } else { "off" }]);
     command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
     let ended = run(&mut command);
     let (json, record) = reports(folder, &ended);

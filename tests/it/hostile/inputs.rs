@@ -1,6 +1,7 @@
 //! Invalid files: configuration, rulebook, scenarios, payloads.
 
 use crate::hostile::command::{Ended, conformant, folder, run, write};
+use crate::program::one_in;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -178,7 +179,7 @@ fn only_regular_files_are_read() {
             &["run", "--dry-run", "--scenarios", &path],
             &["list", "rules", "--specs", &path],
         ];
-        for arguments in uses {
+        for arguments in one_in(3, uses.into()) {
             // A folder without scenarios adds none.
             if arguments.contains(&"--scenarios") && path == "." {
                 continue;

@@ -3,6 +3,7 @@
 use crate::hostile::command::{Judged, judge};
 use crate::hostile::pages::{answer, ok, only_page, page};
 use crate::hostile::target::{Act, Target, send};
+use crate::program::one_in;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -426,7 +427,7 @@ pub(crate) fn each(rows: &[Row], work: impl Fn(&Row) + Sync) {
 
 #[test]
 fn targets_that_misbehave_from_the_first_request() {
-    each(&rows(), |row| {
+    each(&one_in(3, rows()), |row| {
         let target = hostile_from(1, row.acts.clone());
         check(row.name, &judge(&target, "flow/read-flows/happy"), row.due);
     });
@@ -438,7 +439,7 @@ fn targets_that_misbehave_from_the_third_request() {
     // Valid for one page, but not for a page of this walk.
     rows.retain(|row| !matches!(row.due, Due::Fine | Due::Nothing(_)));
     let every_third: Vec<Row> = rows.into_iter().step_by(3).collect();
-    each(&every_third, |row| {
+    each(&one_in(3, every_third), |row| {
         let target = hostile_from(3, row.acts.clone());
         let judged = judge(&target, "flow/read-flows/walk");
         assert!(

@@ -162,9 +162,21 @@ fn planned() -> &'static [Planned<'static>] {
     PLANNED.get_or_init(|| plan::all(rulebook()))
 }
 
+/// The campaign `samples` runs all scenarios, other runs every so many.
+const EVERY_SCENARIO: usize = 12;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a setting of the tests, not of the program"
+)]
+fn is_campaign() -> bool {
+    std::env::var_os("CAMPAIGN").is_some_and(|name| name == "samples")
+}
+
 #[test]
 fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
     let mut found = 0;
+    let mut seen = BTreeSet::new();
     for fault in Fault::ALL {
         let service = fault.id().split('/').next().unwrap_or_default();
         let scenario = match service {
@@ -174,6 +186,10 @@ fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
         };
         let (exchanges, configured) = exchanges_of(scenario, Some(*fault));
         let text = har(&recorded(&exchanges));
+        // Most faults do not show in these scenarios.
+        if !seen.insert(text.clone()) {
+            continue;
+        }
         let (checker, result) = check(&text, &[]);
         result.unwrap();
         let (record, counts) = checker.finish();
@@ -193,14 +209,15 @@ fn a_recording_brings_the_same_findings_as_the_exchanges_live() {
         found += live.len();
     }
     assert!(found > 5, "the faults show in {found} findings");
+    assert!(seen.len() > 5, "{} different recordings", seen.len());
 }
 
 #[test]
 fn a_valid_recording_without_user_actions_has_no_findings() {
-    let plan = planned();
+    let every = if is_campaign() { 1 } else { EVERY_SCENARIO };
     let mut judged = 0;
     let mut found = BTreeSet::new();
-    for planned in plan {
+    for planned in planned().iter().step_by(every) {
         let (exchanges, _) = exchanges_of(&planned.scenario.id, None);
         let (checker, result) = check(&har(&recorded(&exchanges)), &[]);
         result.unwrap();
@@ -211,7 +228,7 @@ fn a_valid_recording_without_user_actions_has_no_findings() {
         let told = told.filter(|finding| finding.subject == Subject::Service);
         found.extend(told.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
     }
-    assert!(judged > 4_000, "{judged} exchanges");
+    assert!(judged > 4_000 / every, "{judged} exchanges");
     assert!(found.is_empty(), "{} findings: {found:#?}", found.len());
 }
 

@@ -362,7 +362,7 @@ mod tests {
     /// to be tried with is one, too.
     #[test]
     fn every_exception_leaves_out_a_case_that_would_be_there() {
-        let rulebook = conformant_judge::load::embedded().unwrap();
+        let rulebook = conformant_judge::load::shared();
         for service in rulebook.services.values() {
             for operation in service.operations.values() {
                 let Some(happy) = service.happy.get(&operation.id) else {
@@ -372,7 +372,7 @@ mod tests {
                     except: BTreeMap::new(),
                     ..happy.clone()
                 };
-                let derived = of_operation(&rulebook, service, operation, &whole);
+                let derived = of_operation(rulebook, service, operation, &whole);
                 let cases: BTreeSet<&str> = derived
                     .iter()
                     .filter_map(|s| s.id.rsplit('/').next())
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn every_case_has_its_own_id_and_is_documented() {
-        let rulebook = conformant_judge::load::embedded().unwrap();
+        let rulebook = conformant_judge::load::shared();
         let readme = conformant_specs::text("README.md");
         let (_, table) = readme.split_once("### Derived cases").unwrap();
         let (table, _) = table.split_once("\n## ").unwrap();
@@ -427,7 +427,7 @@ mod tests {
             .collect();
         let (mut ids, mut derived) = (BTreeSet::new(), BTreeSet::new());
         for service in rulebook.services.values() {
-            for scenario in derive(&rulebook, service) {
+            for scenario in derive(rulebook, service) {
                 let (operation, case) = scenario.id.rsplit_once('/').unwrap();
                 let operation = rulebook.operation_by_id(operation).unwrap();
                 derived.insert(documented(case, operation, &told));

@@ -33,9 +33,9 @@ fn a_store_of_files_that_limits_is_asked_again_too() {
             socket.write_all(answer.as_bytes()).unwrap();
         }
     });
-    let rulebook = conformant_judge::load::embedded().unwrap();
+    let rulebook = conformant_judge::load::shared();
     let live = live("media", clock::monotonic() + Duration::from_secs(60));
-    let all = plan::all(&rulebook);
+    let all = plan::all(rulebook);
     let session = live.open(&all[0]).unwrap();
     let answer = session.get_elsewhere(&origin, &Request::new("GET", "/file"));
     assert_eq!(answer.unwrap().status, 200);
@@ -118,8 +118,8 @@ impl Bench {
 fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_it() {
     let bench = Bench::telling(&[0, 598_100, 598_100]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = conformant_judge::load::embedded().unwrap();
-    let session = live.open(&plan::all(&rulebook)[0]).unwrap();
+    let rulebook = conformant_judge::load::shared();
+    let session = live.open(&plan::all(rulebook)[0]).unwrap();
     let before = session.now();
     session
         .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
@@ -134,8 +134,8 @@ fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_
 fn a_clock_that_somebody_else_moved_is_told() {
     let bench = Bench::telling(&[0, 604_000, 604_000]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = conformant_judge::load::embedded().unwrap();
-    let session = live.open(&plan::all(&rulebook)[0]).unwrap();
+    let rulebook = conformant_judge::load::shared();
+    let session = live.open(&plan::all(rulebook)[0]).unwrap();
     session
         .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
         .unwrap();
@@ -148,8 +148,8 @@ fn a_clock_that_somebody_else_moved_is_told() {
 fn what_is_looked_at_again_is_looked_at_in_real_time_and_a_stated_wait_moves_the_clock() {
     let bench = Bench::telling(&[0, 1_000]);
     let live = bench.of_target(ADVANCE_CLOCK);
-    let rulebook = conformant_judge::load::embedded().unwrap();
-    let all = plan::all(&rulebook);
+    let rulebook = conformant_judge::load::shared();
+    let all = plan::all(rulebook);
     let planned = all.iter().find(|planned| live.moves_the_clock(planned));
     let session = live.open(planned.unwrap()).unwrap();
     let began = clock::monotonic();
@@ -192,9 +192,9 @@ fn live(service: &str, deadline: Instant) -> Live {
 
 #[test]
 fn nobody_else_plays_while_a_shared_list_is_walked() {
-    let rulebook = conformant_judge::load::embedded().unwrap();
+    let rulebook = conformant_judge::load::shared();
     let live = live("flow", clock::monotonic());
-    let all = plan::all(&rulebook);
+    let all = plan::all(rulebook);
     let alone = |id: &str| {
         let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
         live.room(planned).company == Company::Nobody
