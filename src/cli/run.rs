@@ -271,7 +271,6 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
 }
 
 /// Paths of the configuration and the user's scenarios; those of the embedded rulebook are left out.
-/// of theirs.
 fn places(
     config: Option<&Path>,
     rulebook: &Rulebook,

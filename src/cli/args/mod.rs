@@ -37,13 +37,13 @@ pub enum Command {
     Doctor(DoctorArgs),
     /// Accept the present failures of a run for a while, so that only new ones fail.
     Baseline(BaselineArgs),
-    /// Serve the reference implementation for client teams, with optional faults and variations.
+    /// Serve the reference to client teams, with optional faults and variations.
     Serve(ServeArgs),
-    /// Send random sequences of requests, judge the responses, and print findings as scenarios.
+    /// Send random requests, judge the responses, and print findings as scenarios.
     Explore(ExploreArgs),
     /// Write a finding of a stored run as the shortest chain of requests that leads to it.
     Reproduce(super::reproduce::ReproduceArgs),
-    /// Check the rulebook: every fault is caught by the expected rules, every allowed variation passes.
+    /// Check that every fault is caught and every allowed variation passes.
     Selftest(SelftestArgs),
     /// Judge payload files offline.
     Check(CheckArgs),
@@ -54,7 +54,7 @@ pub enum Command {
     Fixtures(FixturesCommand),
     /// Build a registration token or its QR code.
     Token(TokenArgs),
-    /// Explain a rule, unspecified behavior, fault, variation, operation, scenario, hook, type, event, setting or cause.
+    /// Explain an id, such as that of a rule, scenario, fault, hook or setting.
     Explain(ExplainArgs),
     /// List rules, scenarios, faults, hooks, types and the like.
     List(ListArgs),
@@ -65,9 +65,9 @@ pub enum Command {
         #[arg(long)]
         port: Option<u16>,
     },
-    /// Check that every sentence of the documents is a rule, unspecified, a definition or narrative.
+    /// Check that every sentence of the documents is classified.
     Trace(TraceArgs),
-    /// Compare two rulebooks, representations or revisions, and report which changes break consumers.
+    /// Compare two rulebooks or revisions, and report breaking changes.
     Diff(DiffArgs),
     /// Compare two stored runs side by side.
     Compare(CompareArgs),
@@ -75,7 +75,7 @@ pub enum Command {
     Judge(JudgeArgs),
     /// Merge the records of a run's partitions into one.
     Merge(MergeArgs),
-    /// Show the trend of the runs in a `run --history` folder, when a rule first broke, and flaky rules.
+    /// Show trends, first failures and flaky rules of a `run --history` folder.
     History(HistoryArgs),
     /// Create the next version of an event.
     Events(EventsArgs),
