@@ -30,11 +30,10 @@ pub struct Expect {
     pub or_absent: bool,
 }
 
-/// The keys of a statement in a file.
+/// One statement about a result; exactly one of the comparisons is given, and either `rule` or `id`.
 #[derive(JsonSchema)]
 #[schemars(rename = "Expect", rename_all = "kebab-case", deny_unknown_fields)]
 #[expect(dead_code, reason = "describes what is read for the JSON Schema")]
-/// One statement about a result; exactly one of the comparisons is given, and either `rule` or `id`.
 struct WrittenExpect {
     /// The rule that this judges, defined elsewhere.
     rule: Option<String>,
