@@ -5,7 +5,7 @@ use super::ENTRIES;
 use crate::evidence::Evidence;
 use crate::examples::{ComesTo, Example, RULE};
 use crate::{Judgement, Loaded, Memo, Tally, judge_known};
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_rulebook::{Origin, Rule, Rulebook, Rules, Written};
 use conformant_schema::Schemas;
