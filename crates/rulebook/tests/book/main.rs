@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 mod bad_files;
+mod services;
 
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
 
