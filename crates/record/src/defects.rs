@@ -317,7 +317,7 @@ fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conformant_base::source::{Document, Source};
+    use conformant_base::source::Source;
 
     fn rule(id: &str, verdict: Verdict) -> RuleResult {
         RuleResult {

@@ -1,6 +1,6 @@
 //! The example run of all format tests: one rule per verdict, two kinds of finding.
 
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,

@@ -273,6 +273,12 @@ pub(super) fn read(
     let files = read_files(&sources, &mut draft);
     let index = Arc::new(service::read(&mut draft, &files));
     draft.index = Arc::clone(&index);
+    let is_known = |file: &File| !file.path.contains('/') || index.get(file.service()).is_some();
+    // Without its service.yaml every name of a folder would be unknown.
+    if !files.values().all(is_known) {
+        draft.problems.sort();
+        return Err(draft.problems);
+    }
     let by_role = |wanted: Role| -> Vec<&File> {
         files
             .values()

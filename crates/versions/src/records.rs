@@ -1,6 +1,6 @@
 //! Sample records for tests.
 
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Summary, Tool, Verdict,
@@ -24,6 +24,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
         .iter()
         .map(|(id, verdict)| rule(id, *verdict))
         .collect();
+    let service = scenario.split('/').next().unwrap_or_default().to_owned();
     let verdict = if findings.is_empty() {
         Verdict::Pass
     } else {
@@ -36,7 +37,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             version: "0".into(),
         },
         rulebook: RulebookStamp { digest: "d".into() },
-        targets: [("flow".to_owned(), "reference".to_owned())].into(),
+        targets: [(service.clone(), "reference".to_owned())].into(),
         seed: 1,
         complete: true,
         partition: None,
@@ -46,7 +47,7 @@ pub(super) fn run(scenario: &str, rules: &[(&str, Verdict)]) -> RunRecord {
             exchanges: 2,
             seconds: 0.5,
             clock_seconds: None,
-            services: [("flow".to_owned(), Asked::once(20))].into(),
+            services: [(service, Asked::once(20))].into(),
         },
         rules,
         findings,

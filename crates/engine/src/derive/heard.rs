@@ -12,21 +12,17 @@ use serde_json::{Map, Value, json};
 /// What becomes of messages (specs/README.md, Hooks), and over which channels they go.
 const OUTCOMES: [&str; 4] = ["delivered", "failed", "undelivered", "read"];
 const CHANNELS: [&str; 3] = ["sms", "whatsapp", "rcs"];
-/// The kind of what is posted about a registration.
-const REGISTRATION: &str = "auth/registration-webhook";
-/// The kind of what says why a person is not created.
-const ERROR: &str = "auth/user-create-error";
 
 /// Everything of a service that is told; nothing of services that tell nothing.
 pub(super) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Vec<Step>> {
     let mut cases = Vec::new();
-    if service.name == "auth"
-        && rulebook.kinds.contains_key(REGISTRATION)
-        && rulebook.kinds.contains_key(ERROR)
-    {
-        cases.extend(registrations());
+    // What is posted about a registration, and what says why a person is not created.
+    let kind = |name: &str| format!("{}/{name}", service.name);
+    let (posted, refused) = (kind("registration-webhook"), kind("user-create-error"));
+    if rulebook.kinds.contains_key(&posted) && rulebook.kinds.contains_key(&refused) {
+        cases.extend(registrations(service, &posted));
         cases.extend(sends());
-        cases.extend(error(service));
+        cases.extend(error(service, refused));
     }
     cases
 }
@@ -58,7 +54,8 @@ fn sends() -> Vec<Vec<Step>> {
 }
 
 /// A code that is scanned, with a token that is as it should be and with ones that are not.
-fn registrations() -> Vec<Vec<Step>> {
+fn registrations(service: &Service, posted: &str) -> Vec<Vec<Step>> {
+    let format = format!("${{target.{}.format}}", service.name);
     let good = TokenSpec {
         custom_user_id: Some("${unique.custom}".to_owned()),
         ..TokenSpec::default()
@@ -80,7 +77,7 @@ fn registrations() -> Vec<Vec<Step>> {
             vec![
                 Step::from(Listen {
                     listen: "posted".to_owned(),
-                    judge: Some(REGISTRATION.to_owned()),
+                    judge: Some(posted.to_owned()),
                     ..Listen::default()
                 }),
                 Step::from(hook(
@@ -105,7 +102,7 @@ fn registrations() -> Vec<Vec<Step>> {
                 )),
                 Step::from(call(
                     "poll-registration-status",
-                    json!({"FORMAT": "${target.auth.format}", "custom_user_id": "${unique.custom}"}),
+                    json!({"FORMAT": format, "custom_user_id": "${unique.custom}"}),
                 )),
                 Step::from(Await {
                     r#await: "posted".to_owned(),
@@ -118,16 +115,16 @@ fn registrations() -> Vec<Vec<Step>> {
 }
 
 /// A person without an address: what is wrong is said in a form of its own (D1, Create user).
-fn error(service: &Service) -> Option<Vec<Step>> {
+fn error(service: &Service, refused: String) -> Option<Vec<Step>> {
     let happy = service.happy.get("create-user")?;
     let mut with = happy.with.clone();
     with.insert("user[email]".to_owned(), json!("${unique.no-address}"));
-    let refused = Step::from(Call {
+    let rejected = Step::from(Call {
         with,
-        judge: Some(ERROR.to_owned()),
+        judge: Some(refused),
         ..call("create-user", json!({}))
     });
-    Some(happy.setup.iter().cloned().chain([refused]).collect())
+    Some(happy.setup.iter().cloned().chain([rejected]).collect())
 }
 
 fn hook(name: &str, with: Value) -> Hook {

@@ -5,7 +5,7 @@ use super::REGISTERED;
 use crate::evidence::Evidence;
 use crate::examples::{ComesTo, Example, RULE};
 use crate::{Judgement, Memo, Tally, judge_known, predicate_of};
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_rulebook::{Check, Origin, Rule, Rulebook, Rules};
 use conformant_schema::Schemas;

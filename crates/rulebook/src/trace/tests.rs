@@ -5,7 +5,7 @@ use super::lock::parse_lock;
 use super::unit::{HASH_DIGITS, hash};
 use super::{check, propose, units};
 use crate::{Edition, Origin, Rule, Rulebook};
-use conformant_base::source::{Document, Source};
+use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use proptest::prelude::*;
 use std::collections::BTreeMap;

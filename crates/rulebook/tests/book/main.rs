@@ -9,6 +9,7 @@ use std::path::Path;
 mod bad_files;
 mod definitions;
 mod path_parameters;
+mod services;
 
 const SPECS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../specs");
 
