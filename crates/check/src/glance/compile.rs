@@ -51,7 +51,7 @@ impl Glance {
             let Some(PayloadRule::Conforms { at, schema }) = &it.payload else {
                 return None;
             };
-            written.push((at, rule.id.as_str(), schema));
+            written.push((at.as_str(), rule.id.as_str(), schema));
         }
         let mut compiler = Compiler {
             judged: Vec::new(),
