@@ -5,7 +5,7 @@ use super::{Done, Exit, Failure, glossary, load_to_tell, say};
 use conformant_engine::{Planned, plan};
 use conformant_judge::predicate_of;
 use conformant_reference::{Fault, Variant};
-use conformant_rulebook::{Check, Origin, Rule, Rulebook};
+use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 
