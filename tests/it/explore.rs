@@ -254,7 +254,7 @@ fn findings_during_a_clock_change_are_left_out() {
     };
     let (code, out, err) = explore();
     assert_eq!(code, 1, "{out}{err}");
-    let hook = &Hook::control_plane(&control, None)["advance_clock"];
+    let hook = &Hook::control_plane(&rulebook().index, &control, None)["advance_clock"];
     let client = Client::new(Limits::default());
     let is_over = AtomicBool::new(false);
     let (code, out, err) = std::thread::scope(|scope| {

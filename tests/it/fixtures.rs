@@ -11,7 +11,7 @@
 use crate::program::{conformant, is_campaign, root, run};
 use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
 use conformant_judge::{Need, predicate_of};
-use conformant_rulebook::{Check, Origin, Rule, Rulebook};
+use conformant_rulebook::{Origin, Rule, Rulebook};
 use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::fs;

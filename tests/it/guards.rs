@@ -518,7 +518,7 @@ fn service_names(text: &str, literal: &Regex) -> usize {
     let (mut at, mut found) = (0, 0);
     while at < lines.len() {
         if lines[at].trim_start().starts_with("#[cfg(test)]") {
-            let is_attribute = |line: &str| line.trim_start().starts_with(["#", "/"]);
+            let is_attribute = |line: &str| line.trim_start().starts_with(['#', '/']);
             let mut item = at + 1;
             while item < lines.len() && is_attribute(lines[item]) {
                 item += 1;

@@ -1,7 +1,6 @@
 //! The program under test as a process: start, observation, output.
 
 use crate::hostile::target::Target;
-use crate::program::is_campaign;
 use conformant_base::clock;
 use serde_json::Value;
 use std::io::Read;
@@ -187,6 +186,15 @@ pub(crate) fn judge(target: &Target, filter: &str) -> Judged {
         &format!("flow={}/flow", target.origin()),
         filter,
     )
+}
+
+/// Whether this is the campaign `samples`. The benchmarks and the soak test use this file too.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a setting of the tests, not of the program"
+)]
+fn is_campaign() -> bool {
+    std::env::var_os("CAMPAIGN").is_some_and(|name| name == "samples")
 }
 
 /// The same for `SERVICE=URL`, in a folder that may have a configuration. The campaign also mutates the responses.

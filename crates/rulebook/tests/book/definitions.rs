@@ -29,8 +29,8 @@ fn a_definition_in_a_step_is_a_rule() {
     assert_eq!(rule.source.lines, [81, 82]);
     assert_eq!(rule.place, "flow/scenarios/definitions.yaml:8");
     assert!(
-        rule.written()
-            .is_some_and(conformant_rulebook::Written::is_story)
+        rule.check()
+            .is_some_and(conformant_rulebook::Check::is_of_steps)
     );
     let rule = &rulebook.rules.get("flow/definitions/accepted").unwrap();
     assert_eq!((rule.level, rule.basis), (Level::Must, Basis::Stated));
