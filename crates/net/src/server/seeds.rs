@@ -382,14 +382,14 @@ mod tests {
     fn an_invalid_line_is_reported_with_its_number() {
         for (text, why) in [
             ("{}", "line 1: missing field `path`"),
-            ("\n{\"path\": \"chat\"}", "line 2: `path` begins with `/`"),
+            ("\n{\"path\": \"chat\"}", "line 2: invalid `path`: expected a leading `/`"),
             (
                 "{\"path\": \"/a\", \"from\": 1}",
                 "line 1: unknown field `from`",
             ),
             (
                 "{\"path\": \"/a\", \"json\": 1, \"base64\": \"\"}",
-                "line 1: say one of",
+                "line 1: expected only one of",
             ),
         ] {
             let told = Seeds::read(text).unwrap_err().to_string();

@@ -73,7 +73,7 @@ impl Default for Listening {
 
 /// Why a listener did not start; completes "failed to receive callbacks: …".
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: {source}")]
+#[error("listen on {address}: {source}")]
 pub struct ListenError {
     address: SocketAddr,
     source: std::io::Error,
