@@ -253,7 +253,7 @@ fn a_long_set_is_verified_with_its_invalid_documents() {
     fs::write(&stream, rest).expect("it can be changed");
     let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
     assert_eq!(code, 1, "{told}");
-    assert!(told.contains("holds 1499 lines, expected 1500"), "{told}");
+    assert!(told.contains("found 1499 lines, expected 1500"), "{told}");
 }
 
 #[test]

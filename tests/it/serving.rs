@@ -256,7 +256,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     let refused = other
         .ask("POST", "/_control/import", "", refused)
         .expect("an answer");
-    assert!(refused.body.contains("is answered 404"), "{refused:?}");
+    assert!(refused.body.contains("failed with 404"), "{refused:?}");
     assert_eq!(other.get("/chat/v2/Services").json(), services);
 }
 

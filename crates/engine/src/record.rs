@@ -373,7 +373,7 @@ fn conclude(
         }
         Verdict::NotJudged => match tally.trivial.keys().next() {
             Some(why) => format!("nothing to tell by: {}", why.words()),
-            None => "no evidence that it judges came by".to_owned(),
+            None => "not exercised by this run".to_owned(),
         },
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
     };

@@ -2,7 +2,6 @@
 //! `$repeat`, `$near`, `$file`). Expanded once: captured text is data and never expanded again.
 
 use super::near::Near;
-use super::runner::CONSISTENCY_WINDOW;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
@@ -16,6 +15,10 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// How long lists and other reads may lag behind writes before what they show is final. Longer than
+/// [`conformant_judge::history::SETTLE`], from which on the rules report. `wait: settled` waits that long.
+pub(crate) const CONSISTENCY_WINDOW: Duration = Duration::from_secs(11);
 
 /// Names that a scenario can read.
 #[derive(Debug)]

@@ -54,7 +54,6 @@ pub(super) fn renamed(name: &str, parameters: &Value) -> Option<(&'static str, O
 #[cfg(test)]
 mod tests {
     use super::*;
-    use conformant_rulebook::Catalogue;
     use serde_json::json;
 
     #[test]

@@ -247,10 +247,10 @@ mod tests {
     fn what_broke_by_its_schema_is_not_judged_again() {
         let device = (false, vec!["auth/thing/device /device type".to_owned()]);
         let comes_and_goes = json!({
-            "kind": "auth/thing", "field": "/device", "when": "/status", "is": ["approved"],
+            "kind": "auth/thing", "field": "/device", "when": "/status", "is": ["approved"], "otherwise": "absent",
         });
         let early = json!({"status": "pending", "device": 1});
-        assert_eq!(judged("present-only-when", comes_and_goes, &early), device);
+        assert_eq!(judged("field-presence", comes_and_goes, &early), device);
         let opinion = json!({
             "kind": "auth/thing", "at": "/device", "schema": {"type": "object", "required": ["id"]},
         });

@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(
             changes[0].message,
             "enum value rcs removed (\"rcs\"): breaking for producers: they may write \
-             what is no longer right"
+             data that is no longer valid"
         );
     }
 

@@ -100,7 +100,7 @@ fn an_invented_message_sent_5_is_classified() {
     assert!(
         comparison.changes[0]
             .message
-            .contains("lists all it may hold")
+            .contains("unlisted fields are not allowed")
     );
     let back = kinds(&rulebook, "MessageSent/5", "events/MessageSent/4").unwrap();
     assert_eq!(

@@ -87,7 +87,7 @@ fn a_closed_terminal_stops_the_run_with_reports() {
     running.signal("HUP");
     let ended = running.end();
     assert_eq!(ended.exit, Some(3), "{ended:?}");
-    assert!(ended.stderr.contains("ended by SIGHUP"), "{ended:?}");
+    assert!(ended.stderr.contains("stopped by SIGHUP"), "{ended:?}");
     let (_, record) = reports(folder.path(), &ended);
     assert_eq!(record["complete"], false);
 }

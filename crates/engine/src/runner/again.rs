@@ -21,10 +21,6 @@ const LOOKS: [Duration; 3] = [
     Duration::from_secs(6),
 ];
 
-/// How long lists and other reads may lag behind writes before what they show is final. Longer than
-/// [`conformant_judge::history::SETTLE`], from which on the rules report. `wait: settled` waits that long.
-pub(crate) const CONSISTENCY_WINDOW: Duration = Duration::from_secs(11);
-
 impl Runner<'_> {
     /// Reads a list until it is as the step states, or until it may lag no longer.
     pub(super) fn look_until_stated(

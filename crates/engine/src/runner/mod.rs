@@ -9,8 +9,6 @@ mod links;
 mod statements;
 mod walks;
 
-pub(crate) use again::CONSISTENCY_WINDOW;
-
 use crate::plan::Planned;
 use crate::session::Session;
 use crate::stop::Stop;

@@ -4,8 +4,8 @@
 
 use super::prelude::*;
 use crate::history::{Outcome, Sight, Thing, ThingId, When, Write};
-use conformant_rulebook::annotations::Counts as Counted;
 use conformant_rulebook::Does;
+use conformant_rulebook::annotations::Counts as Counted;
 use std::collections::BTreeSet;
 
 /// This count of a resource agrees with what it counts.

@@ -382,7 +382,10 @@ mod tests {
     fn an_invalid_line_is_reported_with_its_number() {
         for (text, why) in [
             ("{}", "line 1: missing field `path`"),
-            ("\n{\"path\": \"chat\"}", "line 2: invalid `path`: expected a leading `/`"),
+            (
+                "\n{\"path\": \"chat\"}",
+                "line 2: invalid `path`: expected a leading `/`",
+            ),
             (
                 "{\"path\": \"/a\", \"from\": 1}",
                 "line 1: unknown field `from`",

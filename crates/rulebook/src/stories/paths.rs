@@ -432,7 +432,12 @@ fn address_in_result(index: &ServiceIndex, hook: &Hook) -> Address {
     let created = index.hook(&hook.hook).and_then(|known| {
         let makes = |does| matches!(does, Does::Makes | Does::FindsOrMakes);
         let mut effects = known.effects.iter().filter(|effect| makes(effect.does));
-        effects.find(|effect| effect.key.as_ref().is_some_and(|key| known.result.contains(key)))
+        effects.find(|effect| {
+            effect
+                .key
+                .as_ref()
+                .is_some_and(|key| known.result.contains(key))
+        })
     });
     let (Some(effect), Some(name)) = (created, &hook.capture) else {
         return Address::default();

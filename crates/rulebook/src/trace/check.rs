@@ -15,7 +15,7 @@ pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProb
     let mut problems = Vec::new();
     let documents = read(documents, &rulebook.index, &mut problems);
     let entries = parse_lock(lock, &mut problems);
-    check_units(&documents, &entries, &mut problems);
+    check_units(rulebook, &documents, &entries, &mut problems);
     check_ids(rulebook, &entries, &mut problems);
     check_sentences(rulebook, &entries, &mut problems);
     check_sources(rulebook, &documents, &entries, &mut problems);
@@ -38,6 +38,7 @@ pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
 }
 
 fn check_units(
+    rulebook: &Rulebook,
     documents: &Documents,
     entries: &[(Place, String, Class)],
     problems: &mut Vec<TraceProblem>,
@@ -63,8 +64,10 @@ fn check_units(
         }
     }
     let read: BTreeSet<Document> = documents.headings.keys().copied().collect();
+    let known = rulebook.index.documents();
     for place in by_place.keys() {
-        if read.contains(&place.document) && !there.contains(place) {
+        let is_unknown = !known.contains_key(&place.document);
+        if (is_unknown || read.contains(&place.document)) && !there.contains(place) {
             problems.push(TraceProblem::Gone { place: *place });
         }
     }

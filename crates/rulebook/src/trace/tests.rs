@@ -128,7 +128,7 @@ fn every_disagreement_is_told() {
     has(
         &good,
         &format!("{lock}D4 1.1 000000000000 narrative\n"),
-        "documents.lock:6",
+        "D4 1.1 is gone",
     );
     has(&rulebook(&[]), &lock, "which is not in the rulebook");
     let more = rulebook(&[("flow/x/size", "Limits", &[7, 11])]);

@@ -352,12 +352,7 @@ fn operations() {
         "^sumary:",
         &["`sumary`", "did you mean `summary`?"],
     );
-    refuses(
-        path,
-        "fetch-flow",
-        "^fetchFlow",
-        &["no kebab-case operation id"],
-    );
+    refuses(path, "fetch-flow", "^fetchFlow", &["expected kebab case"]);
     refuses(path, "name: Sid", "name: Side", &["`{Sid}`"]);
     refuses(
         path,
@@ -412,7 +407,7 @@ fn rules() {
         path,
         "flow/flow/draft",
         "^flow/Flow_draft",
-        &["no kebab-case path"],
+        &["expected a path in kebab case"],
     );
     refuses(
         path,
@@ -459,7 +454,7 @@ fn open_points() {
         path,
         "flow/open/delete",
         "^flow/delete",
-        &["no id of an open point"],
+        &["invalid id `flow/delete`"],
     );
     refuses(
         path,
@@ -486,7 +481,7 @@ fn steps() {
         &["2 verbs", "wait, use"],
     );
     refuses(path, "- wait: 2s", "- ^setup: true", &["without a verb"]);
-    refuses(path, "wait: 2s", "wait: ^2 s", &["no duration"]);
+    refuses(path, "wait: 2s", "wait: ^2 s", &["invalid duration `2 s`"]);
     refuses(
         path,
         "wait: 2s",
@@ -686,9 +681,12 @@ fn scenarios_as_a_whole() {
     refuses(path, accepted, refused, &["has no accepted twin"]);
     refuses(
         path,
-        "with: { Sid: \"${made.flow_sid}\" }\nsc",
-        "optional: { Sid: \"${made.flow_sid}\" }\nsc",
-        &["required parameter `Sid`"],
+        "  fetch-flow:\n    setup: [{ use: a-flow }]\n    with: { Sid: \"${made.flow_sid}\" }\nsc",
+        "  ^fetch-flow:\n    setup: [{ use: a-flow }]\n    optional: { Sid: \"${made.flow_sid}\" }\nsc",
+        &[
+            "the path parameter `Sid` is missing",
+            "give `Sid` under `with`",
+        ],
     );
     refuses(
         path,

@@ -57,7 +57,7 @@ fn a_bad_definition_is_refused() {
         ),
         (
             "        expect: [{ id: flow/definitions/x, says: X., at: /flows, at-least: 0 }]\n",
-            "missing field `source`",
+            "the key `source` is missing",
         ),
         (
             "        accepted: { id: flow/definitions/x, source: { section: A, lines: [] }, says: X. }\n",

@@ -23,8 +23,11 @@ fn last(service: &str, groups: &str, steps: &str) -> Vec<String> {
     let step = steps.last().unwrap();
     let step = step.between().last().unwrap_or(step);
     let with = step.with().into_iter().flatten();
-    with.map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
-        .collect()
+    let mut with: Vec<String> = with
+        .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    with.sort();
+    with
 }
 
 const CHANNEL: &str = "      - use: a-channel\n";
@@ -35,7 +38,7 @@ fn path_parameters_come_from_the_resource_used_last() {
     let other = "      - call: create-channel\n        capture: other\n";
     assert_eq!(
         last("chat", "", &format!("{CHANNEL}{other}{FETCH_MEMBER}")),
-        ["ServiceSid=${service.sid}", "ChannelSid=${other.sid}"]
+        ["ChannelSid=${other.sid}", "ServiceSid=${service.sid}"]
     );
     let named = "      - call: read-members\n        with: { ChannelSid: \"${channel.sid}\" }\n";
     assert_eq!(
@@ -44,7 +47,7 @@ fn path_parameters_come_from_the_resource_used_last() {
             "",
             &format!("{CHANNEL}{other}{FETCH_MEMBER}{named}{FETCH_MEMBER}")
         ),
-        ["ServiceSid=${service.sid}", "ChannelSid=${channel.sid}"]
+        ["ChannelSid=${channel.sid}", "ServiceSid=${service.sid}"]
     );
 }
 
@@ -52,8 +55,7 @@ fn path_parameters_come_from_the_resource_used_last() {
 fn given_path_parameters_bring_their_parents() {
     let steps = "      - use: a-channel\n        as: one\n      - use: a-channel\n        as: two\n      \
                  - call: read-members\n        with: { ChannelSid: \"${one.channel.sid}\" }\n";
-    let mut found = last("chat", "", steps);
-    found.sort();
+    let found = last("chat", "", steps);
     let expected = [
         "ChannelSid=${one.channel.sid}",
         "ServiceSid=${one.service.sid}",
@@ -72,7 +74,7 @@ fn rejected_either_and_repeated_calls_do_not_fill_path_parameters() {
     );
     assert_eq!(
         last("chat", "", &steps),
-        ["ServiceSid=${service.sid}", "ChannelSid=${channel.sid}"]
+        ["ChannelSid=${channel.sid}", "ServiceSid=${service.sid}"]
     );
 }
 
@@ -85,7 +87,7 @@ fn what_a_group_used_is_known_by_the_names_outside() {
                  as: it\n      - call: read-members\n";
     assert_eq!(
         last("chat", groups, steps),
-        ["ServiceSid=${service.sid}", "ChannelSid=${it.inner.sid}"]
+        ["ChannelSid=${it.inner.sid}", "ServiceSid=${service.sid}"]
     );
 }
 
