@@ -34,7 +34,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
     files.sort();
-    let mut code = String::from("/// All files, sorted by path.\npub static FILES: &[File] = &[\n");
+    let mut code = String::from(
+        "/// All files, sorted by path.\n#[expect(clippy::unreadable_literal, reason = \"generated\")]\npub static FILES: &[File] = &[\n",
+    );
     let mut trees = Vec::new();
     for (path, place) in &files {
         let tree = tree(place)?;
@@ -42,7 +44,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         trees.extend(tree);
         writeln!(
             code,
-            "    File {{ path: {path:?}, bytes: include_bytes!({place:?}), tree: TREES.split_at({start}).1.split_at({}).0 }},",
+            "    File {{ path: {path:?}, bytes: include_bytes!({:?}), tree: TREES.split_at({start}).1.split_at({}).0 }},",
+            place.display().to_string(),
             end - start
         )?;
     }

@@ -74,7 +74,7 @@ fn a_single_failure_is_reported_and_loses_nothing() {
     for place in Failpoint::ALL {
         match place {
             Failpoint::ReportWrite | Failpoint::ReportSync | Failpoint::ReportRename => {
-                report(place)
+                report(place);
             }
             Failpoint::SetWrite | Failpoint::SetExchange => set(place, true),
             Failpoint::SetRename => set(place, false),

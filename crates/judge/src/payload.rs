@@ -179,8 +179,8 @@ mod tests {
     use serde_json::json;
     use std::collections::BTreeMap;
 
-    fn rulebook(predicate: &str, parameters: Value) -> Rulebook {
-        let check = Check::of_json(crate::load::catalogue(), predicate, &parameters);
+    fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
+        let check = Check::of_json(crate::load::catalogue(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    fn judged(predicate: &str, parameters: Value, value: &Value) -> (bool, Vec<String>) {
+    fn judged(predicate: &str, parameters: &Value, value: &Value) -> (bool, Vec<String>) {
         let rulebook = rulebook(predicate, parameters);
         let schemas = Schemas::default();
         let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
@@ -250,16 +250,13 @@ mod tests {
             "kind": "auth/thing", "field": "/device", "when": "/status", "is": ["approved"], "otherwise": "absent",
         });
         let early = json!({"status": "pending", "device": 1});
-        assert_eq!(judged("field-presence", comes_and_goes, &early), device);
+        assert_eq!(judged("field-presence", &comes_and_goes, &early), device);
         let opinion = json!({
             "kind": "auth/thing", "at": "/device", "schema": {"type": "object", "required": ["id"]},
         });
-        assert_eq!(
-            judged("conforms", opinion.clone(), &json!({"device": 1})),
-            device
-        );
+        assert_eq!(judged("conforms", &opinion, &json!({"device": 1})), device);
         // Null fits the kind's own schema, and not the second opinion.
-        let (_, found) = judged("conforms", opinion, &json!({"device": null}));
+        let (_, found) = judged("conforms", &opinion, &json!({"device": null}));
         assert_eq!(found, ["auth/thing/written /device null"]);
     }
 }

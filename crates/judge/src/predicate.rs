@@ -157,7 +157,7 @@ impl Registration {
             selected_by,
             read: |name, parameters, order| {
                 let predicate = parameters.read::<T>()?;
-                Ok(check_of(name, parameters, order, Box::new(predicate)))
+                Ok(check_of(name, *parameters, order, Box::new(predicate)))
             },
             fits: T::fits,
             schema: |generator| generator.subschema_for::<T>(),
@@ -170,7 +170,7 @@ impl Registration {
 /// What the rulebook keeps of a predicate.
 fn check_of(
     name: &'static str,
-    parameters: &Parameters<'_>,
+    parameters: Parameters<'_>,
     order: usize,
     predicate: Box<dyn Predicate>,
 ) -> Check {

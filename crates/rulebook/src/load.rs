@@ -255,6 +255,7 @@ pub(super) enum Extent {
 }
 
 /// Everything or all problems.
+#[expect(clippy::too_many_lines, reason = "one step of loading after the other")]
 pub(super) fn read(
     given: &Sources,
     problems: Problems,

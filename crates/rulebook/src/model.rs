@@ -69,6 +69,10 @@ pub struct Rule {
 
 /// What makes something a rule; decides which evidence it judges.
 #[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly all rules with a check are kept for as long as the rulebook"
+)]
 pub enum Origin {
     /// A property of a representation, `pointer` as `/links/steps`.
     Property {

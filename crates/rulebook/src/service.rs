@@ -596,9 +596,10 @@ pub(super) fn take_settings(
 }
 
 fn members_mut<'n>(node: &'n mut Node, key: &str) -> impl Iterator<Item = &'n mut Member> {
-    let members: &mut [Member] = match &mut node.content {
-        Content::Map(members) => members,
-        _ => &mut [],
+    let members: &mut [Member] = if let Content::Map(members) = &mut node.content {
+        members
+    } else {
+        &mut []
     };
     let found = members.iter_mut().find(|member| *member.key == *key);
     let inside: &mut [Member] = match found.map(|member| &mut member.value.content) {

@@ -111,6 +111,10 @@ pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String
 }
 
 /// Lower-case hexadecimal digits.
+///
+/// # Panics
+///
+/// Never: a nibble is a hex digit.
 pub fn hex(bytes: &[u8]) -> String {
     bytes
         .iter()

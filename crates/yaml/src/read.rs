@@ -71,12 +71,14 @@ impl de::Error for Fault {
 
 impl Fault {
     /// Sets the position, unless a deeper one is set.
+    #[must_use]
     pub fn at(mut self, span: Span) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
     /// Marks the fault as one of a key.
+    #[must_use]
     pub fn of_key(self, span: Span) -> Self {
         Self {
             is_of_key: true,

@@ -39,15 +39,15 @@ impl Known {
         if self.is_reference {
             values.remove(APPLICATION);
         }
-        self.by_service(values)
+        self.by_service(&values)
     }
 
     /// What files are judged against.
     pub(in crate::cli) fn of_files(&self) -> Value {
-        self.by_service(self.values.clone())
+        self.by_service(&self.values)
     }
 
-    fn by_service(&self, values: Map<String, Value>) -> Value {
+    fn by_service(&self, values: &Map<String, Value>) -> Value {
         let signer = self.signer.iter();
         let services = signer.map(|signer| (signer.clone(), Value::Object(values.clone())));
         Value::Object(services.collect())

@@ -499,7 +499,7 @@ impl GroupModel {
                 Standing::Joined(Some(_)) if joins && write.thing.is_none() => None,
                 _ if joins => Some(Standing::Joined(write.thing)),
                 _ if write.does == Does::Ends => Some(Standing::Left),
-                _ => None,
+                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Nobody => None,
             };
         }
         let is_invited = joins && !matches!(before, Standing::Joined(_));

@@ -282,7 +282,7 @@ struct CredentialFaults {
     wrong_accepted: Fault,
     account_refused: Fault,
     api_key_refused: Fault,
-    credential_faults: &'static [CredentialFault],
+    accepting: &'static [CredentialFault],
 }
 
 const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
@@ -290,7 +290,7 @@ const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
     wrong_accepted: Fault::ChatWrongCredentialsAccepted,
     account_refused: Fault::ChatAccountSidRefused,
     api_key_refused: Fault::ChatApiKeyRefused,
-    credential_faults: &[
+    accepting: &[
         (Fault::ChatUserAnyCase, credentials::other_case),
         (Fault::ChatPasswordSpaced, credentials::spaced),
         (Fault::ChatHalvesOfTwoPairs, credentials::halves),
@@ -308,7 +308,7 @@ const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
     wrong_accepted: Fault::MediaWrongCredentialsAccepted,
     account_refused: Fault::MediaAccountSidRefused,
     api_key_refused: Fault::MediaApiKeyRefused,
-    credential_faults: &[
+    accepting: &[
         (Fault::MediaUserAnyCase, credentials::other_case),
         (Fault::MediaHalvesOfTwoPairs, credentials::halves),
         (Fault::MediaPasswordEmpty, credentials::empty_password),
@@ -325,7 +325,7 @@ fn authenticate(core: &Core, call: &Call<'_>, faults: &CredentialFaults) -> Resu
         return Ok(());
     }
     if let Err(refusal) = core.authenticate(call) {
-        let opens = credentials::is_accepted_by_fault(core, call, faults.credential_faults);
+        let opens = credentials::is_accepted_by_fault(core, call, faults.accepting);
         return if opens { Ok(()) } else { Err(refusal) };
     }
     let refused = match call.basic() {

@@ -190,7 +190,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
             .map(|n| n.span)
             .unwrap_or_default();
         draft.problems.push(
-            file.problem_at(span, format!("no scenario names the story rule `{id}`"))
+            file.problem_at(span, format!("no scenario names the rule `{id}`"))
                 .help("name it in `expect`, `accepted` or `rejected` of a step"),
         );
     }

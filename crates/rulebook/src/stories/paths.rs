@@ -248,6 +248,10 @@ impl<'a> Filler<'a> {
         }
     }
 
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the other verbs use no resource"
+    )]
     fn steps(&mut self, service: &str, steps: &mut [Step], used: &mut Used) {
         for step in steps {
             let is_repeated = step.repeat.is_some();

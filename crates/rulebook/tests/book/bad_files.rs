@@ -427,7 +427,12 @@ fn rules() {
         "[^/state]",
         &["`/state` leads to nothing", "did you mean `status`?"],
     );
-    refuses(path, "[/status]", "[^status]", &["no JSON Pointer"]);
+    refuses(
+        path,
+        "[/status]",
+        "[^status]",
+        &["invalid JSON Pointer `status`"],
+    );
     let ordered = |what: &str| format!("check: {{ {what} }}");
     let same = "check: { immutable: { kind: flow/flow, key: /sid, fields: [/status] } }";
     let wrong = "order: { operation: ^fetch-flov, at: /x, direction: ascending }";
@@ -545,7 +550,7 @@ fn steps() {
         path,
         "rule: flow/flow/draft",
         "rule: ^flow/flow/sid",
-        &["no story rule"],
+        &["is not a rule of scenarios"],
     );
     refuses(
         path,
@@ -718,7 +723,7 @@ fn what_is_missing_in_the_whole() {
     );
     let told = load(&without_story).unwrap_err().to_string();
     assert!(
-        told.contains("no scenario names the story rule `flow/fetch-flow/unknown`"),
+        told.contains("no scenario names the rule `flow/fetch-flow/unknown`"),
         "{told}"
     );
 }

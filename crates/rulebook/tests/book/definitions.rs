@@ -5,13 +5,13 @@ use conformant_record::{Basis, Level};
 use conformant_rulebook::{Problems, Rulebook};
 
 fn load(expect: &str) -> Result<Rulebook, Problems> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let inside = folder.path().join("flow");
-    std::fs::create_dir(&inside).unwrap();
+    std::fs::create_dir(&inside).expect("the disk is writable");
     let file = format!(
         "scenarios:\n  - id: flow/definitions/test\n    says: A test.\n    steps:\n      - call: read-flows\n{expect}"
     );
-    std::fs::write(inside.join("definitions.yaml"), file).unwrap();
+    std::fs::write(inside.join("definitions.yaml"), file).expect("the disk is writable");
     Rulebook::load_by(catalogue(), None, &[folder.path().to_owned()])
 }
 

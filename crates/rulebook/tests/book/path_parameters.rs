@@ -6,12 +6,12 @@ use conformant_rulebook::{Problems, Rulebook};
 
 /// Loads one scenario of a service, and groups before it.
 fn load(service: &str, groups: &str, steps: &str) -> Result<Vec<Step>, Problems> {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir().expect("the disk is writable");
     let inside = folder.path().join(service);
-    std::fs::create_dir(&inside).unwrap();
+    std::fs::create_dir(&inside).expect("the disk is writable");
     let id = format!("{service}/paths/test");
     let file = format!("{groups}scenarios:\n  - id: {id}\n    says: A test.\n    steps:\n{steps}");
-    std::fs::write(inside.join("paths.yaml"), file).unwrap();
+    std::fs::write(inside.join("paths.yaml"), file).expect("the disk is writable");
     let rulebook = Rulebook::load_by(catalogue(), None, &[folder.path().to_owned()])?;
     Ok(rulebook.services[service].scenarios[&id].0.steps.clone())
 }
@@ -20,7 +20,7 @@ fn load(service: &str, groups: &str, steps: &str) -> Result<Vec<Step>, Problems>
 #[track_caller]
 fn last(service: &str, groups: &str, steps: &str) -> Vec<String> {
     let steps = load(service, groups, steps).unwrap_or_else(|problems| panic!("{problems}"));
-    let step = steps.last().unwrap();
+    let step = steps.last().expect("there is a step");
     let step = step.between().last().unwrap_or(step);
     let with = step.with().into_iter().flatten();
     let mut with: Vec<String> = with

@@ -65,7 +65,7 @@ pub(super) struct Holder {
     /// What the value is taken within.
     scope: String,
     /// Its key.
-    holder: String,
+    key: String,
     /// The path that shows it.
     path: String,
 }
@@ -81,7 +81,7 @@ impl Drop for LiveStory<'_> {
             return;
         };
         for made in self.holders.take() {
-            let arguments = freeing(exclusive.how, &made.scope, &made.holder);
+            let arguments = freeing(exclusive.how, &made.scope, &made.key);
             // A holder that stays is found, and waited for, by the next scenario.
             let _ = self.hook(&exclusive.how.freed_by.hook, &arguments);
         }
@@ -156,7 +156,7 @@ impl Session for LiveStory<'_> {
             let argument = arguments.get(&exclusive.how.freed_by.holder);
             let ended = argument.and_then(Value::as_str).unwrap_or_default();
             let mut holders = self.holders.borrow_mut();
-            holders.retain(|made| made.holder != ended);
+            holders.retain(|made| made.key != ended);
         }
         Ok(answer)
     }
@@ -253,7 +253,7 @@ impl Session for LiveStory<'_> {
     fn made_holder(&self, scope: &str, holder: &str, path: &str) {
         self.holders.borrow_mut().push(Holder {
             scope: scope.to_owned(),
-            holder: holder.to_owned(),
+            key: holder.to_owned(),
             path: path.to_owned(),
         });
         if let Some(persons) = &self.live.persons {
