@@ -1,5 +1,5 @@
-//! What else could stand at a place: values that a schema or what was sent allows, by which a rule may fail that says more than the
-//! schema; and what a step's statement would not hold of.
+//! Alternative values for the places that decide a rule: values that a schema or the sent request allows, and values that
+//! violate the statement of a step.
 
 use super::change::Change;
 use super::evidence::{Event, Evidence, Statement};
@@ -10,14 +10,14 @@ use conformant_rulebook::expect::Comparison;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Values below a place that are changed one by one.
+/// Values below a place that are mutated one by one.
 const LEAVES_MAX: usize = 24;
-/// Values that were sent and may stand somewhere they should not.
+/// Sent values that are tried in other places.
 const SENT_MAX: usize = 12;
-/// How deep a made document is.
+/// Maximum depth of a generated document.
 const DEPTH_MAX: usize = 8;
 
-/// Further changes of the places that decide a written rule, beside those that the predicate knows.
+/// Mutations of the places that decide a written rule, in addition to those that its predicate proposes.
 pub(super) fn of_sites(
     evidence: &Evidence,
     sites: &Sites,
@@ -59,7 +59,7 @@ pub(super) fn of_sites(
     mutations
 }
 
-/// The list with an item again that the same list held before and holds no more: what a deletion may leave.
+/// The list with an item that the same list contained before and no longer contains, as an incomplete deletion would leave it.
 fn with_what_was(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Value> {
     let at = site.exchange(evidence)?;
     let now = evidence.exchanges.get(at)?;
@@ -77,7 +77,7 @@ fn with_what_was(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Va
     Some(items.iter().cloned().chain([gone]).collect())
 }
 
-/// Texts that requests of the case carried: what must not be shown is mostly one of them.
+/// Texts from the requests of the scenario. A value that must not be shown is usually one of them.
 fn sent(evidence: &Evidence) -> Vec<Value> {
     let values = evidence.exchanges.iter().flat_map(|e| e.sent.values());
     let texts: BTreeSet<&str> = values
@@ -87,7 +87,7 @@ fn sent(evidence: &Evidence) -> Vec<Value> {
     texts.into_iter().take(SENT_MAX).map(Value::from).collect()
 }
 
-/// What a statement does not hold of.
+/// Results that violate a statement.
 fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
     let expect = &stated.expect;
     let at = |pointer: &str, value: Value| {
@@ -118,7 +118,7 @@ fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
     }
 }
 
-/// The list that a pointer with `*` goes through, with one more item that has the value.
+/// The list that a pointer with `*` goes through, extended by an item with the value.
 fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)> {
     let (list, below) = pointer.split_once("/*").unwrap_or((pointer, ""));
     let mut items = result.pointer(list)?.as_array()?.clone();
@@ -136,7 +136,7 @@ fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)
     Some((list.to_owned(), Value::Array(items)))
 }
 
-/// `/a/b` and 1 make `{"a": {"b": 1}}`.
+/// `/a/b` and 1 become `{"a": {"b": 1}}`.
 fn nested(pointer: &str, value: &Value) -> Value {
     let segments: Vec<String> = json::segments(pointer).collect();
     segments
@@ -191,8 +191,8 @@ fn leaves_of(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
     }
 }
 
-/// The least document that a schema lets pass for one of its kind, as far as can be made without knowing more: an
-/// acceptance where none was seen.
+/// The smallest document that a schema accepts, as far as the schema alone determines it. Used where no accepted response
+/// was observed.
 pub(super) fn skeleton(root: &Value) -> Value {
     made(root, root, 0)
 }
@@ -257,7 +257,7 @@ fn made(root: &Value, schema: &Value, depth: usize) -> Value {
     }
 }
 
-/// The document with a value at a place, the member added where it is missing.
+/// The document with a value at a place. A missing member is added.
 pub(super) fn with(document: &Value, pointer: &str, value: Value) -> Option<Value> {
     let mut changed = document.clone();
     if let Some(slot) = changed.pointer_mut(pointer) {
@@ -270,7 +270,7 @@ pub(super) fn with(document: &Value, pointer: &str, value: Value) -> Option<Valu
     Some(changed)
 }
 
-/// Values of the forms that the documents use; `expected` may show the prefix of a SID.
+/// Values in the formats that the documents use; `expected` may contain the prefix of a SID.
 pub(super) fn plausible(expected: &str) -> Vec<Value> {
     let digits = "0123456789abcdef".repeat(2);
     let pattern = expected.split_once('^').map_or("", |(_, pattern)| pattern);
@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// That something was never edited, or never online, can fail by what could stand there alone.
+    /// A rule that requires null (never edited, never online) fails for any other value that may stand there.
     #[test]
     fn a_null_is_changed_into_what_could_stand_there() {
         let evidence = super::super::predicate::of_payload("media/media", json!({"at": null}));

@@ -1,7 +1,6 @@
-//! What breaks a rule that comes from a schema or an operation, and where: the changes that a property's schema forbids,
-//! and refusals for acceptances.
+//! Mutations that violate a rule from a schema or an operation, and the places to apply them.
 //!
-//! Written rules say themselves what breaks them (`Predicate::break_it`).
+//! Written rules propose their own mutations (`Predicate::mutations`).
 
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::alternatives;
@@ -18,10 +17,10 @@ use conformant_schema::Schemas;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Places of one document that one change is made at, one at a time.
+/// Places of one document where one change is made, one at a time.
 const PLACES_MAX: usize = 2;
 
-/// Changes by which the rule may fail on an instance of it, one place at a time, likeliest first.
+/// Mutations that may make the rule fail on one instance, one place at a time, likeliest first.
 pub fn mutations_of(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -59,12 +58,12 @@ pub fn mutations_of(
             mutations.extend(alternatives::of_sites(evidence, sites, &words));
             mutations
         }
-        // It compares stories of the whole run.
+        // This rule compares scenarios of the whole run.
         Origin::Either => Vec::new(),
     }
 }
 
-/// What the predicate knows to break it, then whatever else could stand at the places that decide.
+/// Mutations that the predicate proposes, followed by alternative values for the places that decide.
 fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites) -> Vec<Mutation> {
     let words = |site: &Site| words_at(rulebook, evidence, site);
     let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
@@ -72,7 +71,7 @@ fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites)
     mutations
 }
 
-/// The words of an enumeration that may stand at a site.
+/// The values of an enumeration that may stand at a site.
 fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
     let shown = shown(rulebook, evidence, site);
     let Some(kind) = shown.and_then(|(kind, _)| rulebook.kinds.get(kind)) else {
@@ -80,7 +79,7 @@ fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value>
     };
     let found = match &kind.page_of {
         None => find(&kind.schema, site.pointer()),
-        // `/flows/*/status` stands at `/status` of an item.
+        // `/flows/*/status` is `/status` of an item.
         Some((item, _)) => {
             let below = site.pointer().splitn(4, '/').nth(3).unwrap_or_default();
             let item = rulebook.kinds.get(item);
@@ -92,7 +91,7 @@ fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value>
     words.cloned().unwrap_or_default()
 }
 
-/// The other answer to the same request.
+/// The opposite response to the same request.
 fn of_exchange(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -121,9 +120,9 @@ fn of_exchange(
         .into()
 }
 
-/// A document of a kind in which no must-rule about it alone is broken.
+/// A document of a resource type that violates no must-rule about that document alone.
 fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
-    /// What stands inside a missing member is mended after it.
+    /// Places within an added member are fixed in the next round.
     const ROUNDS_MAX: usize = 4;
     let Some(known) = rulebook.kinds.get(kind) else {
         return Value::Null;
@@ -145,7 +144,7 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
                 let mut here = broken.into_iter();
                 here.find(|v| v.level == Level::Must && v.pointer == at)
             };
-            // The best is what breaks nothing there, the second best what breaks it otherwise.
+            // A value that violates nothing at the place is best; a value that violates another rule there is second best.
             let candidates = alternatives::plausible(&violation.expected).into_iter();
             let changed = candidates.filter_map(|value| alternatives::with(&made, at, value));
             let ranked = changed.min_by_key(|candidate| match left(candidate) {
@@ -159,7 +158,7 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
     made
 }
 
-/// An item that comes twice: on one page, or with the page before.
+/// An item that occurs twice: on one page, or also on the page before.
 fn of_walk(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutation> {
     let Some(page) = site.exchange(evidence) else {
         return Vec::new();
@@ -173,7 +172,7 @@ fn of_walk(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutatio
     twice.into_iter().chain([again]).collect()
 }
 
-/// Each change at each of the first places that the kind's pointer leads to in the site's document.
+/// Each change at each of the first places that the pointer selects in the site's document.
 fn in_document(
     rulebook: &Rulebook,
     evidence: &Evidence,
@@ -194,7 +193,7 @@ fn in_document(
         return Vec::new();
     };
     let mut places = json::expand(document, &pattern);
-    // What is null already shows least.
+    // Changes of null come last: they reveal least.
     places.sort_by_key(|(_, value)| value.is_null());
     places.truncate(PLACES_MAX);
     let whole = match (site, site.exchange(evidence)) {
@@ -209,7 +208,7 @@ fn in_document(
     mutations
 }
 
-/// What the document of a site breaks by itself.
+/// Rules that the document of a site violates on its own.
 pub fn judge_site(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -221,7 +220,7 @@ pub fn judge_site(
     })
 }
 
-/// The document that a site leads into, with the kind that it is judged as.
+/// The document that a site is in, with the resource type that it is validated as.
 fn shown<'e>(
     rulebook: &'e Rulebook,
     evidence: &'e Evidence,
@@ -235,7 +234,7 @@ fn shown<'e>(
     Some((shown_kind(rulebook, exchange)?, exchange.document()?))
 }
 
-/// The kind that an exchange's answer is judged as.
+/// The resource type that a response is validated as.
 fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
     let operation = rulebook.operation(&exchange.service, &exchange.operation)?;
     match acceptance(rulebook, exchange, Some(operation)) {
@@ -245,7 +244,7 @@ fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str
     }
 }
 
-/// Where a kind's pointer leads in a document of the kind `shown`, which `operation` (`SERVICE/ID`) may have answered.
+/// The pointer into a document of the type `shown` that selects what `pointer` selects in `kind`. `operation` is `SERVICE/ID`.
 pub fn place(
     rulebook: &Rulebook,
     operation: Option<&str>,
@@ -268,7 +267,7 @@ pub fn place(
     }
 }
 
-/// Every way in which the schema of this property can be broken.
+/// Every change that violates the schema of this property.
 pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
     let schema = rulebook.schema_of(kind);
     let Some(root) = schema else {
@@ -286,8 +285,7 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
     if !types.is_empty() && !admits("null") {
         changes.push(Change::To(Value::Null));
     }
-    // A number in place of a text and a text in place of a number come first: those are what
-    // truthy comparisons let through.
+    // A number in place of a text and a text in place of a number come first: truthy comparisons accept those.
     let other = Other::ALL.into_iter().find(|other| !other.is_among(&types));
     if let Some(other) = other.filter(|_| !types.is_empty()) {
         changes.push(Change::OtherType(other));
@@ -314,7 +312,7 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
     changes
 }
 
-/// Where the object stands that the rule about unlisted fields closes.
+/// The pointer to the object that the rule about unlisted fields closes.
 pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     let object = rule.strip_suffix("/no-other-fields");
     let object = object.and_then(|id| rulebook.rules.get(id));
@@ -323,7 +321,7 @@ pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     pointer.unwrap_or_default().to_owned()
 }
 
-/// A property's schema with everything that is laid over it, and whether it must be there.
+/// A property's schema with all schemas that are combined with it.
 #[derive(Debug)]
 struct Found<'a> {
     layers: Vec<&'a Value>,
@@ -357,7 +355,7 @@ impl Found<'_> {
     }
 }
 
-/// Walks down a schema along an instance pointer.
+/// Follows an instance pointer down a schema.
 fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
     let mut found = Found {
         layers: layers(root, root),
@@ -386,7 +384,7 @@ fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
     (!found.layers.is_empty()).then_some(found)
 }
 
-/// A schema and what it refers to.
+/// A schema and the schemas that it references.
 pub(super) fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     const DEPTH_MAX: usize = 16;
     let mut layers = vec![schema];
@@ -408,9 +406,9 @@ pub(super) fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 mod tests {
     use super::*;
 
-    /// Whoever accepts what is to be refused answers something flawless.
+    /// An implementation that accepts an invalid request returns a valid response.
     #[test]
-    fn a_flawless_acceptance_can_be_made_for_every_operation() {
+    fn a_valid_response_can_be_generated_for_every_operation() {
         let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
         let services = rulebook.services.values();

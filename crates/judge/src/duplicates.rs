@@ -1,7 +1,6 @@
-//! Members that an object names twice. Readers differ in which one they take, so both are judged,
-//! and the second is judged as what it is: a member that no table lists.
+//! Duplicate members of an object. Parsers differ in which value they keep, so both values are judged.
 //!
-//! Says nothing where a table is partial or a member's name is free.
+//! The second one is also judged as an unlisted member. Not judged: objects with a partial table or with free member names.
 
 use super::payload;
 use conformant_base::json::{self, Note};
@@ -9,8 +8,8 @@ use conformant_rulebook::Rulebook;
 use conformant_schema::{Schemas, Violation};
 use serde_json::Value;
 
-/// What the earlier values break, and the rules that a second member breaks by being there. `known`
-/// is what the document breaks as most readers see it, with the later values.
+/// Violations by the earlier values, and violations by the presence of a second member. `known` are the violations of
+/// the document as most parsers read it, with the later values.
 pub(super) fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -36,10 +35,10 @@ pub(super) fn violations(
     found
 }
 
-/// A member that stands twice.
+/// A duplicate member.
 struct Twice<'a> {
     pointer: &'a str,
-    /// Where the two stand.
+    /// Positions in the text.
     places: String,
     earlier: &'a Value,
 }
@@ -61,7 +60,7 @@ impl<'a> Twice<'a> {
         }
     }
 
-    /// The object, and a name there that nobody uses, standing for the second member.
+    /// The object, and an unused name in it that represents the second member.
     fn alias(&self) -> Option<(&'a str, String)> {
         let (object, name) = self.pointer.rsplit_once('/')?;
         Some((
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_member_is_one_too_many_and_both_values_are_judged() {
+    fn a_duplicate_member_is_unlisted_and_both_values_are_judged() {
         assert_eq!(found("").len(), 0, "the table of links is partial");
         assert_eq!(
             found(r#""status": "published","#),

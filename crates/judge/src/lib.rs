@@ -1,7 +1,8 @@
-//! The judge: evidence and rulebook in, findings out; pure.
+//! Evaluates rules: evidence and rulebook in, findings out.
 //!
-//! It sends nothing, waits for nothing and knows no clock. Each predicate is one file; with too
-//! little evidence a predicate says nothing, and the rule stays not judged.
+//! - No I/O, no waiting, no clock.
+//! - One file per predicate.
+//! - With insufficient evidence, a rule is not judged.
 
 mod acceptance;
 mod alternatives;
@@ -52,13 +53,13 @@ use conformant_schema::Schemas;
 use evidence::Evidence;
 use std::collections::BTreeSet;
 
-/// Judges the evidence of one story by every rule of the rulebook that it bears on.
+/// Evaluates all rules that apply to the evidence of one scenario.
 pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
     let known = (None, Detail::Whole);
     judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
-/// The same, and keeps so many examples of each rule; the memory learns what was concluded of each document.
+/// As `judge`, with a maximum number of examples per rule. Fills the cache with the results of single documents.
 pub fn judge_known(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -71,8 +72,8 @@ pub fn judge_known(
     judge_into(empty, rulebook, schemas, evidence, known)
 }
 
-/// Which rules are broken and where, for evidence of which most was judged before: sound documents are not counted, nothing
-/// is observed, and findings show no difference.
+/// Evaluates mutated evidence: only which rules are violated and where. Valid documents are not counted, open points are not
+/// observed, and findings have no diff.
 pub fn judge_again(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -83,8 +84,8 @@ pub fn judge_again(
     judge_into(Judgement::default(), rulebook, schemas, evidence, known)
 }
 
-/// Judges by the rules about single representations and by this one alone. Tells what is broken and where: sound
-/// documents are not counted, and findings show no difference.
+/// Evaluates the rules about single representations and this one: only what is violated and where. Valid documents are not
+/// counted, and findings have no diff.
 pub fn judge_by(
     rule: &Rule,
     rulebook: &Rulebook,
@@ -101,7 +102,7 @@ pub fn judge_by(
         &mut judgement,
     );
     let mut verdicts = Verdicts::new(&case, &mut judgement);
-    // Steps name written rules, too, for what is accepted or refused.
+    // Steps also name written rules for acceptance and rejection.
     operation::judge(&case, &mut verdicts);
     match predicate_of(rule) {
         Some(predicate) => predicate.judge(&case, rule, &mut verdicts),
@@ -149,7 +150,7 @@ fn judge_into(
     judgement
 }
 
-/// Panics where a rule that was passed over would have concluded something: what it says it bears on is wrong.
+/// Panics if a rule that was not selected has a verdict: its `applies_to` is wrong.
 fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     let judged: BTreeSet<&str> = {
         let bearing = case.rulebook.rules.bearing_on(&case.came_by());
@@ -161,12 +162,16 @@ fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             let before = verdicts.tally(&rule.id).cloned();
             predicate.judge(case, rule, verdicts);
             let after = verdicts.tally(&rule.id).cloned();
-            assert_eq!(after, before, "{} bears on more than it says", rule.id);
+            assert_eq!(
+                after, before,
+                "{} applies to more evidence than its `applies_to` selects",
+                rule.id
+            );
         }
     }
 }
 
-/// What the documents leave open or permit is observed and never accused.
+/// Removes findings of rules that are unspecified or permitted behavior.
 fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
     let binds = |id: &str| {
         let level = rulebook
@@ -183,8 +188,7 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
     }
 }
 
-/// Lists that may merely lag behind what was done in a story: the first page of each as an index
-/// into its exchanges.
+/// Lists that may lag behind the actions of a scenario: the first page of each, as an index into the exchanges.
 pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
     let is_list = |exchange: &evidence::Exchange| {
         let operation = rulebook.operation(&exchange.service, &exchange.operation);
@@ -197,7 +201,7 @@ pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
     case.history.lagging(&case)
 }
 
-/// The kinds of the representations in the evidence, pages and their metadata included.
+/// The resource types of all representations in the evidence, including pages and their metadata.
 pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = evidence.payloads.iter().map(|p| p.kind.clone()).collect();
     for exchange in &evidence.exchanges {

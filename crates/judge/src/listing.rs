@@ -1,5 +1,4 @@
-//! List rules: the array stands under `meta.key`, and a walk over `next_page_url` yields each item
-//! exactly once and ends.
+//! List rules: the array is at the key in `meta.key`, and a walk along `next_page_url` ends and returns each item exactly once.
 
 use super::acceptance::Acceptance;
 use super::case::Case;
@@ -10,7 +9,7 @@ use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Judges every list page and every walk.
+/// Evaluates the rules of every list page and every walk.
 pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in case.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
@@ -24,7 +23,7 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
         };
         let rule = format!("{}/{}/key", operation.service, operation.id);
         let place = format!("/{}", json::escape(key));
-        // An array that is missing or no array breaks its own rule.
+        // A missing or invalid array violates its own rule.
         if seen.breaks(&place) {
             continue;
         }
@@ -49,7 +48,7 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
         WalkEnd::Broken(why) => {
             verdicts.inconclusive(
                 &rule,
-                &format!("a page of the walk could not be had: {why}"),
+                &format!("a page of the walk could not be read: {why}"),
             );
             return;
         }
@@ -93,13 +92,13 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
     }
 }
 
-/// Whether no item of the walk could have come twice.
+/// Whether a walk is too short to repeat an item.
 fn is_short(case: &Case<'_>, walk: &Walk) -> bool {
     let counts = walk.pages.iter().filter_map(|page| items(case, *page));
     counts.map(|items| items.len()).sum::<usize>() < 2
 }
 
-/// An item that the walk yields twice.
+/// An item that the walk returns twice.
 fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut previous = None;
@@ -134,7 +133,7 @@ fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>
     Some(seen.select(&format!("/{}/*", json::escape(key))))
 }
 
-/// What identifies an item: its `sid`, for a user channel its `channel_sid`, else all of it.
+/// The identity of an item: its `sid`, the `channel_sid` of a user channel, else the whole item.
 fn identity(item: &Value) -> String {
     let named = item
         .get("sid")

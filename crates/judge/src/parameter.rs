@@ -1,4 +1,4 @@
-//! Parameter rules: required, bounded, honoured, defaulted, as OpenAPI says it of each parameter.
+//! Parameter rules from OpenAPI: required, bounded, echoed and default values.
 
 use super::acceptance::Acceptance;
 use super::case::{Case, Seen};
@@ -12,7 +12,7 @@ use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::{Parameter, Place};
 use serde_json::Value;
 
-/// Judges every exchange by every parameter of its operation.
+/// Evaluates the rules of every parameter of every exchange.
 pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in case.seen.iter().enumerate() {
         let Some(operation) = seen.operation else {
@@ -67,11 +67,11 @@ fn was_sent(
     verdicts: &mut Verdicts<'_>,
 ) {
     if !parameter.has_form(sent) {
-        // No line says that it is refused rather than passed over; fields that show it have the form.
+        // The documents do not require a rejection. Fields that contain the value have a schema.
         return;
     }
     let Some(echo) = &parameter.echo else {
-        // Nothing comes back; that it is accepted is judged where it should be.
+        // The value is not echoed. Whether the request is accepted is judged by its operation.
         if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
             verdicts.trivial(&parameter.rule, Trivial::Absent);
         }
@@ -94,9 +94,9 @@ fn was_sent(
         Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {
             kind: "bound",
             expected: format!("{bound}: refused or cut"),
-            actual: format!("{} honoured in full", json::short(sent)),
+            actual: format!("{} applied in full", json::short(sent)),
             message: format!(
-                "{} is beyond its bound ({bound}) and was honoured in full",
+                "{} exceeds its bound ({bound}) and was applied in full",
                 parameter.name
             ),
         }),
@@ -107,7 +107,7 @@ fn was_sent(
     instance.conclude(fact);
 }
 
-/// The bound of the schema that the sent value is beyond, in words; nothing within bounds.
+/// The bound of the schema that the sent value exceeds, in words; `None` within bounds.
 pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
     let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
     let text = as_text(sent);
@@ -151,7 +151,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_is_sent_beside_a_taken_name_need_not_come_back() {
+    fn parameters_sent_with_a_used_name_need_not_be_echoed() {
         let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let schemas = Schemas::default();
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_bite_just_outside_and_not_just_inside() {
+    fn bounds_reject_only_values_beyond_them() {
         for (schema, inside, outside) in [
             (
                 json!({"type": "string", "maxLength": 3}),

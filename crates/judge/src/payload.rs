@@ -1,7 +1,7 @@
-//! Rules about one payload alone: its schema, and the predicates that need no more than it.
+//! Rules about a single payload: its schema, and predicates that need only the payload.
 //!
-//! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
-//! judged a second time.
+//! Rules that also need configuration, clock, exchange or history are evaluated elsewhere. A place with a violation is not judged
+//! twice.
 
 use super::predicate::predicate_of;
 use conformant_base::json;
@@ -12,16 +12,16 @@ use serde_json::Value;
 
 pub use conformant_schema::Violation;
 
-/// What was concluded of one payload.
+/// The validation result of one payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rules that it gave something to judge for, each once.
+    /// Rules that were judged, each once.
     pub judged: Vec<String>,
     /// By rule and pointer.
     pub violations: Vec<Violation>,
 }
 
-/// Judges a document as a representation of `kind`, list items included.
+/// Validates a document as a representation of `kind`, including list items.
 pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
     let outcome = Outcome {
@@ -31,7 +31,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
     with_written(outcome, rulebook, schemas, kind, value)
 }
 
-/// The same, of which nothing but what is violated is asked: no rule that it gave something to judge for is named.
+/// As `judge_payload`, without the list of judged rules.
 pub fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -45,7 +45,7 @@ pub fn violations(
     with_written(outcome, rulebook, schemas, kind, value).violations
 }
 
-/// What the schema says, and what written rules about one representation say besides.
+/// Violations of the schema and of written rules about single representations.
 fn with_written(
     mut outcome: Outcome,
     rulebook: &Rulebook,
@@ -78,7 +78,7 @@ fn with_written(
             document.judge(&mut outcome);
         }
     }
-    // Ids name the event; which of its versions was asked, a finding says.
+    // Rule ids name the event; the message adds the version.
     if let Some((event, version)) = event_version(kind) {
         for violation in &mut outcome.violations {
             violation
@@ -91,7 +91,7 @@ fn with_written(
     outcome
 }
 
-/// The document itself and, where it is a page, each of its items.
+/// The document and, if it is a page, each of its items.
 fn representations<'a>(
     rulebook: &Rulebook,
     kind: &str,
@@ -113,11 +113,11 @@ fn representations<'a>(
     found
 }
 
-/// One representation, to be judged by one rule about it alone.
+/// One representation, for a rule about it alone.
 #[derive(Debug)]
 pub struct Document<'a> {
     pub(super) schemas: &'a Schemas,
-    /// The schema of its kind.
+    /// The schema of its resource type.
     pub(super) root: &'a Value,
     pub(super) rule: &'a Rule,
     prefix: &'a str,
@@ -125,7 +125,7 @@ pub struct Document<'a> {
     broken: &'a [String],
 }
 
-/// What is wrong at a place of a representation.
+/// A violation at a place of a representation.
 #[derive(Clone, Debug)]
 pub struct Wrong {
     /// JSON Pointer into the representation.
@@ -158,14 +158,14 @@ impl Document<'_> {
         }
     }
 
-    /// True when that place, one above it or one below it is broken already.
+    /// Whether the place, one above it or one below it has a violation.
     pub(super) fn is_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         let mut broken = self.broken.iter();
         broken.any(|b| json::within(b, &whole) || json::within(&whole, b))
     }
 
-    /// True when that very place or one above it is broken already.
+    /// Whether the place or one above it has a violation.
     pub(super) fn is_under_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         self.broken.iter().any(|b| json::within(b, &whole))

@@ -1,9 +1,8 @@
-//! Requests as clients send them, judged by what the documents say of an operation's parameters, body
-//! and credentials.
+//! Validates requests of clients against the documented parameters, body and credentials of an operation.
 //!
-//! What is found is about the client alone: no rule of a service hears of it. What no document rules
-//! out (parameters and headers that nobody lists, their order, how characters are escaped) is never
-//! found. Nothing is sent from here.
+//! - Findings are about the client only, never about a rule of the service.
+//! - Not reported: unlisted parameters and headers, their order, escaping.
+//! - No requests are sent.
 
 mod given;
 mod ruling;
@@ -19,16 +18,15 @@ use conformant_schema::Schemas;
 use given::Given;
 use ruling::{Of, Ruling, rulings};
 
-/// How much of a request was kept.
+/// Completeness of a recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// All that was sent.
     Whole,
-    /// A recording: credentials may have been taken out, and what files hold.
+    /// A recording, possibly without credentials and file contents.
     Cleaned,
 }
 
-/// Judges the request of one exchange; findings name its step, and `name` where it came from.
+/// Validates the request of one exchange. Findings contain its step, and `name` as its source.
 pub fn judge_request(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -72,11 +70,9 @@ fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str)
     }
 }
 
-/// What is wrong with the requests of a story of ours that are meant to be accepted: nothing, or we
-/// accuse services by requests that no document allows.
+/// Findings in the valid requests of one of the project's own scenarios. Invalid requests would lead to false positives.
 ///
-/// `before` is what the same story sent when nothing was wrong with it: what it sends in the same place again is not
-/// judged again.
+/// `before` are the requests of the same scenario without mutations; equal requests in the same place are skipped.
 pub fn misdeeds(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -107,7 +103,7 @@ pub fn misdeeds(
         };
         let given = Given::of(operation, exchange);
         for Ruling { of, wrong } in rulings(schemas, operation, &given, Kept::Whole) {
-            // How a target lets clients in is for its configuration to say.
+            // The credentials of a target depend on its configuration.
             let Some(fact) = wrong.filter(|_| of != Of::Credentials) else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! What the documents say of each part of a request, held against what was sent.
+//! Rules about the parts of a request, compared with what was sent.
 
 use super::Kept;
 use super::given::{Body, Given, bracketed, texts};
@@ -11,21 +11,21 @@ use conformant_rulebook::{Operation, Parameter, Place, advised};
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
 
-/// A rule about the client that had something to judge.
+/// A rule about the client with its verdict.
 #[derive(Debug)]
 pub(super) struct Ruling<'a> {
     pub(super) of: Of<'a>,
     pub(super) wrong: Option<Fact>,
 }
 
-/// What a rule about the client is about.
+/// The subject of a rule about the client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Of<'a> {
-    /// How the body is encoded.
+    /// The encoding of the body.
     Body,
-    /// What is sent as a parameter.
+    /// The value of a parameter.
     Parameter(&'a str, Place, &'a str),
-    /// What the document advises of it.
+    /// Advice in the document about a parameter.
     Advice(&'a str, Place, &'a str),
     /// The form of credentials.
     Credentials,
@@ -40,7 +40,6 @@ impl<'a> Of<'a> {
         Self::Advice(&parameter.rule, parameter.place, &parameter.name)
     }
 
-    /// The rule's id.
     pub(super) fn rule(self, operation: &Operation) -> String {
         match self {
             Self::Body => operation.body_rule(),
@@ -50,7 +49,7 @@ impl<'a> Of<'a> {
         }
     }
 
-    /// Where: `/query/PageSize`, `/body/To`, `/header/Authorization`.
+    /// The pointer of a finding: `/query/PageSize`, `/body/To`, `/header/Authorization`.
     pub(super) fn at(self) -> String {
         match self {
             Self::Body => "/body".to_owned(),
@@ -62,13 +61,11 @@ impl<'a> Of<'a> {
     }
 }
 
-/// What a part of a request gives to judge.
+/// The verdict on a part of a request.
 enum Sight {
-    /// Nothing: it may be left out, and was.
+    /// Nothing to judge: optional and omitted.
     Nothing,
-    /// It stands as it should.
     Sound,
-    /// What is wrong with it.
     Wrong(Fact),
 }
 
@@ -87,7 +84,7 @@ impl Sight {
     }
 }
 
-/// Everything that a request gives to judge, in the order of the operation's parameters.
+/// The verdicts on all parts of a request, in the order of the operation's parameters.
 pub(super) fn rulings<'a>(
     schemas: &Schemas,
     operation: &'a Operation,
@@ -98,7 +95,7 @@ pub(super) fn rulings<'a>(
     if let Some(ruling) = of_body(operation, given) {
         all.push(ruling);
     }
-    // Of a body in another encoding nothing is known but that.
+    // In another encoding, the parameters are unknown.
     let is_legible = !matches!(given.body, Body::Other(_));
     let parameters = operation.parameters.iter();
     for parameter in parameters.filter(|p| p.place != Place::Body || is_legible) {
@@ -122,7 +119,7 @@ pub(super) fn rulings<'a>(
     all
 }
 
-/// How the body is encoded.
+/// The encoding of the body.
 fn of_body<'a>(operation: &'a Operation, given: &Given<'_>) -> Option<Ruling<'a>> {
     if operation.bodies.is_empty() || matches!(given.body, Body::None) {
         return None;
@@ -165,7 +162,7 @@ fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
         };
     }
     if kept == Kept::Cleaned {
-        // What stands behind the scheme may be what a recorder put there.
+        // A recorder may have replaced the credentials after the scheme.
         return Sight::Sound;
     }
     let pair = STANDARD.decode(rest.trim()).ok();
@@ -182,7 +179,7 @@ fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
     Sight::Sound
 }
 
-/// One request, while its parameters are judged.
+/// One request during validation.
 struct Asked<'a> {
     schemas: &'a Schemas,
     operation: &'a Operation,
@@ -191,7 +188,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Whether texts follow what the document advises.
+    /// Whether texts follow the documented advice.
     fn advice<'p>(&self, parameter: &'p Parameter) -> Option<Ruling<'p>> {
         let pattern = parameter.advice.as_ref()?;
         let texts = match (parameter.place, &self.given.body) {
@@ -249,7 +246,7 @@ impl Asked<'_> {
         Sight::of(self.sent(parameter, &values))
     }
 
-    /// What is wrong where the parameter does not stand in its place.
+    /// The violation if the parameter is missing in its place.
     fn left_out(&self, parameter: &Parameter) -> Sight {
         let name = parameter.name.as_str();
         let (own, other) = match parameter.place {
@@ -285,7 +282,7 @@ impl Asked<'_> {
         })
     }
 
-    /// Whether a name that no document shows is that of the parameter in another spelling.
+    /// Whether an undocumented name is another spelling of the parameter.
     fn is_misspelling(&self, sent: &str, parameter: &Parameter) -> bool {
         let is_known = |p: &Parameter| {
             p.name == sent || (is_hash(p) && sent.starts_with(&format!("{}[", p.name)))
@@ -298,7 +295,7 @@ impl Asked<'_> {
     fn sent(&self, parameter: &Parameter, values: &[Value]) -> Option<Fact> {
         if parameter.schema.get("type").and_then(Value::as_str) == Some("array") {
             let items = parameter.schema.get("items").unwrap_or(&Value::Null);
-            // Lists of hashes have no spelling in forms that a document shows.
+            // The documents do not define how forms spell lists of hashes.
             if items.get("type").and_then(Value::as_str) == Some("object") {
                 return None;
             }
@@ -357,7 +354,7 @@ impl Asked<'_> {
     }
 }
 
-/// A text by the type that its schema names, where it is one's spelling.
+/// A text converted to the type of its schema, if it is a spelling of that type.
 fn typed(value: &Value, schema: &Value) -> Value {
     let Some(text) = value.as_str() else {
         return value.clone();
@@ -366,7 +363,7 @@ fn typed(value: &Value, schema: &Value) -> Value {
         Some("integer") => text
             .parse::<i64>()
             .map_or_else(|_| value.clone(), Value::from),
-        // No document shows how a form spells them.
+        // The documents do not define how forms spell it.
         Some("boolean") => match text.to_ascii_lowercase().as_str() {
             "true" | "1" => Value::Bool(true),
             "false" | "0" => Value::Bool(false),
@@ -376,7 +373,7 @@ fn typed(value: &Value, schema: &Value) -> Value {
     }
 }
 
-/// Whether it is a hash, or a list of hashes, which forms spell with brackets or in other ways.
+/// Whether it is a hash or a list of hashes, which forms may spell with brackets.
 fn is_hash(parameter: &Parameter) -> bool {
     let is = |schema: &Value, word: &str| schema.get("type").and_then(Value::as_str) == Some(word);
     let of_hashes = parameter
@@ -386,7 +383,7 @@ fn is_hash(parameter: &Parameter) -> bool {
     is(&parameter.schema, "object") || of_hashes
 }
 
-/// A name without the mark of a list: `Permission[]`, `Permission[0]`, `Permission.0`.
+/// A name without its list index: `Permission[]`, `Permission[0]`, `Permission.0`.
 fn without_index(name: &str) -> &str {
     let is_index = |index: &str| index.bytes().all(|b| b.is_ascii_digit());
     if let Some((stem, index)) = name.strip_suffix(']').and_then(|n| n.rsplit_once('['))
@@ -400,7 +397,7 @@ fn without_index(name: &str) -> &str {
     }
 }
 
-/// What is left of a name without case and marks.
+/// The lowercase letters and digits of a name.
 fn letters(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()

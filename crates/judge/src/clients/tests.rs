@@ -1,4 +1,4 @@
-//! Each wrong request brings exactly its finding, each legal freedom none, and our own stories none.
+//! Each invalid request has exactly its finding; allowed variations and our own scenarios have none.
 
 use super::{Kept, judge_request};
 use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
@@ -62,7 +62,7 @@ fn found(text: &str, kept: Kept) -> Vec<String> {
     told.collect()
 }
 
-/// The request as an exchange that nobody answered.
+/// The request as an exchange without a response.
 fn exchange(text: &str) -> Exchange {
     let rulebook = of_specs();
     let request = request(text);

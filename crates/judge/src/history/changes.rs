@@ -1,4 +1,4 @@
-//! What may have changed between two sights, and what did.
+//! Changes between two observations: what may have changed, and what did.
 
 use super::identity::ThingId;
 use super::sights::{Sight, When};
@@ -13,24 +13,21 @@ use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition}
 use serde_json::Value;
 use std::time::Duration;
 
-/// A field that two sights show.
+/// A field in two observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change<'a> {
-    /// Where.
     pub pointer: String,
-    /// What the first one shows.
     pub before: &'a Value,
-    /// What the later one shows.
     pub after: &'a Value,
 }
 
 impl History<'_> {
-    /// Whether strangers have no way to it: this case made it, or is alone.
+    /// Whether no other client can reach it: this scenario created it, or is the only writer.
     pub fn is_own(&self, id: ThingId) -> bool {
         self.alone || self.things.get(id).is_ours
     }
 
-    /// Whether something that was not refused may have touched a thing between two moments.
+    /// Whether an action that was not rejected may have changed a resource between two moments.
     pub fn may_have_changed(&self, id: ThingId, after: &When, before: &When) -> bool {
         let kind = self.things.get(id).kind;
         self.writes
@@ -39,8 +36,8 @@ impl History<'_> {
             .any(|write| write.may_touch(id, kind))
     }
 
-    /// Fields of a thing that both sights show: those that apply in both faces, that no rule of their own
-    /// hides, and that nothing has moved without naming them.
+    /// Fields of a resource in both observations: those that apply to both representations, violate no rule, and were not
+    /// changed indirectly in between.
     pub fn compared<'a>(
         &self,
         case: &Case<'a>,
@@ -82,8 +79,8 @@ impl History<'_> {
         found
     }
 
-    /// Whether something that moves a thing's derived field was done between two moments, or so shortly
-    /// before them that the field may have followed within `lag`. What names another thing moves nothing.
+    /// Whether an action between two moments may have changed a derived field, or one so shortly before them that the
+    /// field follows within `lag`. Actions on other resources do not count.
     pub fn moved_by(
         &self,
         case: &Case<'_>,
@@ -92,7 +89,7 @@ impl History<'_> {
         (from, until): (&When, &When),
         lag: Duration,
     ) -> bool {
-        // Operations are named with their service, what people do is not.
+        // Operations are named with their service, hooks are not.
         if case.evidence.deeds_unseen && by.iter().any(|by| !by.contains('/')) {
             return true;
         }
@@ -107,8 +104,8 @@ impl History<'_> {
         })
     }
 
-    /// Whether a write says which thing it is about, by its key or name or by those of what it
-    /// is known by.
+    /// Whether a write names the resource that it changes: by its key or name, or by those of its other
+    /// representations.
     fn names(&self, case: &Case<'_>, write: &Write<'_>, id: ThingId) -> bool {
         let sent = |text: &str| match write.origin {
             Origin::Exchange(index) => {
@@ -127,7 +124,7 @@ impl History<'_> {
         if !thing.key.contains('\n') {
             return false;
         }
-        // A write to a member says whose it is by that member.
+        // A write to a member names its identity by that member.
         let is_written = |text: &str| {
             let written = write.thing.into_iter();
             let mut names = written.flat_map(|written| self.things.names_of(written));
@@ -137,7 +134,7 @@ impl History<'_> {
         thing.key.split('\n').all(|part| {
             let mut parents = thing.parents.iter();
             let parent = parents.find(|&&parent| self.things.get(parent).key == part);
-            // Who was never seen may be called by any name.
+            // A resource that was never observed may have any name.
             let may_be = |parent: ThingId| {
                 self.is_known_by(parent, said) || self.things.names_of(parent).next().is_none()
             };
@@ -145,25 +142,25 @@ impl History<'_> {
         })
     }
 
-    /// Whether a thing's key or one of its names was said.
+    /// Whether the key or a name of a resource was sent.
     fn is_known_by(&self, id: ThingId, said: impl Fn(&str) -> bool) -> bool {
         said(&self.things.get(id).key) || self.things.names_of(id).any(|name| said(name))
     }
 }
 
-/// Two sights of a thing, and what may have moved it in between.
+/// Two observations of a resource, and the actions in between.
 struct Between<'h, 'c> {
     history: &'h History<'h>,
     case: &'c Case<'c>,
     id: ThingId,
     first: &'h Sight<'h>,
     later: &'h Sight<'h>,
-    /// What is known of the kinds that they show it as.
+    /// Annotations of the two resource types.
     abouts: [Option<&'c Annotations>; 2],
 }
 
 impl Between<'_, '_> {
-    /// Whether a field may have moved without being named.
+    /// Whether a field may have changed without being named.
     fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
         self.abouts.into_iter().flatten().any(|about| {
             let mut counts = about.counts.iter();
@@ -187,7 +184,7 @@ impl Between<'_, '_> {
         })
     }
 
-    /// Whether people set a field of things that they change, and no request does.
+    /// Whether a field is set by people through hooks, and by no request.
     fn is_beyond_requests(&self, pointer: &str) -> bool {
         let kind = self.history.things.get(self.id).kind;
         let services = self.case.rulebook.services.values();
@@ -219,7 +216,7 @@ impl Between<'_, '_> {
             .moved_by(self.case, self.id, by, moments, SETTLE)
     }
 
-    /// Whether anything that is counted may have come or gone, or the thing itself was touched.
+    /// Whether counted resources, or the resource itself, may have been created, changed or deleted.
     fn counts(&self, counts: &Counts) -> bool {
         let (first, later) = (&self.first.when, &self.later.when);
         self.history.writes.iter().any(|write| {
@@ -232,7 +229,7 @@ impl Between<'_, '_> {
         })
     }
 
-    /// Whether the steps that were taken lead from one state to the other.
+    /// Whether the documented transitions in between lead from one state to the other.
     fn steps(&self, steps: &[Transition], before: &Value, after: &Value) -> bool {
         let taken =
             |step: &&Transition| step.by == "time" || self.moved_by(std::slice::from_ref(&step.by));
@@ -251,7 +248,7 @@ impl Between<'_, '_> {
     }
 }
 
-/// The operation with its service, or the hook, that did something.
+/// The operation with its service, or the hook, of a write.
 fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
     match write.origin {
         Origin::Exchange(index) => {
@@ -267,7 +264,7 @@ fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
     }
 }
 
-/// Whether a text stands within a value, or a number that is written so.
+/// Whether a text occurs in a value, also as a number.
 fn says(value: &Value, text: &str) -> bool {
     match value {
         Value::String(said) => said == text,
@@ -279,13 +276,13 @@ fn says(value: &Value, text: &str) -> bool {
 }
 
 impl Change<'_> {
-    /// Whether the two sights differ.
+    /// Whether the two observations differ.
     pub fn is_changed(&self) -> bool {
         !same(self.before, self.after)
     }
 }
 
-/// Fields that both documents have; an object on both sides is looked into.
+/// Visits fields of both documents; objects on both sides are compared member by member.
 fn leaves<'a>(
     a: &'a Value,
     b: &'a Value,
@@ -305,8 +302,8 @@ fn leaves<'a>(
     }
 }
 
-/// Whether two values say the same: instants as instants, texts that are JSON as JSON, lists of
-/// texts as sets, and what was never set however that is written.
+/// Whether two values are equivalent: instants as instants, JSON texts as JSON, lists of texts as sets, and all
+/// spellings of an unset value.
 pub fn same(a: &Value, b: &Value) -> bool {
     if json::equal(a, b) || (is_unset(a) && is_unset(b)) {
         return true;
@@ -329,8 +326,8 @@ pub fn same(a: &Value, b: &Value) -> bool {
             };
             texts(x).is_some_and(|x| Some(x) == texts(y))
         }
-        // What no schema names has no type in XML: it is a text there, and a number in JSON. Where one
-        // does, its own rule says which of the two is wrong.
+        // Without a schema, a value has no type in XML: a text there may be a number in JSON. With one,
+        // its own rule judges the type.
         (Value::String(text), scalar @ (Value::Number(_) | Value::Bool(_)))
         | (scalar @ (Value::Number(_) | Value::Bool(_)), Value::String(text)) => {
             as_text(scalar) == *text
@@ -339,7 +336,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// XML writes nothing, an empty text and an empty object alike, and so do forms.
+/// XML and forms write null, an empty text and an empty object alike.
 fn is_unset(value: &Value) -> bool {
     match value {
         Value::Null => true,

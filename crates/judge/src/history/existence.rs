@@ -1,4 +1,4 @@
-//! Whether a thing was there at a moment, and which lists still lag behind what was done.
+//! Existence of resources at a moment, and lists that lag behind actions.
 
 use super::History;
 use super::identity::ThingId;
@@ -10,8 +10,8 @@ use crate::compare::as_text;
 use conformant_rulebook::Does;
 
 impl History<'_> {
-    /// Since when a thing was there for certain until that moment: something brought or showed it,
-    /// and nothing afterwards may have ended it.
+    /// The moment since which a resource certainly existed: something created or returned it,
+    /// and no later action may have ended it.
     pub fn there_since(&self, id: ThingId, until: &When) -> Option<When> {
         let thing = self.things.get(id);
         if self.ended_unseen.contains(&thing.kind) {
@@ -31,7 +31,7 @@ impl History<'_> {
         let holds = |since: &When| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
-                // What happens at that very moment finds it there.
+                // An action at that moment finds it.
                 let is_now = write.when.event == until.event;
                 let between = write.when.event > since.event && !until.is_before(&write.when);
                 between && !is_now && self.may_end(write, id)
@@ -40,7 +40,7 @@ impl History<'_> {
         moments.into_iter().find(holds)
     }
 
-    /// Whether a write may have ended a thing, or put another one in its place.
+    /// Whether a write may have ended a resource, or replaced it.
     pub fn may_end(&self, write: &Write<'_>, id: ThingId) -> bool {
         let kind = self.things.get(id).kind;
         let above = |thing: ThingId| thing == id || self.things.is_below(id, thing);
@@ -54,14 +54,14 @@ impl History<'_> {
         }
     }
 
-    /// Whether the making of the one kind may end things of the other.
+    /// Whether creating one resource type may end resources of another.
     fn ends(&self, made: &str, kind: &str) -> bool {
         let by = self.ended_by.get(kind);
         by.is_some_and(|by| by.iter().any(|by| by == made))
     }
 
-    /// Whether a creation under a name that was taken has answered with what bears it: then what else it
-    /// sends need not be there.
+    /// Whether a creation with a used name returned the existing resource. Its other parameters need not be
+    /// echoed then.
     pub fn brings_what_is_there(&self, case: &Case<'_>, index: usize) -> bool {
         let mut writes = self.writes.iter();
         let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
@@ -81,13 +81,13 @@ impl History<'_> {
         makes && write.does == Does::FindsOrMakes && write.named.iter().any(bears)
     }
 
-    /// Whether a thing belongs into a list by all that the list's path names; nothing where that is
-    /// not known.
+    /// Whether a resource belongs to a list by the list's path; `None` if that is
+    /// unknown.
     pub fn belongs(&self, id: ThingId, list: &List<'_>) -> Option<bool> {
         self.is_under(id, &list.parents)
     }
 
-    /// Whether a thing is below all of these; nothing where that is not known.
+    /// Whether a resource has all of these parents; `None` if that is unknown.
     pub fn is_under(&self, id: ThingId, parents: &[Option<ThingId>]) -> Option<bool> {
         let own = &self.things.get(id).parents;
         let mut is_under = true;
@@ -100,8 +100,8 @@ impl History<'_> {
         Some(is_under)
     }
 
-    /// Whether people may have changed things of that kind: they were seen to, or nobody would have
-    /// seen them.
+    /// Whether people may have changed resources of that type: a hook did, or hooks are
+    /// not recorded.
     pub fn changed_by_people(&self, kind: &str) -> bool {
         let mut writes = self.writes.iter();
         self.deeds_unseen
@@ -111,8 +111,8 @@ impl History<'_> {
             })
     }
 
-    /// Lists that lack what was made, or hold what was ended, and may merely lag behind it: of each
-    /// the first page of its last reading.
+    /// Lists without a created resource, or with a deleted one, that may merely lag: the
+    /// first page of each last reading.
     pub fn lagging(&self, case: &Case<'_>) -> Vec<usize> {
         let mut behind = Vec::new();
         for (n, list) in self.lists.iter().enumerate() {

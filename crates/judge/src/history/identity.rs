@@ -1,37 +1,36 @@
-//! Things: what several representations are of, by key and by name.
+//! Resources: the representations that belong together, by key and by name.
 
 use super::sights::Sight;
 use super::writes::WriteId;
 use std::collections::BTreeMap;
 
-/// Index of a thing.
+/// Index of a resource.
 pub type ThingId = usize;
 
-/// One thing, whatever shows it.
+/// One resource, in all its representations.
 #[derive(Debug)]
 pub struct Thing<'a> {
-    /// Its kind; faces have kinds of their own.
+    /// Its resource type; other representations have types of their own.
     pub kind: &'a str,
-    /// What identifies it.
     pub key: String,
-    /// What it belongs to, outermost first, as far as that is known.
+    /// Its known parents, outermost first.
     pub parents: Vec<ThingId>,
-    /// Whether this case made it, or something that it belongs to.
+    /// Whether this scenario created it, or one of its parents.
     pub is_ours: bool,
-    /// Each time that it was seen, in order.
+    /// Its observations, in order.
     pub sights: Vec<Sight<'a>>,
-    /// What was done to it, in order.
+    /// Actions on it, in order.
     pub writes: Vec<WriteId>,
-    /// What brought it.
+    /// The write that created it.
     pub made: Option<WriteId>,
-    /// What ended it.
+    /// The write that ended it.
     pub ended: Option<WriteId>,
 }
 
-/// Things by name; nothing where two have it.
+/// Resources by name; `None` for an ambiguous one.
 type Named = BTreeMap<String, Option<ThingId>>;
 
-/// All things of a case.
+/// All resources of a scenario.
 #[derive(Debug, Default)]
 pub struct Things<'a> {
     all: Vec<Thing<'a>>,
@@ -42,17 +41,15 @@ pub struct Things<'a> {
 }
 
 impl<'a> Things<'a> {
-    /// All in the order in which they were met.
+    /// All resources in the order of their first observation.
     pub fn iter(&self) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
         self.all.iter().enumerate()
     }
 
-    /// Those of a kind.
     pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
         self.iter().filter(move |(_, thing)| thing.kind == kind)
     }
 
-    /// One of them.
     pub fn get(&self, id: ThingId) -> &Thing<'a> {
         &self.all[id]
     }
@@ -61,12 +58,12 @@ impl<'a> Things<'a> {
         &mut self.all[id]
     }
 
-    /// The thing with that key.
+    /// The resource with a key.
     pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ThingId> {
         self.keys.get(kind)?.get(key).copied()
     }
 
-    /// The thing with that name within its nearest parent; nothing where two have it.
+    /// The resource with a name within its nearest parent; `None` if the name is ambiguous.
     pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
         self.names
             .get(&(kind, within))?
@@ -75,7 +72,7 @@ impl<'a> Things<'a> {
             .flatten()
     }
 
-    /// The names that stand for a thing.
+    /// The names of a resource.
     pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
         let kind = self.all[id].kind;
         let of_kind = self.names.range((kind, None)..);
@@ -85,7 +82,7 @@ impl<'a> Things<'a> {
         names.map(|(name, _)| name)
     }
 
-    /// The thing with that key, met now where it was not before.
+    /// The resource with a key, added if it is new.
     pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
         if let Some(id) = self.by_key(kind, key) {
             return id;
@@ -106,7 +103,7 @@ impl<'a> Things<'a> {
         id
     }
 
-    /// From now on a name stands for a thing, unless it stands for another one that was not ended.
+    /// Assigns a name to a resource, unless an existing one has it.
     pub(super) fn name(&mut self, id: ThingId, name: &str) {
         let within = self.all[id].parents.last().copied();
         let names = self.names.entry((self.all[id].kind, within)).or_default();
@@ -118,7 +115,7 @@ impl<'a> Things<'a> {
         *named = is_free.then_some(id);
     }
 
-    /// Says what a thing belongs to, where that was not known, or not so closely.
+    /// Sets the parents of a resource, if more are known than before.
     pub(super) fn place(&mut self, id: ThingId, parents: &[ThingId]) {
         if parents.starts_with(&self.all[id].parents) && !parents.contains(&id) {
             self.all[id].parents = parents.to_vec();
@@ -127,7 +124,7 @@ impl<'a> Things<'a> {
         self.all[id].is_ours |= of_ours;
     }
 
-    /// Whether a thing is below another one.
+    /// Whether a resource is a descendant of another one.
     pub fn is_below(&self, id: ThingId, above: ThingId) -> bool {
         let mut parents = self.all[id].parents.iter();
         parents.any(|&parent| parent == above)

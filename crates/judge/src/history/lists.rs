@@ -1,4 +1,4 @@
-//! Lists: pages put together by the links that lead from one to the next.
+//! Lists: pages that are connected by their links.
 
 use super::History;
 use super::identity::ThingId;
@@ -11,77 +11,74 @@ use conformant_rulebook::{Does, Operation, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where a page names the next one.
+/// The link to the next page.
 pub const NEXT: &str = "/meta/next_page_url";
-/// Where it names the one before.
+/// The link to the previous page.
 pub const PREVIOUS: &str = "/meta/previous_page_url";
-/// Where it names the first one.
+/// The link to the first page.
 pub const FIRST: &str = "/meta/first_page_url";
-/// Where it names itself.
+/// The link to the page itself.
 pub const ITSELF: &str = "/meta/url";
 
-/// A list as it was read, page by page.
+/// One reading of a list, page by page.
 #[derive(Debug)]
 pub struct List<'a> {
-    /// The operation.
     pub operation: &'a Operation,
-    /// Kind of its items as they are shown.
+    /// The resource type of its items.
     pub face: &'a str,
-    /// What its path names, outermost first.
+    /// The resources in its path, outermost first.
     pub parents: Vec<Option<ThingId>>,
-    /// Filters that were sent, by parameter.
+    /// The sent filters, by parameter.
     pub filters: BTreeMap<&'a str, &'a Value>,
     /// Exchanges, page by page.
     pub pages: Vec<usize>,
-    /// What it holds, in order.
     pub items: Vec<Item>,
-    /// Whether it was read from its beginning, by its parameters and by no link.
+    /// Whether it was read from its beginning, by parameters and not by a link.
     pub from_start: bool,
-    /// Whether it was read from its first page to its last.
     pub is_complete: bool,
     /// When its first page was read.
     pub first: When,
-    /// When its last page was.
+    /// When its last page was read.
     pub last: When,
-    /// Whether a page was one try of several.
+    /// Whether a page is a poll attempt.
     pub is_attempt: bool,
 }
 
 /// One item of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// What it is, where its key can be read.
+    /// The resource, if its key can be read.
     pub thing: Option<ThingId>,
     /// Index into the case's representations.
     pub representation: usize,
 }
 
 impl List<'_> {
-    /// The nearest thing that its path names.
+    /// The nearest resource in its path.
     pub fn scope(&self) -> Option<ThingId> {
         self.parents.last().copied().flatten()
     }
 
-    /// Whether it shows that thing.
+    /// Whether it contains the resource.
     pub fn holds(&self, thing: ThingId) -> bool {
         self.items.iter().any(|item| item.thing == Some(thing))
     }
 
-    /// Where its items stand on a page.
+    /// The pointer to its items on a page.
     pub fn place(&self) -> String {
         let key = self.operation.list_key.as_deref().unwrap_or_default();
         conformant_base::json::join("", key)
     }
 
-    /// Whether each of its items is known by its key.
+    /// Whether the key of each item can be read.
     pub fn is_readable(&self) -> bool {
         self.items.iter().all(|item| item.thing.is_some())
     }
 }
 
 impl History<'_> {
-    /// Which page of which list an exchange brought: an index into the lists, read from their
-    /// beginning, and the page's place counted from 0. Links between pages count as what they are named.
+    /// The list and the page number (from 0) that an exchange returned, as an index into the lists that are read from their
+    /// beginning. Links between pages count as what they are named.
     pub fn page_of(&self, case: &Case<'_>, exchange: usize) -> Option<(usize, usize)> {
         let (at, place) = self.lists.iter().enumerate().find_map(|(at, list)| {
             let place = list.pages.iter().position(|page| *page == exchange)?;
@@ -92,7 +89,7 @@ impl History<'_> {
             return Some((at, place));
         }
         let via = case.seen[list.pages[0]].exchange.via.as_ref()?;
-        // A link leads back in time, so that this ends.
+        // Links lead back in time, so that this ends.
         let (of, from) =
             (via.exchange < list.pages[0]).then(|| self.page_of(case, via.exchange))??;
         let begins = match via.pointer.as_str() {
@@ -106,12 +103,12 @@ impl History<'_> {
     }
 }
 
-/// Whether a link to a page stands there.
+/// Whether a pointer is that of a link between pages.
 fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
-/// Puts the pages of all lists together, in the order in which they were asked for.
+/// Connects the pages of all lists, in the order of the requests.
 pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
     for (id, thing) in history.things.iter() {
@@ -155,7 +152,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
         let accepted = seen.acceptance == Acceptance::Accepted;
         let next = exchange.document().and_then(|page| json::get(page, NEXT));
         let is_last = next.is_none_or(|next| next.is_null() || *next == "");
-        // What broke as a whole shows neither what it holds nor whether it ends.
+        // A page that violates a rule as a whole has unknown items and an unknown end.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
         let at = match continued {

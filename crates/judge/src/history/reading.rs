@@ -1,4 +1,4 @@
-//! Reading a case as a history, event by event.
+//! Builds the history of a scenario, event by event.
 
 use super::History;
 use super::identity::ThingId;
@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 impl<'a> History<'a> {
-    /// The history of a case whose payloads are judged.
+    /// The history of a scenario with validated payloads.
     pub fn of(case: &Case<'a>) -> Self {
         let mut reading = Reading {
             case,
@@ -58,7 +58,7 @@ impl<'a> History<'a> {
     }
 }
 
-/// Types of resources that a hook may have ended unseen.
+/// Resource types that a hook may have ended unobserved.
 fn ended_unseen<'a>(case: &Case<'a>) -> Vec<&'a str> {
     if !case.evidence.deeds_unseen {
         return Vec::new();
@@ -68,7 +68,7 @@ fn ended_unseen<'a>(case: &Case<'a>) -> Vec<&'a str> {
     ends.map(|effect| effect.kind.as_str()).collect()
 }
 
-/// By kind, the kinds whose making may end things of it.
+/// For each resource type, the types whose creation may end it.
 fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
     let kinds = rulebook.kinds.values();
     let ended = kinds.filter_map(|kind| Some((kind, kind.about.identity.as_ref()?)));
@@ -101,14 +101,14 @@ impl<'a> Reading<'_, 'a> {
         for representation in std::mem::take(&mut self.shown[index]) {
             let is_known = self.history.things.iter().count();
             let thing = self.sight(representation, Some(index), when, &bound);
-            // What an accepted creation brought was never met before, or it is no new thing.
+            // Whether an accepted creation returned a new resource or a known one.
             shown = shown.or(thing.map(|thing| (thing, thing >= is_known)));
         }
         if let Some((thing, _)) = shown
             && operation.names_its_thing()
             && bound.thing.is_none()
         {
-            // A name that is met for the first time stands for what answers to it.
+            // A name that is new belongs to the resource in the response.
             bound.thing = Some(thing);
             bound.by_name = true;
         }
@@ -128,7 +128,7 @@ impl<'a> Reading<'_, 'a> {
         self.history.bound[index] = bound;
     }
 
-    /// What the path of a request names.
+    /// The resources in the path of a request.
     fn bind(&mut self, index: usize, operation: &'a Operation) -> Bound<'a> {
         let seen = &self.case.seen[index];
         let rulebook = self.case.rulebook;
@@ -140,7 +140,7 @@ impl<'a> Reading<'_, 'a> {
             .map(|p| seen.exchange.sent.get(&p.name).map(spelled))
             .collect();
         let identity = about.identity.as_ref();
-        // What a thing is known by may be what it belongs to: a user's channel.
+        // An alternative name of a resource may be that of its parent: a user's channel.
         let is_composed = about.is_composed();
         let names_itself = operation.names_its_thing();
         let own = usize::from(names_itself && !is_composed);
@@ -191,8 +191,8 @@ impl<'a> Reading<'_, 'a> {
         keys.collect::<Vec<_>>().join("\n")
     }
 
-    /// What a name in a path stands for, and whether it is no key. What looks like a key is one,
-    /// though the case has not seen its thing.
+    /// The resource of a name in a path, and whether the name is not its key. A name in the form of a key is one, even
+    /// if its resource was not observed.
     fn find(
         &mut self,
         kind: &'a str,
@@ -207,12 +207,12 @@ impl<'a> Reading<'_, 'a> {
         if let Some(id) = things.by_name(kind, scope, text) {
             return Some((id, true));
         }
-        // What it belongs to is said by what shows it: a path may name another parent, and be refused.
+        // The representation determines the parents: a path may name another parent, and be rejected.
         looks_like_key(self.case.rulebook, kind, text)
             .then(|| (self.history.things.meet(kind, text), false))
     }
 
-    /// What a name in a path stands for that was never seen: what the answer says of itself there.
+    /// The resource of an unknown name in a path: the one in the response.
     fn learn(
         &mut self,
         (at, kind): (&str, &'a str),
@@ -228,14 +228,14 @@ impl<'a> Reading<'_, 'a> {
         Some((id, true))
     }
 
-    /// A thing by its key, with what it belongs to.
+    /// The resource with a key and its parents.
     fn met(&mut self, kind: &'a str, key: &str, parents: &[ThingId]) -> ThingId {
         let id = self.history.things.meet(kind, key);
         self.history.things.place(id, parents);
         id
     }
 
-    /// Takes a representation as a sight of its thing.
+    /// Records a representation as an observation of its resource.
     fn sight(
         &mut self,
         index: usize,
@@ -251,7 +251,7 @@ impl<'a> Reading<'_, 'a> {
         let of = self.case.rulebook.kinds.get(&identity.of)?.name.as_str();
         let id = match key {
             Some(key) => self.history.things.meet(of, &key),
-            // It broke, or is not shown: the address says whose it is.
+            // It violates a rule or is not in the representation: the address names it.
             None => bound.thing.filter(|_| !is_item)?,
         };
         self.place(id, representation, about, bound);
@@ -270,8 +270,8 @@ impl<'a> Reading<'_, 'a> {
         Some(id)
     }
 
-    /// What a thing belongs to: what its path names, else what it says itself.
-    /// Where the two differ nothing is known.
+    /// The parents of a resource from its path or from its representation; unknown if the two
+    /// differ.
     fn place(
         &mut self,
         id: ThingId,
@@ -285,7 +285,7 @@ impl<'a> Reading<'_, 'a> {
             let said = representation.value(at).and_then(Value::as_str);
             let said = said.filter(|key| !key.is_empty());
             let parent = match (named, said) {
-                // It was shown where it does not belong: its address says nothing of it.
+                // It was returned under another parent: its address does not determine it.
                 (Some(named), Some(said)) if self.history.things.get(named).key != said => return,
                 (Some(named), _) => Some(named),
                 (None, Some(said)) => Some(self.met(kind, said, &parents)),
@@ -336,7 +336,7 @@ impl<'a> Reading<'_, 'a> {
             Outcome::Unknown
         };
         let shared = identity.is_some_and(|identity| identity.shared);
-        // A second creation may bring the thing that is there already.
+        // A second creation may return the existing resource.
         let does = match (operation.does, shown) {
             (Does::Makes, Some((_, false))) => Does::FindsOrMakes,
             (does, _) => does,
@@ -382,7 +382,7 @@ impl<'a> Reading<'_, 'a> {
         self.history.writes.push(write);
     }
 
-    /// What a person or device did, by the hook's table.
+    /// Records the effect of a hook, by its table.
     fn hook(&mut self, event: usize, call: &'a HookCall) {
         let Some(hook) = self.case.rulebook.index.hook(&call.name) else {
             return;
@@ -430,7 +430,7 @@ impl<'a> Reading<'_, 'a> {
         }
     }
 
-    /// The thing that a hook names or brings.
+    /// The resource that a hook names or returns.
     fn touched(&mut self, call: &'a HookCall, effect: &Effect, kind: &'a str) -> Option<ThingId> {
         let text = |value: &Value, name: &str| value.get(name).map(as_text);
         let key = effect.key.as_ref().and_then(|name| {
@@ -453,7 +453,7 @@ impl<'a> Reading<'_, 'a> {
             }
             return Some(id);
         }
-        // By a name, within the nearest thing that is named by its key.
+        // By a name, within the nearest resource that is named by its key.
         let name = effect
             .name
             .as_ref()
@@ -462,13 +462,13 @@ impl<'a> Reading<'_, 'a> {
     }
 }
 
-/// A kind with what is known of it.
+/// A resource type with its annotations.
 fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a Annotations)> {
     let kind = rulebook.kinds.get(kind?)?;
     Some((kind.name.as_str(), &kind.about))
 }
 
-/// The values that identify a thing, as one text.
+/// The values of the key of a resource, as one text.
 fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<String> {
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
@@ -485,7 +485,7 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
+/// Whether a request was certainly rejected: 4xx, and 2xx with a documented rejection.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     let service = rulebook.index.get(&seen.exchange.service);
     let document = service.zip(seen.exchange.document());
@@ -494,7 +494,7 @@ fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
 }
 
-/// Whether a text has the form of the key of that kind.
+/// Whether a text has the form of a key of that resource type.
 fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
     let known = rulebook.kinds.get(kind);
     let key = known.and_then(|kind| kind.about.identity.as_ref()?.key.first());

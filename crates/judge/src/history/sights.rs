@@ -1,4 +1,4 @@
-//! Sights: each time that a representation of a thing was seen, and where its exchange led.
+//! Observations of resources, and the resources in the path of an exchange.
 
 use super::SETTLE;
 use super::identity::ThingId;
@@ -6,61 +6,57 @@ use crate::case::{Case, Representation};
 use crate::evidence::{Poll, Span};
 use serde_json::Value;
 
-/// One sight of one thing.
+/// One observation of one resource.
 #[derive(Clone, Debug)]
 pub struct Sight<'a> {
-    /// The kind that it was shown as.
+    /// The resource type of the representation.
     pub face: &'a str,
-    /// How.
     pub shows: Shows,
-    /// The exchange that it came by; nothing for what came in another way.
+    /// The exchange that returned it; `None` for other payloads.
     pub exchange: Option<usize>,
-    /// When.
     pub when: When,
-    /// Its exchange's place among the tries of a poll.
+    /// The role of its exchange in a poll.
     pub poll: Poll,
 }
 
-/// How a thing was shown; representations are indexes into the case's.
+/// The form of an observation; representations are indexes into those of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
     /// By itself.
     Whole(usize),
     /// As an item of a list.
     Item(usize),
-    /// As not there: its own address was refused.
+    /// Absent: its address was rejected.
     NotFound,
 }
 
-/// When something happened: its time, and its place among the events.
+/// The moment of an event: its time, and its position among the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct When {
-    /// From when to when.
     pub span: Span,
     /// Index of the event.
     pub event: usize,
 }
 
-/// What the path of an exchange names.
+/// The resources in the path of an exchange.
 #[derive(Clone, Debug, Default)]
 pub struct Bound<'a> {
-    /// The kind of the operation's thing, as it shows it.
+    /// The resource type that the operation returns.
     pub face: Option<&'a str>,
-    /// What the names before the last one stand for, outermost first.
+    /// The resources of all names but the last, outermost first.
     pub parents: Vec<Option<ThingId>>,
-    /// What the last name stands for, where it is that of the thing.
+    /// The resource of the last name, if that names one.
     pub thing: Option<ThingId>,
-    /// Whether that name is no key.
+    /// Whether that name is not its key.
     pub by_name: bool,
 }
 
 impl Sight<'_> {
-    /// Whether it was one try of several; what is missing there says nothing.
+    /// Whether it is a poll attempt; absence is not a violation there.
     pub fn is_attempt(&self) -> bool {
         self.poll == Poll::Attempt
     }
 
-    /// What was shown.
     pub fn representation<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Representation<'a>> {
         match self.shows {
             Shows::Whole(index) | Shows::Item(index) => Some(&case.representations[index]),
@@ -68,25 +64,25 @@ impl Sight<'_> {
         }
     }
 
-    /// The value at `pointer`; nothing where it broke a rule of its own.
+    /// The value at `pointer`; `None` if it violates its own rule.
     pub fn value<'a>(&self, case: &Case<'a>, pointer: &str) -> Option<&'a Value> {
         self.representation(case)?.value(pointer)
     }
 }
 
 impl When {
-    /// What came without a time.
+    /// The moment of a payload without a time.
     pub const UNKNOWN: Self = Self {
         span: Span::UNKNOWN,
         event: usize::MAX,
     };
 
-    /// Whether this had ended when the other began. Of two that overlap, neither is before the other.
+    /// Whether this one ended before the other began. Overlapping moments are unordered.
     pub fn is_before(&self, other: &Self) -> bool {
         self.event < other.event && self.span.is_before(&other.span)
     }
 
-    /// Whether what was done then had time to show by the other moment, however what shows it lags.
+    /// Whether the consistency window after this moment ended before the other.
     pub fn is_settled(&self, until: &Self) -> bool {
         let since = until.span.began.duration_since(self.span.ended);
         self.is_before(until) && since.unsigned_abs() >= SETTLE

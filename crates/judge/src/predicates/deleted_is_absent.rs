@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::history::{Outcome, Shows, ThingId, When, Write};
 use conformant_rulebook::Does;
 
-/// What this operation ended is found nowhere any more.
+/// The resource that this operation deleted is absent from every endpoint and list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeletedIsAbsent {
@@ -37,8 +37,8 @@ impl Predicate for DeletedIsAbsent {
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {
                 continue;
             };
-            // Under another's parent, or one that nobody knows, nothing is deleted. Whose it was does not matter: nobody
-            // brings it back.
+            // Nothing is deleted under another or an unknown parent. The identity of the caller does not matter: no caller
+            // restores the resource.
             let elsewhere = |id: &ThingId| {
                 history.is_under(*id, &write.parents) == Some(false)
                     || write.parents.contains(&None)

@@ -25,7 +25,7 @@ struct Place {
     kind: String,
     /// Where in it.
     at: String,
-    /// What stands in the list that it leads to, where it must be that list and `to` is `no-other`.
+    /// The resource type of the list that it must lead to, if `to` is `no-other`.
     #[serde(default)]
     lists: Option<String>,
 }
@@ -211,7 +211,7 @@ impl LinkTarget {
         let Some(status) = seen.exchange.status() else {
             return;
         };
-        // Who was not let in, or came too often, did not see where it leads.
+        // Requests without valid credentials, or beyond the rate limit, do not show the target.
         if matches!(status, 401 | 403 | 429) || status >= 500 {
             return;
         }

@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::compare::instant;
 use std::cmp::Ordering;
 
-/// The values at `at` stand in that order; equal neighbours are free.
+/// The values at `at` are in that order; equal consecutive values may be in any order.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListOrder {

@@ -274,7 +274,7 @@ impl Link<'_> {
                 .get(page)
                 .is_some_and(|held| held[..1.min(held.len())] == got[..1])
         });
-        // Where others may act, only what no change of theirs explains is another page.
+        // If other writers exist, only a difference that none of their actions explains is another page.
         let is_own = history.alone || list.scope().is_some_and(|scope| history.is_own(scope));
         let is_earlier = other.is_some_and(|other| other < place);
         (is_own || place == 0 || is_earlier).then_some(match other {

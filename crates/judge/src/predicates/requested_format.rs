@@ -41,7 +41,7 @@ impl Predicate for RequestedFormat {
             if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
                 continue;
             }
-            // A byte order mark is no text, and one or two bytes a character are the same here.
+            // A byte order mark is not part of the text, and the width of characters does not matter here.
             let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
             let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };

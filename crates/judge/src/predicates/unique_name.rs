@@ -213,7 +213,7 @@ impl UniqueName {
         let wrong = match self.held {
             Held::Here => (!same).then(|| (format!("{key}, or a refusal"), as_text(got))),
             Held::Elsewhere | Held::InOtherCase | Held::Freely => {
-                same.then(|| (format!("a thing apart from {key}"), as_text(got)))
+                same.then(|| (format!("another resource than {key}"), as_text(got)))
             }
         };
         let fact = wrong.map(|(expected, actual)| Fact {

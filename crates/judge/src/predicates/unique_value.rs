@@ -38,7 +38,7 @@ impl Predicate for UniqueValue {
     fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut scopes: BTreeMap<String, BTreeMap<String, (String, Site)>> = BTreeMap::new();
         for thing in case.of_kind(&self.kind) {
-            // What was never set is no name, however it is written.
+            // Null and the empty text are unset names.
             let value = thing.value(&self.at);
             let Some(value) = value.filter(|v| !v.is_null() && *v != "") else {
                 continue;

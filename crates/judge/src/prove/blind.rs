@@ -1,4 +1,4 @@
-//! Places where a change was not noticed, and what would change that.
+//! Surviving mutants, and the test coverage that they lack.
 
 use crate::evidence::Evidence;
 use crate::{Mutation, Site};
@@ -6,12 +6,12 @@ use conformant_record::{Blind, Changes, RuleResult, RunRecord, Sample, Verdict};
 use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places that a record lists; what lies beyond is counted.
+/// Places in a record; further ones are counted.
 const LISTED_MAX: usize = 100;
-/// What would change it: so many for each place.
+/// Suggestions for each place.
 const WOULD_MAX: usize = 3;
 
-/// What came of changes, by operation or kind and place.
+/// The results of mutations, by operation or resource type and place.
 #[derive(Debug, Default)]
 pub(super) struct Blinds(BTreeMap<(String, String), Here>);
 
@@ -19,12 +19,12 @@ pub(super) struct Blinds(BTreeMap<(String, String), Here>);
 struct Here {
     made: usize,
     noticed: usize,
-    /// The words of those that were not.
+    /// The names of the changes that survived.
     missed: BTreeSet<&'static str>,
 }
 
 impl Blinds {
-    /// Counts one change.
+    /// Counts one mutation.
     pub(super) fn add(&mut self, evidence: &Evidence, mutation: &Mutation, is_noticed: bool) {
         let of = match (&mutation.site, mutation.site.exchange(evidence)) {
             (Site::Payload { payload, .. }, _) => evidence.payloads[*payload].kind.clone(),
@@ -59,7 +59,7 @@ impl Blinds {
         }
     }
 
-    /// What the record says of it: places with the most unnoticed changes first.
+    /// The summary for the record: places with most surviving mutants first.
     pub(super) fn sample(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
         let mut sample = Sample::default();
         for ((of, pointer), here) in self.0 {
@@ -101,7 +101,7 @@ impl Blinds {
     }
 }
 
-/// The pointer with `*` for each item.
+/// The pointer with `*` in place of each index.
 fn pattern(pointer: &str) -> String {
     let is_index =
         |segment: &str| !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
@@ -112,7 +112,7 @@ fn pattern(pointer: &str) -> String {
     named.join("/")
 }
 
-/// What would let a change there be noticed: what rules about it lack, else a story that sends the value and looks here.
+/// Ways to detect a change there: what rules about it lack, else a scenario that sends the value and reads it.
 fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> {
     let subjects = subjects(rulebook, &blind.of);
     let is_about = |result: &RuleResult| {
@@ -160,7 +160,7 @@ fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> 
     stories
 }
 
-/// The operation itself, what it shows, and what that is a page of.
+/// The operation, its resource type, and the type of its items.
 fn subjects(rulebook: &Rulebook, of: &str) -> Vec<String> {
     let mut subjects = vec![of.to_owned()];
     let shown = rulebook
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_of_lists_are_one_place() {
+    fn all_items_of_a_list_count_as_one_place() {
         assert_eq!(pattern("/flows/12/sid"), "/flows/*/sid");
         assert_eq!(pattern("/a1/x"), "/a1/x");
         assert_eq!(pattern(""), "");

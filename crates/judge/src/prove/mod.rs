@@ -1,7 +1,8 @@
-//! Would it have been noticed: what a story showed is changed one place at a time and judged again, without a request.
+//! Mutation testing: mutates the recorded evidence of a scenario, one place at a time, and evaluates the rules again.
 //!
-//! It is done where the evidence is still at hand, when a story was judged, so that memory does not grow with the run. What is concluded
-//! depends on the seed and on the stories alone, not on the order in which they end.
+//! - Runs directly after a scenario, while its evidence is in memory, so that memory does not grow with the run.
+//! - Sends no requests.
+//! - The result depends on the seed and the scenarios, not on the order in which they end.
 
 mod blind;
 mod sample;
@@ -20,37 +21,37 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Changes for one rule in one story, and until one breaks it.
+/// Mutations for one rule in one scenario, in total and until the first kill.
 const MUTATIONS_MAX: usize = 8;
 const STUBBORN_MAX: usize = 64;
-/// Changes that are looked at, those that turn out to change nothing included.
+/// Candidate mutations, including those that change nothing.
 const TRIED_MAX: usize = 192;
-/// Examples of one rule in one story, the first and the last.
+/// Examples of one rule in one scenario, the first and the last.
 pub const EXAMPLES_MAX: usize = 3;
-/// Stories that a rule is tried in until one of its changes breaks it: the first by their turns, and of those by id.
+/// Scenarios in which a rule is tested until a mutation is killed: the first by priority, then by id.
 const STORIES_MAX: usize = 16;
-/// Values of a story's largest document beyond which nothing is changed: each change copies one.
+/// Largest document in values. Scenarios with larger ones are not mutated, because each mutation copies one.
 const VALUES_MAX: usize = 20_000;
-/// Bytes of texts in one document.
+/// Largest document in bytes of text.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
-/// Exchanges of a story beyond which nothing is changed: after each change all of them are judged again. What only so long a story shows, a
-/// list without an end for one, stays unproven.
+/// Most exchanges. Longer scenarios are not mutated, because each mutation evaluates all of them again. Rules that only
+/// such a scenario exercises, such as an endless list, stay untested.
 const EXCHANGES_MAX: usize = 256;
 
-/// How much is proven.
+/// The extent of mutation testing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
+    /// None.
     Off,
     /// Each rule that passed.
     #[default]
     Rules,
-    /// That, and how much of all would be noticed.
+    /// Each rule that passed, and a sampled mutation score.
     Sample,
 }
 
 impl Mode {
-    /// The word on the command line and in the record.
+    /// The value of the option and of the record.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Off => "off",
@@ -60,27 +61,27 @@ impl Mode {
     }
 }
 
-/// Proves the stories of one run.
+/// Runs mutation testing on the scenarios of one run.
 #[derive(Debug)]
 pub struct Prover<'a> {
     rulebook: &'a Rulebook,
     schemas: &'a Schemas,
     mode: Mode,
-    /// By rule, then by story.
+    /// By rule, then by scenario.
     tried: Mutex<HashMap<&'a str, Stories, FixedState>>,
     sampler: Sampler,
 }
 
-/// When a story is told: the nearer this comes to the order in which stories end, the less is tried in vain. Those with the least company come first; how long
-/// it takes counts from the longest, how much there is to tell from the least.
+/// The priority of a scenario. Close to the order in which scenarios end, so that few mutations are wasted: first by resource
+/// claims, then by longest run time, then by size.
 pub type Turn = (u8, Reverse<Duration>, Duration);
 
-/// What came of a rule in the first stories by turn and id, up to one that proves it.
+/// The results of a rule in its first scenarios by priority and id, up to the first kill.
 #[derive(Debug, Default)]
 struct Stories(BTreeMap<(Turn, String), Changes>);
 
 impl Stories {
-    /// Whether this story may still count: no earlier one proves the rule, and there are not enough of them.
+    /// Whether the scenario still counts: no earlier one killed a mutation, and the limit is not reached.
     fn wants(&self, story: &(Turn, String)) -> bool {
         let earlier = || self.0.range(..story);
         earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < STORIES_MAX
@@ -91,7 +92,7 @@ impl Stories {
             return;
         }
         self.0.insert(story.clone(), changes);
-        // What lies behind the first proof counts no longer, in whatever order stories end.
+        // Scenarios after the first kill do not count, so that the order of completion has no effect.
         let last = self.0.iter().position(|(_, changes)| changes.broke > 0);
         let kept = last.map_or(STORIES_MAX, |last| last + 1).min(STORIES_MAX);
         while self.0.len() > kept {
@@ -107,7 +108,7 @@ impl Stories {
 }
 
 impl<'a> Prover<'a> {
-    /// A prover for one run of so many stories.
+    /// A prover for one run with this number of scenarios.
     pub fn new(
         rulebook: &'a Rulebook,
         schemas: &'a Schemas,
@@ -124,7 +125,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Changes what a story showed, and leaves it as it was. `judgement` is what was concluded of it, with its instances; the memory holds its
+    /// Mutates the evidence of a scenario and restores it. `judgement` has its verdicts with examples; the cache has its
     /// documents.
     pub fn story(&self, turn: Turn, evidence: &mut Evidence, judgement: &Judgement, memo: &Memo) {
         if self.mode == Mode::Off || !is_small(evidence) {
@@ -143,7 +144,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Rules that held in a story which still counts for them, by their ids, each with its examples.
+    /// Rules that passed in a scenario that still counts for them, with their examples.
     fn wanted<'j>(
         &self,
         story: &(Turn, String),
@@ -164,7 +165,7 @@ impl<'a> Prover<'a> {
         wanted
     }
 
-    /// What comes of changes by which one rule may fail.
+    /// Evaluates mutations that may violate one rule.
     fn try_out(
         &self,
         rule: &Rule,
@@ -181,7 +182,7 @@ impl<'a> Prover<'a> {
             .collect();
         let mut changes = Changes::default();
         let mut tried = 0;
-        // One of each example in turn: they differ in what may break them.
+        // One mutation of each example in turn: examples differ in what can violate them.
         let is_enough = |changes: &Changes| {
             changes.made
                 >= if changes.broke > 0 {
@@ -220,7 +221,7 @@ impl<'a> Prover<'a> {
             Origin::Property { .. } | Origin::NoOtherFields { .. } => {
                 let violations = judge_site(self.rulebook, self.schemas, evidence, &mutation.site);
                 let broke = violations.iter().any(|v| v.rule == rule.id);
-                // What its document broke before is no news.
+                // Violations of the unchanged document do not count.
                 let known = |id: &str| judgement.tallies.get(id).is_some_and(|t| t.findings() > 0);
                 (broke, violations.iter().any(|v| !known(&v.rule)))
             }
@@ -247,7 +248,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Writes into the record what was proven. A rule that no change breaks was not judged.
+    /// Writes the result to the record. A rule that no mutation violates was not judged.
     pub fn finish(self, record: &mut RunRecord) {
         if self.mode == Mode::Off {
             return;
@@ -271,7 +272,7 @@ impl<'a> Prover<'a> {
                 .get(rule.id.as_str())
                 .map(Stories::whole)
                 .unwrap_or_default();
-            // What others notice first cannot show whether this one would.
+            // Mutations that other rules detect first do not test this rule.
             if changes.made == 0 || (changes.broke == 0 && changes.noticed > 0) {
                 proof.unproven += 1;
                 continue;
@@ -295,7 +296,7 @@ impl<'a> Prover<'a> {
     }
 }
 
-/// Whether any rule is broken more often than before.
+/// Whether any rule has more violations than before.
 fn finds_more(changed: &Judgement, before: &Judgement) -> bool {
     changed.tallies.iter().any(|(rule, tally)| {
         let known = before.tallies.get(rule).map_or(0, Tally::findings);
@@ -303,7 +304,7 @@ fn finds_more(changed: &Judgement, before: &Judgement) -> bool {
     })
 }
 
-/// Whether each document is small enough to be copied for each change, and all of them few enough to be judged again for each.
+/// Whether the evidence is small enough to be copied and evaluated for each mutation.
 fn is_small(evidence: &Evidence) -> bool {
     if evidence.exchanges.len() > EXCHANGES_MAX {
         return false;
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_story_counts_before_one_of_an_earlier_name() {
+    fn scenarios_are_ordered_by_priority_before_id() {
         let mut stories = Stories::default();
         let long = (1, Reverse::default(), Duration::from_secs(9));
         stories.add(&(long, "a".to_owned()), changes(2));
@@ -355,9 +356,9 @@ mod tests {
         assert_eq!((stories.0.len(), stories.whole().broke), (1, 1));
     }
 
-    /// Every order in which stories end comes to the same.
+    /// All orders of completion have the same result.
     #[test]
-    fn what_counts_depends_on_no_order() {
+    fn the_result_is_independent_of_the_order_of_completion() {
         let ended = [("a", 0), ("b", 0), ("c", 2), ("d", 1), ("e", 0)];
         let mut orders = vec![ended.to_vec()];
         for turn in 1..ended.len() {
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_no_change_breaks_was_not_judged() {
+    fn a_rule_that_no_mutation_violates_is_not_judged() {
         let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
         let prover = Prover::new(&rulebook, &schemas, Mode::Rules, 0, 1);
@@ -390,7 +391,7 @@ mod tests {
         ];
         let rules: Vec<&Rule> = ids.iter().map(|id| &rulebook.rules[*id]).collect();
         for (rule, broke) in rules.iter().zip([0, 2]) {
-            let mut tried = prover.tried.lock().expect("nobody panicked");
+            let mut tried = prover.tried.lock().expect("no thread panicked");
             tried
                 .entry(&rule.id)
                 .or_default()
@@ -425,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_tried_in_so_many_stories_and_no_more() {
+    fn a_rule_is_tested_in_a_limited_number_of_scenarios() {
         let mut stories = Stories::default();
         for story in 0..STORIES_MAX {
             let turn = turn(&format!("s{story}"));

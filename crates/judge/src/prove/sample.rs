@@ -1,6 +1,6 @@
-//! Changes at random: how much of all that a run showed could be otherwise without anyone noticing.
+//! Random mutations: the sampled mutation score of a run.
 //!
-//! What is drawn of a story depends on the seed and its id alone.
+//! The sample of a scenario depends on the seed and its id only.
 
 use super::blind::Blinds;
 use super::finds_more;
@@ -15,14 +15,14 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{Mutex, PoisonError};
 
-/// Changes of a whole run, shared out evenly among its stories.
+/// Mutations per run, distributed evenly over its scenarios.
 const BUDGET: usize = 5_000;
-/// A story is given at least and at most so many.
+/// Minimum and maximum per scenario.
 const PER_STORY: (usize, usize) = (4, 200);
-/// Draws for one change until one can be made.
+/// Attempts to draw one applicable mutation.
 const DRAWS_MAX: usize = 6;
 
-/// Draws changes and keeps what came of them.
+/// Draws mutations and collects their results.
 #[derive(Debug)]
 pub(super) struct Sampler {
     seed: u64,
@@ -40,7 +40,7 @@ impl Sampler {
         }
     }
 
-    /// Changes one story at random, one place at a time.
+    /// Applies random mutations to one scenario, one at a time.
     pub(super) fn story(
         &self,
         rulebook: &Rulebook,
@@ -70,7 +70,7 @@ impl Sampler {
         all.merge(blinds);
     }
 
-    /// What the record says of it.
+    /// The summary for the record.
     pub(super) fn finish(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
         let blinds = self
             .blinds
@@ -83,7 +83,7 @@ impl Sampler {
     }
 }
 
-/// What chance gives, the same for the same seed.
+/// Pseudorandom choices, equal for equal seeds.
 struct Drawn(ChaCha8Rng);
 
 impl Drawn {
@@ -96,7 +96,7 @@ impl Drawn {
         items.get(self.below(items.len()))
     }
 
-    /// A change of what this evidence holds; it may turn out to change nothing.
+    /// A mutation of this evidence; it may turn out to change nothing.
     fn mutation(&mut self, evidence: &Evidence) -> Option<Mutation> {
         let exchanges = evidence.exchanges.len();
         let payloads = evidence.payloads.len();
@@ -121,7 +121,7 @@ impl Drawn {
             ),
             None => {
                 let exchange = &evidence.exchanges[at];
-                // One in five changes the answer as such.
+                // One in five changes a whole response.
                 if self.below(5) == 0 {
                     let change = self.of(&as_such(exchange))?.clone();
                     return Some(Mutation::new(Site::Exchange(at), change));
@@ -166,7 +166,7 @@ impl Drawn {
     }
 }
 
-/// What an answer as such may change to: whoever prepares the ground, or leaves it open whether a request is accepted, asks no more.
+/// Changes of a whole response. Setup steps, and requests without an expectation, have fewer.
 fn as_such(exchange: &Exchange) -> Vec<Change> {
     let other = match &exchange.expectation {
         Expectation::Accepted(_) if !exchange.setup => Some(Change::Refused),
@@ -180,7 +180,7 @@ fn same_type(one: &Value, other: &Value) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-/// Statements about waits for callbacks that came.
+/// Statements about waits for callbacks that were received.
 fn waits(evidence: &Evidence) -> Vec<usize> {
     let came = |result: &Value| {
         let requests = result.get("requests").and_then(Value::as_array);
@@ -193,7 +193,7 @@ fn waits(evidence: &Evidence) -> Vec<usize> {
         .collect()
 }
 
-/// Every place of a document: what holds no other value, and lists with something in them.
+/// All places of a document: leaf values, and non-empty lists.
 fn places(document: &Value) -> Vec<(String, &Value)> {
     fn collect<'v>(at: &mut String, value: &'v Value, places: &mut Vec<(String, &'v Value)>) {
         let length = at.len();
@@ -211,7 +211,7 @@ fn places(document: &Value) -> Vec<(String, &Value)> {
                 }
                 for (index, item) in items.iter().enumerate() {
                     conformant_base::json::push(at, &index.to_string());
-                    // An item may be dropped, too.
+                    // Items may also be removed.
                     if item.is_object() {
                         places.push((at.clone(), item));
                     }
@@ -235,7 +235,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_place_of_a_document_may_be_drawn() {
+    fn all_places_of_a_document_are_candidates() {
         let document = json!({"a": 1, "l": [{"x": "y"}], "e": [], "o": {"n": null}});
         let at: Vec<String> = places(&document).into_iter().map(|(at, _)| at).collect();
         assert_eq!(at, ["/a", "/l", "/l/0", "/l/0/x", "/o/n"]);
