@@ -43,13 +43,13 @@ pub(super) fn same(before: &Value, after: &Value) -> bool {
 }
 
 /// Whether a SID references no resource: null and the empty text are equivalent.
-pub(super) fn names_nothing(pointer: &str, value: &Value) -> bool {
+pub(super) fn references_no_resource(pointer: &str, value: &Value) -> bool {
     pointer.ends_with("sid") && (value.is_null() || value.as_str().is_some_and(str::is_empty))
 }
 
 /// Whether a value is unset, or references no resource, so that no other representation can contradict it.
-pub(super) fn leaves_open(pointer: &str, value: &Value) -> bool {
-    value.is_null() || names_nothing(pointer, value)
+pub(super) fn is_unspecified(pointer: &str, value: &Value) -> bool {
+    value.is_null() || references_no_resource(pointer, value)
 }
 
 /// A value as form encoding spells it: texts unchanged, null as the empty text, other values as JSON.

@@ -18,7 +18,7 @@ pub(super) fn violations(
     notes: &[Note],
     known: &[Violation],
 ) -> Vec<Violation> {
-    let twice: Vec<Twice<'_>> = notes.iter().filter_map(Twice::of).collect();
+    let twice: Vec<DuplicateMember<'_>> = notes.iter().filter_map(DuplicateMember::of).collect();
     if twice.is_empty() {
         return Vec::new();
     }
@@ -36,14 +36,14 @@ pub(super) fn violations(
 }
 
 /// A duplicate member.
-struct Twice<'a> {
+struct DuplicateMember<'a> {
     pointer: &'a str,
     /// Positions in the text.
     places: String,
     earlier: &'a Value,
 }
 
-impl<'a> Twice<'a> {
+impl<'a> DuplicateMember<'a> {
     fn of(note: &'a Note) -> Option<Self> {
         match note {
             Note::ByteOrderMark => None,
@@ -75,16 +75,16 @@ fn second_members(
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-    twice: &[Twice<'_>],
+    twice: &[DuplicateMember<'_>],
 ) -> Vec<Violation> {
     let mut doubled = value.clone();
-    for (object, alias) in twice.iter().filter_map(Twice::alias) {
+    for (object, alias) in twice.iter().filter_map(DuplicateMember::alias) {
         if let Some(Value::Object(members)) = doubled.pointer_mut(object) {
             members.insert(alias, Value::Null);
         }
     }
     let extra = payload::violations(rulebook, schemas, kind, &doubled);
-    let of = |one: &Twice<'_>| {
+    let of = |one: &DuplicateMember<'_>| {
         let (object, alias) = one.alias()?;
         let at = json::join(object, &alias);
         let unlisted = extra
@@ -107,7 +107,7 @@ fn earlier_values(
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-    twice: &[Twice<'_>],
+    twice: &[DuplicateMember<'_>],
 ) -> Vec<Violation> {
     let mut as_others_read = value.clone();
     for one in twice {

@@ -38,18 +38,18 @@ pub struct Evidence {
     /// The time on the target's clock at the last payload, if known.
     pub now: Option<Timestamp>,
     /// Rules that the scenario would have judged if it had continued.
-    pub missed: Vec<Missed>,
+    pub missed: Vec<SkippedRule>,
     /// All events, in the order in which they ended.
     pub events: Vec<Event>,
     /// Whether the scenario is the only writer.
     pub alone: bool,
     /// Whether people and devices may have acted unobserved: a recording contains requests only.
-    pub deeds_unseen: bool,
+    pub has_unobserved_actions: bool,
 }
 
 /// A rule that was not judged, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Missed {
+pub struct SkippedRule {
     pub rule: String,
     /// The reason, for people.
     pub why: String,
@@ -82,7 +82,7 @@ pub struct Span {
 
 /// The link that an exchange followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Via {
+pub struct FollowedLink {
     /// Index of the exchange whose response contains the link.
     pub exchange: usize,
     /// The pointer to the link in that response.
@@ -140,7 +140,7 @@ pub struct Exchange {
     /// From sending the request to the end of the response.
     pub span: Span,
     /// The followed link; `None` if the request was built from parameters.
-    pub via: Option<Via>,
+    pub via: Option<FollowedLink>,
     /// Its role in a poll.
     pub poll: Poll,
     /// The configured credentials and options as a shell spells them.
@@ -353,7 +353,7 @@ impl Span {
     }
 }
 
-impl Missed {
+impl SkippedRule {
     /// A rule that was not judged for a reason.
     pub fn because(rule: &str, why: impl Into<String>) -> Self {
         Self {

@@ -4,8 +4,8 @@
 //! predicate.
 
 use super::evidence::{
-    Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
-    Statement, Via, Walk, WalkEnd,
+    Body, Delivery, Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome,
+    Payload, Poll, Span, Statement, Walk, WalkEnd,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, Response};
@@ -24,12 +24,12 @@ pub struct Example {
     pub parameters: Value,
     pub evidence: Evidence,
     /// The expected verdict.
-    pub comes_to: ComesTo,
+    pub expected: ExpectedVerdict,
 }
 
 /// The verdict of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComesTo {
+pub enum ExpectedVerdict {
     /// At least one instance and no finding.
     Passes,
     /// A finding at this pointer.
@@ -40,7 +40,7 @@ pub enum ComesTo {
 
 /// Builder of an example.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct ExampleBuilder {
     service: &'static str,
     parameters: Value,
     evidence: Evidence,
@@ -49,8 +49,8 @@ pub struct Scene {
 
 impl Example {
     /// A rule of a service with these parameters, without evidence.
-    pub fn of(service: &'static str, parameters: Value) -> Scene {
-        Scene {
+    pub fn for_rule(service: &'static str, parameters: Value) -> ExampleBuilder {
+        ExampleBuilder {
             service,
             parameters,
             evidence: Evidence {
@@ -62,7 +62,7 @@ impl Example {
     }
 }
 
-impl Scene {
+impl ExampleBuilder {
     /// An accepted request: the sent parameters and the response.
     pub fn answered(self, operation: &str, sent: Value, answer: Value) -> Self {
         let response = Response::json(200, &answer);
@@ -189,7 +189,7 @@ impl Scene {
     pub fn via(mut self, exchange: usize, pointer: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {
             let pointer = pointer.to_owned();
-            last.via = Some(Via { exchange, pointer });
+            last.via = Some(FollowedLink { exchange, pointer });
         }
         self
     }
@@ -239,24 +239,24 @@ impl Scene {
     }
 
     pub fn passes(self) -> Example {
-        self.comes_to(ComesTo::Passes)
+        self.expected(ExpectedVerdict::Passes)
     }
 
     /// The rule fails at this place.
     pub fn fails(self, pointer: &'static str) -> Example {
-        self.comes_to(ComesTo::Fails(pointer))
+        self.expected(ExpectedVerdict::Fails(pointer))
     }
 
     pub fn not_judged(self) -> Example {
-        self.comes_to(ComesTo::NotJudged)
+        self.expected(ExpectedVerdict::NotJudged)
     }
 
-    fn comes_to(self, comes_to: ComesTo) -> Example {
+    fn expected(self, expected: ExpectedVerdict) -> Example {
         Example {
             service: self.service,
             parameters: self.parameters,
             evidence: self.evidence,
-            comes_to,
+            expected,
         }
     }
 

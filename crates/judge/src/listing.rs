@@ -1,17 +1,17 @@
 //! List rules: the array is at the key in `meta.key`, and a walk along `next_page_url` ends and returns each item exactly once.
 
 use super::acceptance::Acceptance;
-use super::case::Case;
+use super::context::Context;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
-use super::verdicts::{Fact, Trivial, Verdicts};
+use super::verdicts::{Fact, Vacuity, Verdicts};
 use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Evaluates the rules of every list page and every walk.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
             continue;
         };
@@ -37,12 +37,12 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
         let instance = verdicts.instance(&rule, Site::answer(index, "/meta/key"));
         instance.conclude(fact);
     }
-    for (index, walk) in case.evidence.walks.iter().enumerate() {
-        judge_walk(case, index, walk, verdicts);
+    for (index, walk) in context.evidence.walks.iter().enumerate() {
+        evaluate_walk(context, index, walk, verdicts);
     }
 }
 
-fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
+fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
@@ -75,11 +75,11 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
         verdicts.instance(&rule, site).conclude(Some(fact));
         return;
     }
-    let wrong = repeated(case, walk);
+    let wrong = repeated(context, walk);
     match &walk.end {
         WalkEnd::Cut(why) if wrong.is_none() => verdicts.inconclusive(&rule, why),
-        WalkEnd::Complete if walk.pages.len() < 2 && is_short(case, walk) => {
-            verdicts.trivial(&rule, Trivial::Alone);
+        WalkEnd::Complete if walk.pages.len() < 2 && is_short(context, walk) => {
+            verdicts.record_vacuous(&rule, Vacuity::Alone);
         }
         WalkEnd::Cut(_)
         | WalkEnd::Complete
@@ -93,17 +93,17 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
 }
 
 /// Whether a walk is too short to repeat an item.
-fn is_short(case: &Case<'_>, walk: &Walk) -> bool {
-    let counts = walk.pages.iter().filter_map(|page| items(case, *page));
+fn is_short(context: &Context<'_>, walk: &Walk) -> bool {
+    let counts = walk.pages.iter().filter_map(|page| items(context, *page));
     counts.map(|items| items.len()).sum::<usize>() < 2
 }
 
 /// An item that the walk returns twice.
-fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
+fn repeated(context: &Context<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut previous = None;
     for &page in &walk.pages {
-        for (pointer, item) in items(case, page)? {
+        for (pointer, item) in items(context, page)? {
             let identity = identity(item);
             if let Some(earlier) = first.insert(identity.clone(), page) {
                 if walk.moved && Some(earlier) == previous {
@@ -127,8 +127,8 @@ fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     None
 }
 
-fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
-    let seen = &case.seen[page];
+fn items<'a>(context: &'a Context<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
+    let seen = &context.seen[page];
     let key = seen.operation?.list_key.as_deref()?;
     Some(seen.select(&format!("/{}/*", json::escape(key))))
 }

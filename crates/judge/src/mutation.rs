@@ -21,10 +21,10 @@ pub struct Mutation {
 /// The evidence before a mutation, without a copy of the whole.
 #[derive(Debug)]
 #[must_use = "the evidence stays changed until it is restored"]
-pub struct Undo(Was);
+pub struct Undo(Snapshot);
 
 #[derive(Debug)]
-enum Was {
+enum Snapshot {
     Now(Option<Timestamp>),
     Outcome {
         exchange: usize,
@@ -45,8 +45,8 @@ impl Undo {
             }
         };
         match self.0 {
-            Was::Now(now) => evidence.now = now,
-            Was::Outcome {
+            Snapshot::Now(now) => evidence.now = now,
+            Snapshot::Outcome {
                 exchange,
                 outcome,
                 results,
@@ -54,9 +54,9 @@ impl Undo {
                 evidence.exchanges[exchange].outcome = *outcome;
                 results_are(evidence, results);
             }
-            Was::Notes(payload, notes) => evidence.payloads[payload].notes = notes,
-            Was::Payload(payload, value) => evidence.payloads[payload].value = value,
-            Was::Results(results, events) => {
+            Snapshot::Notes(payload, notes) => evidence.payloads[payload].notes = notes,
+            Snapshot::Payload(payload, value) => evidence.payloads[payload].value = value,
+            Snapshot::Results(results, events) => {
                 results_are(evidence, results);
                 if let Some(events) = events {
                     evidence.events = events;
@@ -79,7 +79,7 @@ impl Mutation {
                 Change::Near,
                 Change::Up,
                 Change::Down,
-                Change::Twice,
+                Change::DuplicateMember,
                 Change::Gone,
                 Change::To(Value::Null),
                 Change::PreviousAnswer,
@@ -109,14 +109,14 @@ impl Mutation {
     }
 
     /// The parts of the evidence that it may change.
-    fn was(&self, evidence: &Evidence) -> Option<Was> {
+    fn was(&self, evidence: &Evidence) -> Option<Snapshot> {
         if let Change::Later(_) = self.change {
-            return Some(Was::Now(evidence.now));
+            return Some(Snapshot::Now(evidence.now));
         }
         if let Change::Lost | Change::Doubled = self.change {
             let results = evidence.statements.iter().enumerate();
             let results = results.map(|(n, s)| (n, Arc::clone(&s.result)));
-            return Some(Was::Results(
+            return Some(Snapshot::Results(
                 results.collect(),
                 Some(evidence.events.clone()),
             ));
@@ -124,25 +124,28 @@ impl Mutation {
         match (&self.site, &self.change) {
             (Site::Payload { payload, .. }, Change::Marked) => {
                 let notes = &evidence.payloads.get(*payload)?.notes;
-                Some(Was::Notes(*payload, notes.clone()))
+                Some(Snapshot::Notes(*payload, notes.clone()))
             }
             (Site::Payload { payload, .. }, _) => {
                 let value = &evidence.payloads.get(*payload)?.value;
-                Some(Was::Payload(*payload, Arc::clone(value)))
+                Some(Snapshot::Payload(*payload, Arc::clone(value)))
             }
             (Site::Result { statement, .. }, change) if !change.is_of_answer() => {
                 let result = &evidence.statements.get(*statement)?.result;
-                Some(Was::Results(vec![(*statement, Arc::clone(result))], None))
+                Some(Snapshot::Results(
+                    vec![(*statement, Arc::clone(result))],
+                    None,
+                ))
             }
             (Site::Hook { .. } | Site::Delivery { .. }, _) => {
                 let events = evidence.events.clone();
-                Some(Was::Results(Vec::new(), Some(events)))
+                Some(Snapshot::Results(Vec::new(), Some(events)))
             }
             (site, _) => {
                 let exchange = site.exchange(evidence)?;
                 let exchanged = evidence.exchanges.get(exchange)?;
                 let results = exchanged.document().map(|d| shared(evidence, d));
-                Some(Was::Outcome {
+                Some(Snapshot::Outcome {
                     exchange,
                     outcome: Box::new(exchanged.outcome.clone()),
                     results: results.unwrap_or_default(),
@@ -235,7 +238,7 @@ impl Mutation {
             | Change::TooLarge
             | Change::TooSmall
             | Change::ExtraField
-            | Change::Twice
+            | Change::DuplicateMember
             | Change::Swapped) => {
                 let pointer = self.site.pointer();
                 document_of(evidence, &self.site).is_some_and(|document| {
@@ -500,7 +503,7 @@ mod tests {
             undo.restore(&mut changed);
             assert_eq!(seen(&changed), seen(&evidence()), "{mutation:?}");
         }
-        let nothing = Mutation::new(Site::payload(0, "/sid"), Change::Twice);
+        let nothing = Mutation::new(Site::payload(0, "/sid"), Change::DuplicateMember);
         assert!(nothing.make(&mut evidence()).is_none());
     }
 }

@@ -3,8 +3,8 @@
 //! Nothing is judged here. Comparing runs and `either` is done where runs are merged.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
-use super::verdicts::Judgement;
+use super::context::{Context, Seen};
+use super::verdicts::Judgment;
 use conformant_base::json;
 use conformant_rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
@@ -16,13 +16,13 @@ const SHAPE_DEPTH_MAX: usize = 6;
 const SHAPE_PARTS_MAX: usize = 40;
 
 /// Records the observed aspect of each open point.
-pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
+pub(super) fn observe(context: &Context<'_>, judgment: &mut Judgment) {
     let mut by_service: BTreeMap<&str, Vec<&Seen<'_>>> = BTreeMap::new();
-    for seen in &case.seen {
+    for seen in &context.seen {
         let of_service = by_service.entry(&seen.exchange.service).or_default();
         of_service.push(seen);
     }
-    for entry in case.rulebook.open_points.values() {
+    for entry in context.rulebook.open_points.values() {
         let Some(of_service) = by_service.get(entry.service.as_str()) else {
             continue;
         };
@@ -44,7 +44,7 @@ pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
             }
         }
         if !found.is_empty() {
-            let observed = judgement.observed.entry(entry.point.id.clone());
+            let observed = judgment.observed.entry(entry.point.id.clone());
             observed.or_default().extend(found);
         }
     }

@@ -1,7 +1,7 @@
 //! Operation and credentials rules: expected acceptances and rejections, and no access without credentials.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
+use super::context::{Context, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
 use super::verdicts::{Fact, Verdicts};
@@ -9,9 +9,9 @@ use conformant_rulebook::{Origin, Rule};
 use std::collections::BTreeSet;
 
 /// Evaluates the expectation of every exchange.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
-        credentials(case, index, seen, verdicts);
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
+        credentials(context, index, seen, verdicts);
         let (rule, wanted) = match &seen.exchange.expectation {
             Expectation::Either => continue,
             // A failed setup step violates no rule; the scenario reports that it stopped there.
@@ -23,7 +23,7 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
             Acceptance::Accepted if !wanted => {
                 let fact = accepted_fact(seen);
-                if is_sound(case, seen, rule) {
+                if is_sound(context, seen, rule) {
                     verdicts
                         .instance(rule, Site::Exchange(index))
                         .conclude(Some(fact));
@@ -51,13 +51,13 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
 
 /// Whether an accepted response can be counted as the acceptance of an invalid request. If a field violates its own rule here
 /// but not in other responses, that field may be the rejection in another form. Caller identities are not fields of responses.
-fn is_sound(case: &Case<'_>, seen: &Seen<'_>, rule: &str) -> bool {
-    let rules = &case.rulebook.rules;
+fn is_sound(context: &Context<'_>, seen: &Seen<'_>, rule: &str) -> bool {
+    let rules = &context.rulebook.rules;
     let of_credentials = |rule: &Rule| matches!(rule.origin, Origin::Credentials { .. });
     if seen.broken.is_empty() || rules.get(rule).is_some_and(of_credentials) {
         return true;
     }
-    let alike = case.seen.iter().filter(|other| {
+    let alike = context.seen.iter().filter(|other| {
         let of_it = &other.exchange;
         of_it.service == seen.exchange.service
             && of_it.operation == seen.exchange.operation
@@ -68,7 +68,7 @@ fn is_sound(case: &Case<'_>, seen: &Seen<'_>, rule: &str) -> bool {
 }
 
 /// The rule `SERVICE/OPERATION/credentials`, for missing or wrong credentials.
-fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
+fn credentials(context: &Context<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
     let Some(how) = seen.exchange.credentials.flaw() else {
         return;
     };
@@ -78,7 +78,7 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Ve
     );
     let expected_already = matches!(&seen.exchange.expectation,
         Expectation::Accepted(r) | Expectation::Rejected(r) if *r == rule);
-    if expected_already || !case.rulebook.rules.contains_key(&rule) {
+    if expected_already || !context.rulebook.rules.contains_key(&rule) {
         return;
     }
     match &seen.acceptance {

@@ -1,25 +1,25 @@
 //! Parameter rules from OpenAPI: required, bounded, echoed and default values.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
 use super::compare::as_text;
+use super::context::{Context, Seen};
 use super::evidence::Expectation;
 use super::predicates::{parameter_default, parameter_echo};
 use super::sites::Site;
-use super::verdicts::{Fact, Trivial, Verdicts};
+use super::verdicts::{Fact, Vacuity, Verdicts};
 use conformant_base::json;
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::{Parameter, Place};
 use serde_json::Value;
 
 /// Evaluates the rules of every parameter of every exchange.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation else {
             continue;
         };
         let sent = &seen.exchange.sent;
-        let is_there = case.history.brings_what_is_there(case, index);
+        let is_there = context.history.returns_existing(context, index);
         let says = |p: &&Parameter| p.applies(sent) && !(is_there && p.place == Place::Body);
         for parameter in operation.parameters.iter().filter(says) {
             match sent.get(&parameter.name) {
@@ -73,7 +73,7 @@ fn was_sent(
     let Some(echo) = &parameter.echo else {
         // The value is not echoed. Whether the request is accepted is judged by its operation.
         if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
-            verdicts.trivial(&parameter.rule, Trivial::Absent);
+            verdicts.record_vacuous(&parameter.rule, Vacuity::Absent);
         }
         return;
     };
@@ -144,7 +144,7 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples::{Example, Scene};
+    use crate::examples::{Example, ExampleBuilder};
     use crate::judge;
 
     use conformant_schema::Schemas;
@@ -155,7 +155,7 @@ mod tests {
         let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let schemas = Schemas::default();
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let joins = |scene: Scene, who: (&str, &str), sent: &str, shown: &str| {
+        let joins = |scene: ExampleBuilder, who: (&str, &str), sent: &str, shown: &str| {
             let (identity, digit) = who;
             let member = json!({
                 "sid": sid("MB", digit), "account_sid": sid("AC", "1"), "channel_sid": sid("CH", "1"),
@@ -169,13 +169,13 @@ mod tests {
             });
             scene.answered("create-member", sent, member)
         };
-        let is_accused = |scene: Scene| {
-            let judgement = judge(&rulebook, &schemas, &scene.not_judged().evidence);
-            let mut findings = judgement.findings.iter();
+        let is_accused = |scene: ExampleBuilder| {
+            let judgment = judge(&rulebook, &schemas, &scene.not_judged().evidence);
+            let mut findings = judgment.findings.iter();
             findings.any(|finding| finding.rule == "chat/create-member/attributes")
         };
         let (one, other) = ("{\"a\":1}", "{\"a\":2}");
-        let first = joins(Example::of("chat", json!({})), ("ann", "1"), one, one);
+        let first = joins(Example::for_rule("chat", json!({})), ("ann", "1"), one, one);
         assert!(!is_accused(joins(first.clone(), ("ann", "1"), other, one)));
         assert!(is_accused(joins(first, ("ben", "2"), other, one)));
     }

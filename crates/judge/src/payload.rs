@@ -22,7 +22,12 @@ pub struct Outcome {
 }
 
 /// Validates a document as a representation of `kind`, including list items.
-pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
+pub fn validate_payload(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
     let outcome = Outcome {
         judged: examined.judged,
@@ -31,7 +36,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
     with_written(outcome, rulebook, schemas, kind, value)
 }
 
-/// As `judge_payload`, without the list of judged rules.
+/// As `validate_payload`, without the list of judged rules.
 pub fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -75,7 +80,7 @@ fn with_written(
                 value,
                 broken: &broken,
             };
-            document.judge(&mut outcome);
+            document.evaluate(&mut outcome);
         }
     }
     // Rule ids name the event; the message adds the version.
@@ -127,7 +132,7 @@ pub struct Document<'a> {
 
 /// A violation at a place of a representation.
 #[derive(Clone, Debug)]
-pub struct Wrong {
+pub struct Mismatch {
     /// JSON Pointer into the representation.
     pub(super) at: String,
     pub(super) kind: &'static str,
@@ -137,8 +142,9 @@ pub struct Wrong {
 }
 
 impl Document<'_> {
-    fn judge(&self, outcome: &mut Outcome) {
-        let found = predicate_of(self.rule).and_then(|predicate| predicate.in_payload(self));
+    fn evaluate(&self, outcome: &mut Outcome) {
+        let found =
+            predicate_of(self.rule).and_then(|predicate| predicate.payload_mismatches(self));
         let Some(wrong) = found else { return };
         outcome.judged.push(self.rule.id.clone());
         let level = self.rule.level;
@@ -232,7 +238,7 @@ mod tests {
     fn judged(predicate: &str, parameters: &Value, value: &Value) -> (bool, Vec<String>) {
         let rulebook = rulebook(predicate, parameters);
         let schemas = Schemas::default();
-        let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
+        let outcome = validate_payload(&rulebook, &schemas, "auth/thing", value);
         let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
         let found = outcome.violations.into_iter();
         (

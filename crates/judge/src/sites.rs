@@ -129,7 +129,7 @@ impl Site {
 
 impl Sites {
     /// The sites of an iteration; `None` if there are none. If there are too many, the first ones and the last are kept.
-    pub fn of(sites: impl IntoIterator<Item = Site>) -> Option<Self> {
+    pub fn collect(sites: impl IntoIterator<Item = Site>) -> Option<Self> {
         let mut others: Vec<Site> = Vec::new();
         let mut last = None;
         for site in sites {
@@ -146,8 +146,8 @@ impl Sites {
     }
 
     /// As [`Sites::of`], from a slice. Sites that are not kept are not built.
-    pub fn of_each<T>(things: &[T], site: impl Fn(&T) -> Site) -> Option<Self> {
-        let (last, others) = things.split_last()?;
+    pub fn from_slice<T>(resources: &[T], site: impl Fn(&T) -> Site) -> Option<Self> {
+        let (last, others) = resources.split_last()?;
         Some(Self {
             others: others.iter().take(SITES_MAX - 1).map(&site).collect(),
             last: site(last),
@@ -155,7 +155,10 @@ impl Sites {
     }
 
     /// The last site with the first of the others. Only the first one is read: a list may have many items.
-    pub fn beside<'s>(others: impl IntoIterator<Item = &'s Site>, last: Site) -> Option<Self> {
+    pub fn first_with_last<'s>(
+        others: impl IntoIterator<Item = &'s Site>,
+        last: Site,
+    ) -> Option<Self> {
         let others: Vec<Site> = others.into_iter().take(SITES_MAX - 1).cloned().collect();
         (!others.is_empty()).then_some(Self { others, last })
     }
@@ -194,8 +197,8 @@ mod tests {
 
     #[test]
     fn too_many_sites_are_reduced_to_the_first_ones_and_the_last() {
-        assert_eq!(Sites::of([]), None);
-        let many = Sites::of((0..20).map(Site::Exchange)).expect("there are some");
+        assert_eq!(Sites::collect([]), None);
+        let many = Sites::collect((0..20).map(Site::Exchange)).expect("there are some");
         let kept: Vec<&Site> = many.iter().collect();
         assert_eq!(kept.len(), SITES_MAX);
         assert_eq!(
@@ -204,12 +207,12 @@ mod tests {
         );
         for count in 0..20 {
             let numbers: Vec<usize> = (0..count).collect();
-            let sites = Sites::of_each(&numbers, |&n| Site::Exchange(n));
-            assert_eq!(sites, Sites::of((0..count).map(Site::Exchange)));
+            let sites = Sites::from_slice(&numbers, |&n| Site::Exchange(n));
+            assert_eq!(sites, Sites::collect((0..count).map(Site::Exchange)));
             let others: Vec<Site> = numbers.iter().map(|&n| Site::Exchange(n)).collect();
-            let beside = Sites::beside(&others, Site::Exchange(99));
+            let beside = Sites::first_with_last(&others, Site::Exchange(99));
             let all = others.into_iter().chain([Site::Exchange(99)]);
-            assert_eq!(beside, Sites::of(all).filter(|_| count > 0));
+            assert_eq!(beside, Sites::collect(all).filter(|_| count > 0));
         }
     }
 }

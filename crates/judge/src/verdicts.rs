@@ -1,6 +1,6 @@
 //! The verdicts on a scenario. A rule counts as judged only through an instance with the places that decide it.
 
-use super::case::{Case, Representation};
+use super::context::{Context, Representation};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
@@ -13,7 +13,7 @@ const FINDINGS_MAX: usize = 100;
 
 /// The verdicts on one or more scenarios.
 #[derive(Clone, Debug, Default)]
-pub struct Judgement {
+pub struct Judgment {
     /// By rule id, in the order of the first verdict.
     pub tallies: Tallies,
     /// In the order of the exchanges.
@@ -37,14 +37,14 @@ pub struct Tally {
     /// Violated rules that prevented a verdict.
     pub masked_by: BTreeSet<String>,
     /// Vacuous instances, by reason.
-    pub trivial: BTreeMap<Trivial, usize>,
+    pub vacuous: BTreeMap<Vacuity, usize>,
     /// Sites of instances: the first ones and the last.
     examples: Vec<Sites>,
 }
 
 /// Why an instance is vacuous: the rule cannot fail on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trivial {
+pub enum Vacuity {
     /// The list is empty.
     Empty,
     /// There is no value.
@@ -55,7 +55,7 @@ pub enum Trivial {
     Silence,
 }
 
-impl Trivial {
+impl Vacuity {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -80,23 +80,23 @@ pub struct Fact {
 /// Receives the verdicts of predicates on one scenario.
 #[derive(Debug)]
 pub struct Verdicts<'v> {
-    case: &'v Case<'v>,
-    judgement: &'v mut Judgement,
+    context: &'v Context<'v>,
+    judgment: &'v mut Judgment,
 }
 
 /// An instance of a rule that is about to be judged; it can only be concluded.
 #[derive(Debug)]
 #[must_use = "an instance counts when it is concluded"]
 pub struct Instance<'i> {
-    case: &'i Case<'i>,
-    judgement: &'i mut Judgement,
+    context: &'i Context<'i>,
+    judgment: &'i mut Judgment,
     rule: &'i str,
     sites: Sites,
 }
 
 impl<'v> Verdicts<'v> {
-    pub(super) fn new(case: &'v Case<'v>, judgement: &'v mut Judgement) -> Self {
-        Self { case, judgement }
+    pub(super) fn new(context: &'v Context<'v>, judgment: &'v mut Judgment) -> Self {
+        Self { context, judgment }
     }
 
     /// Begins an instance. Sites are places in the evidence that decide; the last one is the place of a finding.
@@ -106,8 +106,8 @@ impl<'v> Verdicts<'v> {
         sites: impl Into<Sites>,
     ) -> Instance<'i> {
         Instance {
-            case: self.case,
-            judgement: self.judgement,
+            context: self.context,
+            judgment: self.judgment,
             rule: rule.as_ref(),
             sites: sites.into(),
         }
@@ -115,36 +115,36 @@ impl<'v> Verdicts<'v> {
 
     /// Counts an instance that was judged elsewhere and passed.
     pub(super) fn sound(&mut self, rule: &str, site: &Site) {
-        match self.judgement.examples_max {
-            0 => self.judgement.count(rule, 1),
+        match self.judgment.examples_max {
+            0 => self.judgment.count(rule, 1),
             _ => self.instance(rule, site.clone()).conclude(None),
         }
     }
 
     /// Records that a rule could not be judged.
     pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
-        self.judgement.inconclusive(rule.as_ref(), why);
+        self.judgment.inconclusive(rule.as_ref(), why);
     }
 
     /// Records a vacuous instance; it never counts as a pass.
-    pub fn trivial<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Trivial) {
-        let tally = self.judgement.tallies.entry(rule.as_ref().to_owned());
-        *tally.or_default().trivial.entry(why).or_default() += 1;
+    pub fn record_vacuous<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Vacuity) {
+        let tally = self.judgment.tallies.entry(rule.as_ref().to_owned());
+        *tally.or_default().vacuous.entry(why).or_default() += 1;
     }
 
     /// The current tally of a rule.
     pub(super) fn tally(&self, rule: &str) -> Option<&Tally> {
-        self.judgement.tallies.get(rule)
+        self.judgment.tallies.get(rule)
     }
 
     /// The current findings, from earlier rules.
     pub fn findings(&self) -> &[Finding] {
-        &self.judgement.findings
+        &self.judgment.findings
     }
 
     /// Whether the value at the site, above it or below it has a finding: one defect causes one finding.
-    pub fn accuses(&self, site: &Site) -> bool {
-        let Some(exchange) = site.exchange(self.case.evidence) else {
+    pub fn has_finding_at(&self, site: &Site) -> bool {
+        let Some(exchange) = site.exchange(self.context.evidence) else {
             return false;
         };
         let overlaps =
@@ -156,16 +156,16 @@ impl<'v> Verdicts<'v> {
         here.map(|f| f.pointer.as_str()).any(overlaps)
     }
 
-    /// As `accuses`, for a place in a representation.
-    pub fn accuses_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
+    /// As `has_finding_at`, for a place in a representation.
+    pub fn has_finding_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
         // Fast path: usually there are no violations.
-        !self.findings().is_empty() && self.accuses(&shown.site(pointer))
+        !self.findings().is_empty() && self.has_finding_at(&shown.site(pointer))
     }
 
     /// Adds a finding to an instance that was concluded.
     pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
-        if !self.judgement.is_told(rule) {
-            self.judgement.add(self.case.finding(rule, site, fact));
+        if !self.judgment.has_enough_findings(rule) {
+            self.judgment.add(self.context.finding(rule, site, fact));
         }
     }
 }
@@ -179,13 +179,13 @@ impl Instance<'_> {
 
     /// As `conclude`, with the finding at another site.
     pub fn conclude_at(self, wrong: Option<(Site, Fact)>) {
-        let finding = wrong.map(|(site, fact)| self.case.finding(self.rule, &site, fact));
-        let most = self.judgement.examples_max;
-        let tally = self.judgement.tally(self.rule);
+        let finding = wrong.map(|(site, fact)| self.context.finding(self.rule, &site, fact));
+        let most = self.judgment.examples_max;
+        let tally = self.judgment.tally(self.rule);
         tally.judged += 1;
         tally.keep(self.sites, most);
         if let Some(finding) = finding {
-            self.judgement.add(finding);
+            self.judgment.add(finding);
         }
     }
 }
@@ -197,9 +197,9 @@ impl Tally {
     }
 
     /// Whether all instances were vacuous.
-    pub fn is_trivial(&self) -> bool {
+    pub fn is_vacuous(&self) -> bool {
         let told = self.judged + self.findings + self.inconclusive.len() + self.masked_by.len();
-        told == 0 && !self.trivial.is_empty()
+        told == 0 && !self.vacuous.is_empty()
     }
 
     /// Number of findings, including those that were not kept.
@@ -221,7 +221,7 @@ impl Tally {
     }
 }
 
-impl Judgement {
+impl Judgment {
     /// A judgement with a maximum number of examples per rule.
     pub(super) fn with_examples(most: usize) -> Self {
         Self {
@@ -315,8 +315,8 @@ impl Judgement {
             mine.findings += tally.findings;
             mine.inconclusive.extend(tally.inconclusive);
             mine.masked_by.extend(tally.masked_by);
-            for (why, times) in tally.trivial {
-                *mine.trivial.entry(why).or_default() += times;
+            for (why, times) in tally.vacuous {
+                *mine.vacuous.entry(why).or_default() += times;
             }
         }
         for (point, seen) in other.observed {
@@ -326,7 +326,7 @@ impl Judgement {
     }
 
     pub(super) fn add(&mut self, finding: Finding) {
-        if self.is_told(&finding.rule) {
+        if self.has_enough_findings(&finding.rule) {
             return;
         }
         let tally = self.tallies.entry(finding.rule.clone()).or_default();
@@ -335,12 +335,12 @@ impl Judgement {
     }
 
     /// Whether a rule has so many findings that further ones are only counted.
-    fn is_told(&mut self, rule: &str) -> bool {
+    fn has_enough_findings(&mut self, rule: &str) -> bool {
         let Some(tally) = self.tallies.get_mut(rule) else {
             return false;
         };
-        let is_told = tally.findings >= FINDINGS_MAX;
-        tally.findings += usize::from(is_told);
-        is_told
+        let has_enough_findings = tally.findings >= FINDINGS_MAX;
+        tally.findings += usize::from(has_enough_findings);
+        has_enough_findings
     }
 }

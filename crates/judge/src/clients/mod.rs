@@ -4,47 +4,47 @@
 //! - Not reported: unlisted parameters and headers, their order, escaping.
 //! - No requests are sent.
 
-mod given;
-mod ruling;
+mod parsed_request;
+mod rulings;
 #[cfg(test)]
 mod tests;
 
 use crate::evidence::{Evidence, Exchange, Expectation};
-use crate::{Fact, Judgement, curl};
+use crate::{Fact, Judgment, curl};
 use conformant_record::{Finding, Level, Subject};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, Rule, Rulebook};
 use conformant_schema::Schemas;
-use given::Given;
-use ruling::{Of, Ruling, rulings};
+use parsed_request::ParsedRequest;
+use rulings::{RuleSubject, Ruling, rulings};
 
 /// Completeness of a recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum Completeness {
     Whole,
     /// A recording, possibly without credentials and file contents.
     Cleaned,
 }
 
 /// Validates the request of one exchange. Findings contain its step, and `name` as its source.
-pub fn judge_request(
+pub fn validate_request(
     rulebook: &Rulebook,
     schemas: &Schemas,
     operation: &Operation,
     exchange: &Exchange,
-    kept: Kept,
+    kept: Completeness,
     name: &str,
-) -> Judgement {
-    let given = Given::of(operation, exchange);
-    let mut judgement = Judgement::default();
-    for Ruling { of, wrong } in rulings(schemas, operation, &given, kept) {
+) -> Judgment {
+    let parsed = ParsedRequest::parse(operation, exchange);
+    let mut judgment = Judgment::default();
+    for Ruling { of, wrong } in rulings(schemas, operation, &parsed, kept) {
         let Some(rule) = rulebook.requests.get(&of.rule(operation)) else {
             continue;
         };
         let finding = wrong.map(|fact| finding(rule, of.at(), fact, exchange, name));
-        judgement.conclude(&rule.id, finding);
+        judgment.conclude(&rule.id, finding);
     }
-    judgement
+    judgment
 }
 
 fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str) -> Finding {
@@ -73,7 +73,7 @@ fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str)
 /// Findings in the valid requests of one of the project's own scenarios. Invalid requests would lead to false positives.
 ///
 /// `before` are the requests of the same scenario without mutations; equal requests in the same place are skipped.
-pub fn misdeeds(
+pub fn find_invalid_requests(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
@@ -101,10 +101,10 @@ pub fn misdeeds(
         let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
             continue;
         };
-        let given = Given::of(operation, exchange);
-        for Ruling { of, wrong } in rulings(schemas, operation, &given, Kept::Whole) {
+        let parsed = ParsedRequest::parse(operation, exchange);
+        for Ruling { of, wrong } in rulings(schemas, operation, &parsed, Completeness::Whole) {
             // The credentials of a target depend on its configuration.
-            let Some(fact) = wrong.filter(|_| of != Of::Credentials) else {
+            let Some(fact) = wrong.filter(|_| of != RuleSubject::Credentials) else {
                 continue;
             };
             let rule = rulebook.requests.get(&of.rule(operation));

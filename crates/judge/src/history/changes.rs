@@ -1,11 +1,11 @@
 //! Changes between two observations: what may have changed, and what did.
 
-use super::identity::ThingId;
-use super::sights::{Sight, When};
+use super::identity::ResourceId;
+use super::observations::{Moment, Observation};
 use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
-use crate::case::Case;
-use crate::compare::{as_text, instant, leaves_open};
+use crate::compare::{as_text, instant, is_unspecified};
+use crate::context::Context;
 use crate::evidence::Event;
 use conformant_base::json;
 use conformant_rulebook::Does;
@@ -23,16 +23,16 @@ pub struct Change<'a> {
 
 impl History<'_> {
     /// Whether no other client can reach it: this scenario created it, or is the only writer.
-    pub fn is_own(&self, id: ThingId) -> bool {
-        self.alone || self.things.get(id).is_ours
+    pub fn is_exclusive(&self, id: ResourceId) -> bool {
+        self.alone || self.resources.get(id).is_ours
     }
 
     /// Whether an action that was not rejected may have changed a resource between two moments.
-    pub fn may_have_changed(&self, id: ThingId, after: &When, before: &When) -> bool {
-        let kind = self.things.get(id).kind;
+    pub fn may_have_changed(&self, id: ResourceId, after: &Moment, before: &Moment) -> bool {
+        let kind = self.resources.get(id).kind;
         self.writes
             .iter()
-            .filter(|write| !write.when.is_before(after) && !before.is_before(&write.when))
+            .filter(|write| !write.moment.is_before(after) && !before.is_before(&write.moment))
             .any(|write| write.may_touch(id, kind))
     }
 
@@ -40,19 +40,21 @@ impl History<'_> {
     /// changed indirectly in between.
     pub fn compared<'a>(
         &self,
-        case: &Case<'a>,
-        id: ThingId,
-        first: &Sight<'_>,
-        later: &Sight<'_>,
+        context: &Context<'a>,
+        id: ResourceId,
+        first: &Observation<'_>,
+        later: &Observation<'_>,
     ) -> Vec<Change<'a>> {
-        let pair = first.representation(case).zip(later.representation(case));
+        let pair = first
+            .representation(context)
+            .zip(later.representation(context));
         let Some((a, b)) = pair else {
             return Vec::new();
         };
-        let about = |face: &str| Some(&case.rulebook.kinds.get(face)?.about);
-        let between = Between {
+        let about = |face: &str| Some(&context.rulebook.kinds.get(face)?.about);
+        let between = Interval {
             history: self,
-            case,
+            context,
             id,
             first,
             later,
@@ -66,7 +68,7 @@ impl History<'_> {
             &mut |pointer, before, after| {
                 let is_shown = !a.hides(pointer) && !b.hides(pointer);
                 let applies = first.face == later.face
-                    || !(leaves_open(pointer, before) || leaves_open(pointer, after));
+                    || !(is_unspecified(pointer, before) || is_unspecified(pointer, after));
                 if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
@@ -83,83 +85,83 @@ impl History<'_> {
     /// field follows within `lag`. Actions on other resources do not count.
     pub fn moved_by(
         &self,
-        case: &Case<'_>,
-        id: ThingId,
+        context: &Context<'_>,
+        id: ResourceId,
         by: &[String],
-        (from, until): (&When, &When),
+        (from, until): (&Moment, &Moment),
         lag: Duration,
     ) -> bool {
         // Operations are named with their service, hooks are not.
-        if case.evidence.deeds_unseen && by.iter().any(|by| !by.contains('/')) {
+        if context.evidence.has_unobserved_actions && by.iter().any(|by| !by.contains('/')) {
             return true;
         }
         self.writes.iter().any(|write| {
-            let since = from.span.began.duration_since(write.when.span.ended);
-            let is_over = write.when.is_before(from) && since.unsigned_abs() >= lag;
-            let is_between = !is_over && !until.is_before(&write.when);
+            let since = from.span.began.duration_since(write.moment.span.ended);
+            let is_over = write.moment.is_before(from) && since.unsigned_abs() >= lag;
+            let is_between = !is_over && !until.is_before(&write.moment);
             is_between
                 && write.outcome != Outcome::Refused
-                && by.contains(&done_by(case, write))
-                && self.names(case, write, id)
+                && by.contains(&done_by(context, write))
+                && self.names(context, write, id)
         })
     }
 
     /// Whether a write names the resource that it changes: by its key or name, or by those of its other
     /// representations.
-    fn names(&self, case: &Case<'_>, write: &Write<'_>, id: ThingId) -> bool {
+    fn names(&self, context: &Context<'_>, write: &Write<'_>, id: ResourceId) -> bool {
         let sent = |text: &str| match write.origin {
             Origin::Exchange(index) => {
-                let mut sent = case.seen[index].exchange.sent.values();
+                let mut sent = context.seen[index].exchange.sent.values();
                 sent.any(|value| says(value, text))
             }
-            Origin::Hook(event) => match case.evidence.events.get(event) {
+            Origin::Hook(event) => match context.evidence.events.get(event) {
                 Some(Event::Hook(call)) => says(&call.arguments, text),
                 Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
             },
         };
-        if write.thing == Some(id) || self.is_known_by(id, sent) {
+        if write.resource == Some(id) || self.is_known_by(id, sent) {
             return true;
         }
-        let thing = self.things.get(id);
-        if !thing.key.contains('\n') {
+        let resource = self.resources.get(id);
+        if !resource.key.contains('\n') {
             return false;
         }
         // A write to a member names its identity by that member.
         let is_written = |text: &str| {
-            let written = write.thing.into_iter();
-            let mut names = written.flat_map(|written| self.things.names_of(written));
+            let written = write.resource.into_iter();
+            let mut names = written.flat_map(|written| self.resources.names_of(written));
             names.any(|name| name == text)
         };
         let said = |text: &str| sent(text) || is_written(text);
-        thing.key.split('\n').all(|part| {
-            let mut parents = thing.parents.iter();
-            let parent = parents.find(|&&parent| self.things.get(parent).key == part);
+        resource.key.split('\n').all(|part| {
+            let mut parents = resource.parents.iter();
+            let parent = parents.find(|&&parent| self.resources.get(parent).key == part);
             // A resource that was never observed may have any name.
-            let may_be = |parent: ThingId| {
-                self.is_known_by(parent, said) || self.things.names_of(parent).next().is_none()
+            let may_be = |parent: ResourceId| {
+                self.is_known_by(parent, said) || self.resources.names_of(parent).next().is_none()
             };
             said(part) || parent.is_none_or(|&parent| may_be(parent))
         })
     }
 
     /// Whether the key or a name of a resource was sent.
-    fn is_known_by(&self, id: ThingId, said: impl Fn(&str) -> bool) -> bool {
-        said(&self.things.get(id).key) || self.things.names_of(id).any(|name| said(name))
+    fn is_known_by(&self, id: ResourceId, said: impl Fn(&str) -> bool) -> bool {
+        said(&self.resources.get(id).key) || self.resources.names_of(id).any(|name| said(name))
     }
 }
 
 /// Two observations of a resource, and the actions in between.
-struct Between<'h, 'c> {
+struct Interval<'h, 'c> {
     history: &'h History<'h>,
-    case: &'c Case<'c>,
-    id: ThingId,
-    first: &'h Sight<'h>,
-    later: &'h Sight<'h>,
+    context: &'c Context<'c>,
+    id: ResourceId,
+    first: &'h Observation<'h>,
+    later: &'h Observation<'h>,
     /// Annotations of the two resource types.
     abouts: [Option<&'c Annotations>; 2],
 }
 
-impl Between<'_, '_> {
+impl Interval<'_, '_> {
     /// Whether a field may have changed without being named.
     fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
         self.abouts.into_iter().flatten().any(|about| {
@@ -174,7 +176,7 @@ impl Between<'_, '_> {
             if same(before, after) {
                 return false;
             }
-            if self.history.deeds_unseen && self.is_beyond_requests(pointer) {
+            if self.history.has_unobserved_actions && self.is_beyond_requests(pointer) {
                 return true;
             }
             derived.is_some_and(|how| self.derives(how, before))
@@ -186,8 +188,8 @@ impl Between<'_, '_> {
 
     /// Whether a field is set by people through hooks, and by no request.
     fn is_beyond_requests(&self, pointer: &str) -> bool {
-        let kind = self.history.things.get(self.id).kind;
-        let services = self.case.rulebook.services.values();
+        let kind = self.history.resources.get(self.id).kind;
+        let services = self.context.rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());
         let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.face));
         let mut parameters = ours.flat_map(|operation| &operation.parameters);
@@ -195,13 +197,13 @@ impl Between<'_, '_> {
             let echo = parameter.echo.as_ref();
             echo.is_some_and(|echo| json::within(&echo.at, pointer))
         });
-        self.case.rulebook.index.does(Does::Changes, kind) && !is_set
+        self.context.rulebook.index.does(Does::Changes, kind) && !is_set
     }
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {
         let is_across = how.across.as_ref().is_some_and(|name| {
-            let sent = |sight: &Sight<'_>| {
-                let exchange = self.case.seen[sight.exchange?].exchange;
+            let sent = |sight: &Observation<'_>| {
+                let exchange = self.context.seen[sight.exchange?].exchange;
                 exchange.sent.get(name)
             };
             let is_other_face = self.first.face != self.later.face;
@@ -211,21 +213,21 @@ impl Between<'_, '_> {
     }
 
     fn moved_by(&self, by: &[String]) -> bool {
-        let moments = (&self.first.when, &self.later.when);
+        let moments = (&self.first.moment, &self.later.moment);
         self.history
-            .moved_by(self.case, self.id, by, moments, SETTLE)
+            .moved_by(self.context, self.id, by, moments, SETTLE)
     }
 
     /// Whether counted resources, or the resource itself, may have been created, changed or deleted.
     fn counts(&self, counts: &Counts) -> bool {
-        let (first, later) = (&self.first.when, &self.later.when);
+        let (first, later) = (&self.first.moment, &self.later.moment);
         self.history.writes.iter().any(|write| {
-            !write.when.is_settled(first)
-                && !later.is_before(&write.when)
+            !write.moment.is_settled(first)
+                && !later.is_before(&write.moment)
                 && write.outcome != Outcome::Refused
                 && (write.kind == counts.of
                     || write.kind.is_empty()
-                    || self.history.names(self.case, write, self.id))
+                    || self.history.names(self.context, write, self.id))
         })
     }
 
@@ -249,13 +251,13 @@ impl Between<'_, '_> {
 }
 
 /// The operation with its service, or the hook, of a write.
-fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
+fn done_by(context: &Context<'_>, write: &Write<'_>) -> String {
     match write.origin {
         Origin::Exchange(index) => {
-            let exchange = case.seen[index].exchange;
+            let exchange = context.seen[index].exchange;
             format!("{}/{}", exchange.service, exchange.operation)
         }
-        Origin::Hook(event) => match case.evidence.events.get(event) {
+        Origin::Hook(event) => match context.evidence.events.get(event) {
             Some(Event::Hook(call)) => call.name.clone(),
             Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => {
                 String::new()

@@ -1,24 +1,24 @@
 //! Resources: the representations that belong together, by key and by name.
 
-use super::sights::Sight;
+use super::observations::Observation;
 use super::writes::WriteId;
 use std::collections::BTreeMap;
 
 /// Index of a resource.
-pub type ThingId = usize;
+pub type ResourceId = usize;
 
 /// One resource, in all its representations.
 #[derive(Debug)]
-pub struct Thing<'a> {
+pub struct Resource<'a> {
     /// Its resource type; other representations have types of their own.
     pub kind: &'a str,
     pub key: String,
     /// Its known parents, outermost first.
-    pub parents: Vec<ThingId>,
+    pub parents: Vec<ResourceId>,
     /// Whether this scenario created it, or one of its parents.
     pub is_ours: bool,
     /// Its observations, in order.
-    pub sights: Vec<Sight<'a>>,
+    pub observations: Vec<Observation<'a>>,
     /// Actions on it, in order.
     pub writes: Vec<WriteId>,
     /// The write that created it.
@@ -28,43 +28,49 @@ pub struct Thing<'a> {
 }
 
 /// Resources by name; `None` for an ambiguous one.
-type Named = BTreeMap<String, Option<ThingId>>;
+type NamedValue = BTreeMap<String, Option<ResourceId>>;
 
 /// All resources of a scenario.
 #[derive(Debug, Default)]
-pub struct Things<'a> {
-    all: Vec<Thing<'a>>,
+pub struct Resources<'a> {
+    all: Vec<Resource<'a>>,
     /// By kind and key.
-    keys: BTreeMap<&'a str, BTreeMap<String, ThingId>>,
+    keys: BTreeMap<&'a str, BTreeMap<String, ResourceId>>,
     /// By kind and nearest parent.
-    names: BTreeMap<(&'a str, Option<ThingId>), Named>,
+    names: BTreeMap<(&'a str, Option<ResourceId>), NamedValue>,
 }
 
-impl<'a> Things<'a> {
+impl<'a> Resources<'a> {
     /// All resources in the order of their first observation.
-    pub fn iter(&self) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, &Resource<'a>)> {
         self.all.iter().enumerate()
     }
 
-    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
-        self.iter().filter(move |(_, thing)| thing.kind == kind)
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ResourceId, &Resource<'a>)> {
+        self.iter()
+            .filter(move |(_, resource)| resource.kind == kind)
     }
 
-    pub fn get(&self, id: ThingId) -> &Thing<'a> {
+    pub fn get(&self, id: ResourceId) -> &Resource<'a> {
         &self.all[id]
     }
 
-    pub(super) fn get_mut(&mut self, id: ThingId) -> &mut Thing<'a> {
+    pub(super) fn get_mut(&mut self, id: ResourceId) -> &mut Resource<'a> {
         &mut self.all[id]
     }
 
     /// The resource with a key.
-    pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ThingId> {
+    pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ResourceId> {
         self.keys.get(kind)?.get(key).copied()
     }
 
     /// The resource with a name within its nearest parent; `None` if the name is ambiguous.
-    pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
+    pub fn by_name(
+        &self,
+        kind: &'a str,
+        within: Option<ResourceId>,
+        name: &str,
+    ) -> Option<ResourceId> {
         self.names
             .get(&(kind, within))?
             .get(name)
@@ -73,7 +79,7 @@ impl<'a> Things<'a> {
     }
 
     /// The names of a resource.
-    pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
+    pub fn names_of(&self, id: ResourceId) -> impl Iterator<Item = &String> {
         let kind = self.all[id].kind;
         let of_kind = self.names.range((kind, None)..);
         let of_kind = of_kind.take_while(move |((named, _), _)| *named == kind);
@@ -83,19 +89,19 @@ impl<'a> Things<'a> {
     }
 
     /// The resource with a key, added if it is new.
-    pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
+    pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ResourceId {
         if let Some(id) = self.by_key(kind, key) {
             return id;
         }
         let id = self.all.len();
         let keys = self.keys.entry(kind).or_default();
         keys.insert(key.to_owned(), id);
-        self.all.push(Thing {
+        self.all.push(Resource {
             kind,
             key: key.to_owned(),
             parents: Vec::new(),
             is_ours: false,
-            sights: Vec::new(),
+            observations: Vec::new(),
             writes: Vec::new(),
             made: None,
             ended: None,
@@ -104,7 +110,7 @@ impl<'a> Things<'a> {
     }
 
     /// Assigns a name to a resource, unless an existing one has it.
-    pub(super) fn name(&mut self, id: ThingId, name: &str) {
+    pub(super) fn name(&mut self, id: ResourceId, name: &str) {
         let within = self.all[id].parents.last().copied();
         let names = self.names.entry((self.all[id].kind, within)).or_default();
         let Some(named) = names.get_mut(name) else {
@@ -116,7 +122,7 @@ impl<'a> Things<'a> {
     }
 
     /// Sets the parents of a resource, if more are known than before.
-    pub(super) fn place(&mut self, id: ThingId, parents: &[ThingId]) {
+    pub(super) fn place(&mut self, id: ResourceId, parents: &[ResourceId]) {
         if parents.starts_with(&self.all[id].parents) && !parents.contains(&id) {
             self.all[id].parents = parents.to_vec();
         }
@@ -125,7 +131,7 @@ impl<'a> Things<'a> {
     }
 
     /// Whether a resource is a descendant of another one.
-    pub fn is_below(&self, id: ThingId, above: ThingId) -> bool {
+    pub fn is_below(&self, id: ResourceId, above: ResourceId) -> bool {
         let mut parents = self.all[id].parents.iter();
         parents.any(|&parent| parent == above)
     }

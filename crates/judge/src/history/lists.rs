@@ -1,10 +1,10 @@
 //! Lists: pages that are connected by their links.
 
 use super::History;
-use super::identity::ThingId;
-use super::sights::{Shows, When};
+use super::identity::ResourceId;
+use super::observations::{Appearance, Moment};
 use crate::acceptance::Acceptance;
-use crate::case::Case;
+use crate::context::Context;
 use crate::evidence::Poll;
 use conformant_base::json;
 use conformant_rulebook::{Does, Operation, Place};
@@ -27,7 +27,7 @@ pub struct List<'a> {
     /// The resource type of its items.
     pub face: &'a str,
     /// The resources in its path, outermost first.
-    pub parents: Vec<Option<ThingId>>,
+    pub parents: Vec<Option<ResourceId>>,
     /// The sent filters, by parameter.
     pub filters: BTreeMap<&'a str, &'a Value>,
     /// Exchanges, page by page.
@@ -37,9 +37,9 @@ pub struct List<'a> {
     pub from_start: bool,
     pub is_complete: bool,
     /// When its first page was read.
-    pub first: When,
+    pub first: Moment,
     /// When its last page was read.
-    pub last: When,
+    pub last: Moment,
     /// Whether a page is a poll attempt.
     pub is_attempt: bool,
 }
@@ -48,20 +48,22 @@ pub struct List<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
     /// The resource, if its key can be read.
-    pub thing: Option<ThingId>,
+    pub resource: Option<ResourceId>,
     /// Index into the case's representations.
     pub representation: usize,
 }
 
 impl List<'_> {
     /// The nearest resource in its path.
-    pub fn scope(&self) -> Option<ThingId> {
+    pub fn scope(&self) -> Option<ResourceId> {
         self.parents.last().copied().flatten()
     }
 
     /// Whether it contains the resource.
-    pub fn holds(&self, thing: ThingId) -> bool {
-        self.items.iter().any(|item| item.thing == Some(thing))
+    pub fn holds(&self, resource: ResourceId) -> bool {
+        self.items
+            .iter()
+            .any(|item| item.resource == Some(resource))
     }
 
     /// The pointer to its items on a page.
@@ -72,14 +74,14 @@ impl List<'_> {
 
     /// Whether the key of each item can be read.
     pub fn is_readable(&self) -> bool {
-        self.items.iter().all(|item| item.thing.is_some())
+        self.items.iter().all(|item| item.resource.is_some())
     }
 }
 
 impl History<'_> {
     /// The list and the page number (from 0) that an exchange returned, as an index into the lists that are read from their
     /// beginning. Links between pages count as what they are named.
-    pub fn page_of(&self, case: &Case<'_>, exchange: usize) -> Option<(usize, usize)> {
+    pub fn page_of(&self, context: &Context<'_>, exchange: usize) -> Option<(usize, usize)> {
         let (at, place) = self.lists.iter().enumerate().find_map(|(at, list)| {
             let place = list.pages.iter().position(|page| *page == exchange)?;
             Some((at, place))
@@ -88,10 +90,10 @@ impl History<'_> {
         if list.from_start {
             return Some((at, place));
         }
-        let via = case.seen[list.pages[0]].exchange.via.as_ref()?;
+        let via = context.seen[list.pages[0]].exchange.via.as_ref()?;
         // Links lead back in time, so that this ends.
         let (of, from) =
-            (via.exchange < list.pages[0]).then(|| self.page_of(case, via.exchange))??;
+            (via.exchange < list.pages[0]).then(|| self.page_of(context, via.exchange))??;
         let begins = match via.pointer.as_str() {
             FIRST => 0,
             ITSELF => from,
@@ -109,20 +111,20 @@ fn is_paging(pointer: &str) -> bool {
 }
 
 /// Connects the pages of all lists, in the order of the requests.
-pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
+pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
-    for (id, thing) in history.things.iter() {
-        for sight in &thing.sights {
-            if let (Shows::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
-                let thing = Some(id);
+    for (id, resource) in history.resources.iter() {
+        for sight in &resource.observations {
+            if let (Appearance::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
+                let resource = Some(id);
                 items.entry(page).or_default().push(Item {
-                    thing,
+                    resource,
                     representation,
                 });
             }
         }
     }
-    for (representation, shown) in case.representations.iter().enumerate() {
+    for (representation, shown) in context.representations.iter().enumerate() {
         let page = shown.exchange.filter(|_| !shown.prefix.is_empty());
         if let Some(page) = page {
             let known = items.entry(page).or_default();
@@ -130,9 +132,9 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 .iter()
                 .any(|item| item.representation == representation)
             {
-                let thing = None;
+                let resource = None;
                 known.push(Item {
-                    thing,
+                    resource,
                     representation,
                 });
             }
@@ -142,7 +144,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
         known.sort_by_key(|item| item.representation);
     }
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
-    for (index, seen) in case.seen.iter().enumerate() {
+    for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.does == Does::Lists) else {
             continue;
         };
@@ -166,7 +168,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 at
             }
             None => {
-                let Some(face) = operation.thing.as_deref() else {
+                let Some(face) = operation.resource.as_deref() else {
                     continue;
                 };
                 let queries = operation
@@ -187,7 +189,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 history.lists.push(List {
                     operation,
                     face,
-                    parents: history.bound[index].parents.clone(),
+                    parents: history.path_bindings[index].parents.clone(),
                     filters,
                     pages: vec![index],
                     items: page,

@@ -4,19 +4,19 @@
 //! - A request is bound to resources by its path: the last name is the resource, those before it are its parents.
 //! - Each name is looked up as a key, then as a name within its parent. Unbound requests are not judged.
 
+mod build;
 mod changes;
 mod existence;
 mod identity;
 mod lists;
-mod reading;
-mod sights;
+mod observations;
 mod writes;
 
 pub use changes::{Change, same};
-pub use identity::{Thing, ThingId, Things};
+pub use identity::{Resource, ResourceId, Resources};
 pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
-pub use sights::{Bound, Shows, Sight, When};
-pub use writes::{Named, Origin, Outcome, Write, WriteId};
+pub use observations::{Appearance, Moment, Observation, PathBinding};
+pub use writes::{NamedValue, Origin, Outcome, Write, WriteId};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,19 +32,19 @@ pub const STEADY: Duration = Duration::from_secs(3_600);
 /// The history of a scenario.
 #[derive(Debug, Default)]
 pub struct History<'a> {
-    pub things: Things<'a>,
+    pub resources: Resources<'a>,
     /// All writes in order.
     pub writes: Vec<Write<'a>>,
     /// Lists with their pages, in order.
     pub lists: Vec<List<'a>>,
     /// The resources in the path of each exchange.
-    pub bound: Vec<Bound<'a>>,
+    pub path_bindings: Vec<PathBinding<'a>>,
     /// The moment of each exchange.
-    pub moments: Vec<When>,
+    pub moments: Vec<Moment>,
     /// Whether the scenario is the only writer.
     pub alone: bool,
     /// Whether people and devices may have acted unobserved.
-    pub deeds_unseen: bool,
+    pub has_unobserved_actions: bool,
     /// Resource types that people and devices may have ended unobserved.
     pub ended_unseen: Vec<&'a str>,
     /// For each resource type, the types whose creation may end it.

@@ -1,7 +1,7 @@
 //! Writes: requests and hooks that change resources, with the values that they name.
 
-use super::identity::ThingId;
-use super::sights::When;
+use super::identity::ResourceId;
+use super::observations::Moment;
 use conformant_rulebook::{Does, Echo};
 use serde_json::Value;
 
@@ -16,18 +16,18 @@ pub struct Write<'a> {
     /// The resource type of what it changes.
     pub kind: &'a str,
     /// The resource that it changes or creates, if known.
-    pub thing: Option<ThingId>,
+    pub resource: Option<ResourceId>,
     /// The parents in its path.
-    pub parents: Vec<Option<ThingId>>,
+    pub parents: Vec<Option<ResourceId>>,
     /// The values that it names.
-    pub named: Vec<Named<'a>>,
+    pub named: Vec<NamedValue<'a>>,
     pub outcome: Outcome,
-    pub when: When,
+    pub moment: Moment,
 }
 
 /// A value that a write names, and where it is echoed.
 #[derive(Clone, Debug)]
-pub struct Named<'a> {
+pub struct NamedValue<'a> {
     /// The parameter or argument.
     pub parameter: &'a str,
     pub value: &'a Value,
@@ -64,12 +64,12 @@ impl Write<'_> {
     }
 
     /// Whether it may have changed this resource.
-    pub fn may_touch(&self, id: ThingId, kind: &str) -> bool {
+    pub fn may_touch(&self, id: ResourceId, kind: &str) -> bool {
         if self.outcome == Outcome::Refused {
             return false;
         }
-        match self.thing {
-            Some(thing) => thing == id,
+        match self.resource {
+            Some(resource) => resource == id,
             None => self.kind == kind || self.kind.is_empty(),
         }
     }

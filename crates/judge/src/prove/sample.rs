@@ -2,10 +2,10 @@
 //!
 //! The sample of a scenario depends on the seed and its id only.
 
-use super::blind::Blinds;
-use super::finds_more;
+use super::has_more_findings;
+use super::survivors::SurvivingMutants;
 use crate::evidence::{Evidence, Exchange, Expectation};
-use crate::{Change, Judgement, Memo, Mutation, Other, Site, judge_again};
+use crate::{Change, DocumentCache, Judgment, Mutation, Other, Site, judge_mutated};
 use conformant_record::{RunRecord, Sample};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -27,31 +27,31 @@ const DRAWS_MAX: usize = 6;
 pub(super) struct Sampler {
     seed: u64,
     per_story: usize,
-    blinds: Mutex<Blinds>,
+    survivors: Mutex<SurvivingMutants>,
 }
 
 impl Sampler {
-    pub(super) fn new(seed: u64, stories: usize) -> Self {
+    pub(super) fn new(seed: u64, scenarios: usize) -> Self {
         let (least, most) = PER_STORY;
         Self {
             seed,
-            per_story: (BUDGET / stories.max(1)).clamp(least, most),
-            blinds: Mutex::default(),
+            per_story: (BUDGET / scenarios.max(1)).clamp(least, most),
+            survivors: Mutex::default(),
         }
     }
 
     /// Applies random mutations to one scenario, one at a time.
-    pub(super) fn story(
+    pub(super) fn sample_scenario(
         &self,
         rulebook: &Rulebook,
         schemas: &Schemas,
         evidence: &mut Evidence,
-        judgement: &Judgement,
-        memo: &Memo,
+        judgment: &Judgment,
+        cache: &DocumentCache,
     ) {
         let digest = Sha256::digest(format!("{}/{}", self.seed, evidence.scenario));
-        let mut drawn = Drawn(ChaCha8Rng::from_seed(digest.into()));
-        let mut blinds = Blinds::default();
+        let mut drawn = Generator(ChaCha8Rng::from_seed(digest.into()));
+        let mut survivors = SurvivingMutants::default();
         for _ in 0..self.per_story {
             let made = (0..DRAWS_MAX).find_map(|_| {
                 let mutation = drawn.mutation(evidence)?;
@@ -61,32 +61,35 @@ impl Sampler {
             let Some((mutation, undo)) = made else {
                 continue;
             };
-            let changed = judge_again(rulebook, schemas, evidence, memo);
-            let is_noticed = finds_more(&changed, judgement);
+            let changed = judge_mutated(rulebook, schemas, evidence, cache);
+            let is_noticed = has_more_findings(&changed, judgment);
             undo.restore(evidence);
-            blinds.add(evidence, &mutation, is_noticed);
+            survivors.add(evidence, &mutation, is_noticed);
         }
-        let mut all = self.blinds.lock().unwrap_or_else(PoisonError::into_inner);
-        all.merge(blinds);
+        let mut all = self
+            .survivors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.merge(survivors);
     }
 
     /// The summary for the record.
     pub(super) fn finish(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
-        let blinds = self
-            .blinds
+        let survivors = self
+            .survivors
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         Sample {
             per_story: self.per_story,
-            ..blinds.sample(rulebook, record)
+            ..survivors.sample(rulebook, record)
         }
     }
 }
 
 /// Pseudorandom choices, equal for equal seeds.
-struct Drawn(ChaCha8Rng);
+struct Generator(ChaCha8Rng);
 
-impl Drawn {
+impl Generator {
     fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
@@ -123,7 +126,7 @@ impl Drawn {
                 let exchange = &evidence.exchanges[at];
                 // One in five changes a whole response.
                 if self.below(5) == 0 {
-                    let change = self.of(&as_such(exchange))?.clone();
+                    let change = self.of(&response_changes(exchange))?.clone();
                     return Some(Mutation::new(Site::Exchange(at), change));
                 }
                 (Site::answer(at, ""), exchange.document()?)
@@ -143,7 +146,9 @@ impl Drawn {
         places: &[(String, &Value)],
     ) -> Option<Change> {
         if value.is_array() {
-            return self.of(&[Change::Twice, Change::Swapped]).cloned();
+            return self
+                .of(&[Change::DuplicateMember, Change::Swapped])
+                .cloned();
         }
         Some(match self.below(6) {
             0 => Change::Gone,
@@ -167,7 +172,7 @@ impl Drawn {
 }
 
 /// Changes of a whole response. Setup steps, and requests without an expectation, have fewer.
-fn as_such(exchange: &Exchange) -> Vec<Change> {
+fn response_changes(exchange: &Exchange) -> Vec<Change> {
     let other = match &exchange.expectation {
         Expectation::Accepted(_) if !exchange.setup => Some(Change::Refused),
         Expectation::Rejected(_) => Some(Change::Accepted(None)),

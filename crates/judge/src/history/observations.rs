@@ -1,27 +1,27 @@
 //! Observations of resources, and the resources in the path of an exchange.
 
 use super::SETTLE;
-use super::identity::ThingId;
-use crate::case::{Case, Representation};
+use super::identity::ResourceId;
+use crate::context::{Context, Representation};
 use crate::evidence::{Poll, Span};
 use serde_json::Value;
 
 /// One observation of one resource.
 #[derive(Clone, Debug)]
-pub struct Sight<'a> {
+pub struct Observation<'a> {
     /// The resource type of the representation.
     pub face: &'a str,
-    pub shows: Shows,
+    pub shows: Appearance,
     /// The exchange that returned it; `None` for other payloads.
     pub exchange: Option<usize>,
-    pub when: When,
+    pub moment: Moment,
     /// The role of its exchange in a poll.
     pub poll: Poll,
 }
 
 /// The form of an observation; representations are indexes into those of the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shows {
+pub enum Appearance {
     /// By itself.
     Whole(usize),
     /// As an item of a list.
@@ -32,7 +32,7 @@ pub enum Shows {
 
 /// The moment of an event: its time, and its position among the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct When {
+pub struct Moment {
     pub span: Span,
     /// Index of the event.
     pub event: usize,
@@ -40,37 +40,42 @@ pub struct When {
 
 /// The resources in the path of an exchange.
 #[derive(Clone, Debug, Default)]
-pub struct Bound<'a> {
+pub struct PathBinding<'a> {
     /// The resource type that the operation returns.
     pub face: Option<&'a str>,
     /// The resources of all names but the last, outermost first.
-    pub parents: Vec<Option<ThingId>>,
+    pub parents: Vec<Option<ResourceId>>,
     /// The resource of the last name, if that names one.
-    pub thing: Option<ThingId>,
+    pub resource: Option<ResourceId>,
     /// Whether that name is not its key.
     pub by_name: bool,
 }
 
-impl Sight<'_> {
+impl Observation<'_> {
     /// Whether it is a poll attempt; absence is not a violation there.
     pub fn is_attempt(&self) -> bool {
         self.poll == Poll::Attempt
     }
 
-    pub fn representation<'c, 'a>(&self, case: &'c Case<'a>) -> Option<&'c Representation<'a>> {
+    pub fn representation<'c, 'a>(
+        &self,
+        context: &'c Context<'a>,
+    ) -> Option<&'c Representation<'a>> {
         match self.shows {
-            Shows::Whole(index) | Shows::Item(index) => Some(&case.representations[index]),
-            Shows::NotFound => None,
+            Appearance::Whole(index) | Appearance::Item(index) => {
+                Some(&context.representations[index])
+            }
+            Appearance::NotFound => None,
         }
     }
 
     /// The value at `pointer`; `None` if it violates its own rule.
-    pub fn value<'a>(&self, case: &Case<'a>, pointer: &str) -> Option<&'a Value> {
-        self.representation(case)?.value(pointer)
+    pub fn value<'a>(&self, context: &Context<'a>, pointer: &str) -> Option<&'a Value> {
+        self.representation(context)?.value(pointer)
     }
 }
 
-impl When {
+impl Moment {
     /// The moment of a payload without a time.
     pub const UNKNOWN: Self = Self {
         span: Span::UNKNOWN,
@@ -89,9 +94,9 @@ impl When {
     }
 }
 
-impl Bound<'_> {
+impl PathBinding<'_> {
     /// The nearest parent.
-    pub fn scope(&self) -> Option<ThingId> {
+    pub fn scope(&self) -> Option<ResourceId> {
         self.parents.last().copied().flatten()
     }
 }

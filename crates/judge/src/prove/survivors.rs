@@ -13,17 +13,17 @@ const WOULD_MAX: usize = 3;
 
 /// The results of mutations, by operation or resource type and place.
 #[derive(Debug, Default)]
-pub(super) struct Blinds(BTreeMap<(String, String), Here>);
+pub(super) struct SurvivingMutants(BTreeMap<(String, String), PlaceCounts>);
 
 #[derive(Debug, Default)]
-struct Here {
+struct PlaceCounts {
     made: usize,
     noticed: usize,
     /// The names of the changes that survived.
     missed: BTreeSet<&'static str>,
 }
 
-impl Blinds {
+impl SurvivingMutants {
     /// Counts one mutation.
     pub(super) fn add(&mut self, evidence: &Evidence, mutation: &Mutation, is_noticed: bool) {
         let of = match (&mutation.site, mutation.site.exchange(evidence)) {
@@ -95,7 +95,7 @@ impl Blinds {
         sample.more = sample.blind.len().saturating_sub(LISTED_MAX);
         sample.blind.truncate(LISTED_MAX);
         for blind in &mut sample.blind {
-            blind.would = would(rulebook, record, blind);
+            blind.would = suggestions(rulebook, record, blind);
         }
         sample
     }
@@ -113,7 +113,7 @@ fn pattern(pointer: &str) -> String {
 }
 
 /// Ways to detect a change there: what rules about it lack, else a scenario that sends the value and reads it.
-fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> {
+fn suggestions(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> {
     let subjects = subjects(rulebook, &blind.of);
     let is_about = |result: &RuleResult| {
         let kind = rulebook.rules.get(&result.id).and_then(Rule::kind);
@@ -136,7 +136,7 @@ fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> 
     if !needs.is_empty() {
         return needs.into_iter().take(WOULD_MAX).cloned().collect();
     }
-    let mut stories = Vec::new();
+    let mut scenarios = Vec::new();
     for service in rulebook.services.values() {
         for operation in service.operations.values() {
             let shows = operation
@@ -149,15 +149,15 @@ fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> 
             });
             let own = format!("{}/{}", operation.service, operation.id);
             if let Some(parameter) = sent.next().filter(|_| own != blind.of) {
-                stories.push(format!(
+                scenarios.push(format!(
                     "scenario: send {} by {own}, look here",
                     parameter.name
                 ));
             }
         }
     }
-    stories.truncate(1);
-    stories
+    scenarios.truncate(1);
+    scenarios
 }
 
 /// The operation, its resource type, and the type of its items.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
 #[derive(Debug, Default)]
-pub struct Memo {
+pub struct DocumentCache {
     is_closed: Cell<bool>,
     /// By address. Each document is kept alive, so that its address is not reused.
     known: RefCell<HashMap<usize, Known, FixedState>>,
@@ -18,7 +18,7 @@ pub struct Memo {
 /// A document, its resource type, and its outcome.
 type Known = (Arc<Value>, String, Arc<Outcome>);
 
-impl Memo {
+impl DocumentCache {
     /// Stores nothing from now on.
     pub fn close(&self) {
         self.is_closed.set(true);
@@ -56,24 +56,30 @@ mod tests {
 
     #[test]
     fn a_document_is_validated_once_until_it_changes() {
-        let memo = Memo::default();
+        let cache = DocumentCache::default();
         let document = Arc::new(Value::from(1));
         let judge = |rule: &str| Outcome {
             judged: vec![rule.to_owned()],
             violations: Vec::new(),
         };
-        assert_eq!(memo.of("k", &document, || judge("first")).judged, ["first"]);
-        assert_eq!(memo.of("k", &document, || judge("again")).judged, ["first"]);
         assert_eq!(
-            memo.of("other", &document, || judge("other")).judged,
+            cache.of("k", &document, || judge("first")).judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache.of("k", &document, || judge("again")).judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache.of("other", &document, || judge("other")).judged,
             ["other"]
         );
-        memo.close();
+        cache.close();
         let changed = Arc::new(Value::from(1));
         assert_eq!(
-            memo.of("k", &changed, || judge("changed")).judged,
+            cache.of("k", &changed, || judge("changed")).judged,
             ["changed"]
         );
-        assert_eq!(memo.of("k", &changed, || judge("later")).judged, ["later"]);
+        assert_eq!(cache.of("k", &changed, || judge("later")).judged, ["later"]);
     }
 }

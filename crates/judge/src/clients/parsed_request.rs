@@ -12,7 +12,7 @@ pub(super) const JSON: &str = "application/json";
 
 /// A parsed request.
 #[derive(Debug)]
-pub(super) struct Given<'r> {
+pub(super) struct ParsedRequest<'r> {
     pub(super) request: &'r Request,
     /// Path parameters by name, decoded.
     pub(super) path: &'r BTreeMap<String, Value>,
@@ -33,8 +33,8 @@ pub(super) enum Body<'r> {
     Other(String),
 }
 
-impl<'r> Given<'r> {
-    pub(super) fn of(operation: &Operation, exchange: &'r Exchange) -> Self {
+impl<'r> ParsedRequest<'r> {
+    pub(super) fn parse(operation: &Operation, exchange: &'r Exchange) -> Self {
         let request = &exchange.request;
         Self {
             request,

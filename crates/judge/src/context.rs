@@ -4,13 +4,13 @@
 //! defect causes one finding.
 
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
+use super::cache::DocumentCache;
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
-use super::memo::Memo;
 use super::payload;
 use super::reproduce::curl;
 use super::sites::Site;
-use super::verdicts::{Fact, Judgement, Verdicts};
+use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
@@ -24,7 +24,7 @@ const DIFF_NODES_MAX: usize = 2_000;
 
 /// The evidence of one scenario, prepared for predicates.
 #[derive(Debug)]
-pub struct Case<'a> {
+pub struct Context<'a> {
     pub rulebook: &'a Rulebook,
     pub evidence: &'a Evidence,
     /// Exchanges in order.
@@ -72,32 +72,26 @@ pub struct Representation<'a> {
     pub broken: Vec<String>,
 }
 
-impl<'a> Case<'a> {
+impl<'a> Context<'a> {
     /// Prepares the evidence and validates every payload in it.
     pub fn new(
         rulebook: &'a Rulebook,
         schemas: &Schemas,
         evidence: &'a Evidence,
-        judgement: &mut Judgement,
+        judgment: &mut Judgment,
     ) -> Self {
-        Self::remembering(
-            rulebook,
-            schemas,
-            evidence,
-            (None, Detail::Whole),
-            judgement,
-        )
+        Self::with_cache(rulebook, schemas, evidence, (None, Detail::Whole), judgment)
     }
 
     /// As `new`, but documents in the cache are not validated again.
-    pub(super) fn remembering(
+    pub(super) fn with_cache(
         rulebook: &'a Rulebook,
         schemas: &Schemas,
         evidence: &'a Evidence,
-        (memo, detail): (Option<&Memo>, Detail),
-        judgement: &mut Judgement,
+        (cache, detail): (Option<&DocumentCache>, Detail),
+        judgment: &mut Judgment,
     ) -> Self {
-        let mut case = Self {
+        let mut context = Self {
             rulebook,
             evidence,
             detail,
@@ -108,13 +102,13 @@ impl<'a> Case<'a> {
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
             let acceptance = acceptance(rulebook, exchange, operation);
-            case.seen.push(Seen {
+            context.seen.push(Seen {
                 exchange,
                 operation,
                 acceptance,
                 broken: Vec::new(),
             });
-            let kind = match &case.seen[index].acceptance {
+            let kind = match &context.seen[index].acceptance {
                 Acceptance::Accepted => operation.and_then(|o| o.response.as_deref()),
                 Acceptance::Rejected(_) if !is_plain_error(exchange) => {
                     operation.and_then(|o| o.error.as_deref())
@@ -123,29 +117,30 @@ impl<'a> Case<'a> {
             };
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
                 let whole = Site::answer(index, "");
-                let broken = case.judge_payload((schemas, memo), kind, value, &whole, judgement);
-                case.seen[index].broken.clone_from(&broken);
-                case.represent(kind, value, Some(index), None, &broken);
+                let broken =
+                    context.validate_payload((schemas, cache), kind, value, &whole, judgment);
+                context.seen[index].broken.clone_from(&broken);
+                context.add_representations(kind, value, Some(index), None, &broken);
             }
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
             let whole = Site::payload(index, "");
-            let broken = case.judge_payload(
-                (schemas, memo),
+            let broken = context.validate_payload(
+                (schemas, cache),
                 &payload.kind,
                 &payload.value,
                 &whole,
-                judgement,
+                judgment,
             );
-            case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
+            context.add_representations(&payload.kind, &payload.value, None, Some(index), &broken);
         }
-        case.history = History::of(&case);
-        case
+        context.history = History::from_context(&context);
+        context
     }
 
     /// Prepares the evidence for its history without validation.
-    pub fn unjudged(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
-        let mut case = Self {
+    pub fn without_validation(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
+        let mut context = Self {
             rulebook,
             evidence,
             detail: Detail::Whole,
@@ -159,36 +154,36 @@ impl<'a> Case<'a> {
             let shown = operation
                 .filter(|_| acceptance == Acceptance::Accepted)
                 .and_then(|o| o.response.as_deref());
-            case.seen.push(Seen {
+            context.seen.push(Seen {
                 exchange,
                 operation,
                 acceptance,
                 broken: Vec::new(),
             });
             if let (Some(kind), Some(value)) = (shown, exchange.document()) {
-                case.represent(kind, value, Some(index), None, &[]);
+                context.add_representations(kind, value, Some(index), None, &[]);
             }
         }
-        case.history = History::of(&case);
-        case
+        context.history = History::from_context(&context);
+        context
     }
 
     /// Validates one document by its schema and payload rules. Returns the violated pointers.
-    fn judge_payload(
+    fn validate_payload(
         &self,
-        (schemas, memo): (&Schemas, Option<&Memo>),
+        (schemas, cache): (&Schemas, Option<&DocumentCache>),
         kind: &str,
         value: &Arc<Value>,
         whole: &Site,
-        judgement: &mut Judgement,
+        judgment: &mut Judgment,
     ) -> Vec<String> {
-        let judge = || payload::judge_payload(self.rulebook, schemas, kind, value);
-        let outcome = match (memo, self.detail) {
-            (Some(memo), Detail::Whole) => memo.of(kind, value, judge),
+        let judge = || payload::validate_payload(self.rulebook, schemas, kind, value);
+        let outcome = match (cache, self.detail) {
+            (Some(cache), Detail::Whole) => cache.of(kind, value, judge),
             (None, Detail::Whole) => Arc::new(judge()),
             // Partial results are not cached.
-            (memo, Detail::Broken) => memo
-                .and_then(|memo| memo.known(kind, value))
+            (cache, Detail::Broken) => cache
+                .and_then(|cache| cache.known(kind, value))
                 .unwrap_or_else(|| {
                     Arc::new(payload::Outcome {
                         judged: Vec::new(),
@@ -214,7 +209,7 @@ impl<'a> Case<'a> {
             &outcome.violations,
         );
         let violations = || outcome.violations.iter().chain(&twice);
-        let mut verdicts = Verdicts::new(self, judgement);
+        let mut verdicts = Verdicts::new(self, judgment);
         if self.detail == Detail::Whole {
             for rule in &outcome.judged {
                 verdicts.sound(rule, whole);
@@ -241,7 +236,7 @@ impl<'a> Case<'a> {
         broken
     }
 
-    fn represent(
+    fn add_representations(
         &mut self,
         kind: &str,
         value: &'a Arc<Value>,
@@ -295,7 +290,7 @@ impl<'a> Case<'a> {
             came_by.operations.insert(operation);
             let about = seen
                 .operation
-                .and_then(|operation| operation.thing.as_deref());
+                .and_then(|operation| operation.resource.as_deref());
             came_by.kinds.extend(about);
         }
         let kinds = self.representations.iter().map(|r| r.kind);
@@ -478,7 +473,7 @@ fn is_broken(broken: &[String], pointer: &str) -> bool {
 
 /// A unified diff between the expected and the actual document at `pointer`.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
-    let (value, pointer) = around(value, pointer);
+    let (value, pointer) = surroundings(value, pointer);
     if !json::has_at_most(value, DIFF_NODES_MAX) {
         return String::new();
     }
@@ -498,7 +493,7 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
 }
 
 /// The largest part of a document around a place that fits into a diff, and the pointer within that part.
-fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
+fn surroundings<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
     let (mut value, mut left) = (document, pointer);
     while !json::has_at_most(value, DIFF_NODES_MAX) {
         let end = left[left.len().min(1)..].find('/').map(|at| at + 1);
@@ -523,10 +518,10 @@ mod tests {
     fn a_large_document_is_reduced_to_the_surroundings_of_the_place() {
         let item = |n: usize| json!({"sid": n, "more": [1, 2, 3]});
         let page = json!({"flows": (0..5_000).map(item).collect::<Vec<_>>()});
-        assert_eq!(around(&page, "/flows/7/sid"), (&item(7), "/sid"));
-        assert_eq!(around(&item(7), "/more/1"), (&item(7), "/more/1"));
-        assert_eq!(around(&page, "/flows").1, "/flows");
-        assert_eq!(around(&page, ""), (&page, ""));
+        assert_eq!(surroundings(&page, "/flows/7/sid"), (&item(7), "/sid"));
+        assert_eq!(surroundings(&item(7), "/more/1"), (&item(7), "/more/1"));
+        assert_eq!(surroundings(&page, "/flows").1, "/flows");
+        assert_eq!(surroundings(&page, ""), (&page, ""));
         let diff = field_diff(&page, "/flows/7/sid", "a text");
         assert!(diff.contains("<a text>") && diff.len() < 1_000, "{diff}");
         assert_eq!(field_diff(&page, "/flows", "a list"), "");

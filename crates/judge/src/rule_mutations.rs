@@ -31,31 +31,31 @@ pub fn mutations_of(
     let site = sites.last();
     match &rule.origin {
         Origin::Written(_) if matches!(site, Site::Exchange(_)) => {
-            let mut mutations = of_exchange(rulebook, schemas, evidence, site);
-            mutations.extend(written(rulebook, evidence, rule, sites));
+            let mut mutations = opposite_outcome(rulebook, schemas, evidence, site);
+            mutations.extend(written_rule_mutations(rulebook, evidence, rule, sites));
             mutations
         }
-        Origin::Written(_) => written(rulebook, evidence, rule, sites),
+        Origin::Written(_) => written_rule_mutations(rulebook, evidence, rule, sites),
         Origin::Property { kind, pointer } => {
-            let changes = of_property(rulebook, kind, pointer);
-            in_document(rulebook, evidence, site, kind, pointer, changes)
+            let changes = schema_violations(rulebook, kind, pointer);
+            document_mutations(rulebook, evidence, site, kind, pointer, changes)
         }
         Origin::NoOtherFields { kind } => {
-            let pointer = closed_at(rulebook, kind, &rule.id);
+            let pointer = closed_object_pointer(rulebook, kind, &rule.id);
             let changes = vec![Change::ExtraField];
-            in_document(rulebook, evidence, site, kind, &pointer, changes)
+            document_mutations(rulebook, evidence, site, kind, &pointer, changes)
         }
         Origin::Operation { .. } | Origin::Credentials { .. } => {
-            of_exchange(rulebook, schemas, evidence, site)
+            opposite_outcome(rulebook, schemas, evidence, site)
         }
         Origin::Parameter { .. } if matches!(site, Site::Exchange(_)) => {
-            of_exchange(rulebook, schemas, evidence, site)
+            opposite_outcome(rulebook, schemas, evidence, site)
         }
-        Origin::ListWalk { .. } => of_walk(rulebook, evidence, site),
+        Origin::ListWalk { .. } => walk_mutations(rulebook, evidence, site),
         Origin::Parameter { .. } | Origin::ListKey { .. } => {
-            let words = |site: &Site| words_at(rulebook, evidence, site);
+            let words = |site: &Site| allowed_values(rulebook, evidence, site);
             let mut mutations = Mutation::of_sites(sites);
-            mutations.extend(alternatives::of_sites(evidence, sites, &words));
+            mutations.extend(alternatives::propose_mutations(evidence, sites, &words));
             mutations
         }
         // This rule compares scenarios of the whole run.
@@ -64,16 +64,21 @@ pub fn mutations_of(
 }
 
 /// Mutations that the predicate proposes, followed by alternative values for the places that decide.
-fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites) -> Vec<Mutation> {
-    let words = |site: &Site| words_at(rulebook, evidence, site);
-    let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
-    mutations.extend(alternatives::of_sites(evidence, sites, &words));
+fn written_rule_mutations(
+    rulebook: &Rulebook,
+    evidence: &Evidence,
+    rule: &Rule,
+    sites: &Sites,
+) -> Vec<Mutation> {
+    let words = |site: &Site| allowed_values(rulebook, evidence, site);
+    let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.mutations(sites));
+    mutations.extend(alternatives::propose_mutations(evidence, sites, &words));
     mutations
 }
 
 /// The values of an enumeration that may stand at a site.
-fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
-    let shown = shown(rulebook, evidence, site);
+fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
+    let shown = document_at(rulebook, evidence, site);
     let Some(kind) = shown.and_then(|(kind, _)| rulebook.kinds.get(kind)) else {
         return Vec::new();
     };
@@ -92,7 +97,7 @@ fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value>
 }
 
 /// The opposite response to the same request.
-fn of_exchange(
+fn opposite_outcome(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
@@ -107,7 +112,7 @@ fn of_exchange(
             .operation(&e.service, &e.operation)?
             .response
             .as_ref()?;
-        let made = schemas.example(kind, || flawless(rulebook, schemas, kind));
+        let made = schemas.example(kind, || valid_document(rulebook, schemas, kind));
         Some(Value::clone(&made))
     });
     let is_wanted = |e: &Exchange| matches!(e.expectation, Expectation::Accepted(_));
@@ -121,13 +126,13 @@ fn of_exchange(
 }
 
 /// A document of a resource type that violates no must-rule about that document alone.
-fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
+fn valid_document(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
     /// Places within an added member are fixed in the next round.
     const ROUNDS_MAX: usize = 4;
     let Some(known) = rulebook.kinds.get(kind) else {
         return Value::Null;
     };
-    let mut made = alternatives::skeleton(&known.schema);
+    let mut made = alternatives::generate_minimal(&known.schema);
     for _ in 0..ROUNDS_MAX {
         let broken = violations(rulebook, schemas, kind, &made);
         let must: Vec<Violation> = broken
@@ -145,8 +150,8 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
                 here.find(|v| v.level == Level::Must && v.pointer == at)
             };
             // A value that violates nothing at the place is best; a value that violates another rule there is second best.
-            let candidates = alternatives::plausible(&violation.expected).into_iter();
-            let changed = candidates.filter_map(|value| alternatives::with(&made, at, value));
+            let candidates = alternatives::plausible_values(&violation.expected).into_iter();
+            let changed = candidates.filter_map(|value| alternatives::with_value(&made, at, value));
             let ranked = changed.min_by_key(|candidate| match left(candidate) {
                 None => 0,
                 Some(other) if other.kind != violation.kind => 1,
@@ -159,21 +164,25 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
 }
 
 /// An item that occurs twice: on one page, or also on the page before.
-fn of_walk(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutation> {
+fn walk_mutations(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutation> {
     let Some(page) = site.exchange(evidence) else {
         return Vec::new();
     };
     let exchange = &evidence.exchanges[page];
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
     let key = operation.and_then(|o| o.list_key.as_deref());
-    let twice =
-        key.map(|key| Mutation::new(Site::answer(page, json::join("", key)), Change::Twice));
+    let twice = key.map(|key| {
+        Mutation::new(
+            Site::answer(page, json::join("", key)),
+            Change::DuplicateMember,
+        )
+    });
     let again = Mutation::new(Site::Exchange(page), Change::PreviousAnswer);
     twice.into_iter().chain([again]).collect()
 }
 
 /// Each change at each of the first places that the pointer selects in the site's document.
-fn in_document(
+fn document_mutations(
     rulebook: &Rulebook,
     evidence: &Evidence,
     site: &Site,
@@ -185,8 +194,8 @@ fn in_document(
         let exchange = &evidence.exchanges[index];
         format!("{}/{}", exchange.service, exchange.operation)
     });
-    let found = shown(rulebook, evidence, site).and_then(|(shown, document)| {
-        let place = place(rulebook, operation.as_deref(), shown, kind, pointer)?;
+    let found = document_at(rulebook, evidence, site).and_then(|(shown, document)| {
+        let place = resolve_pointer(rulebook, operation.as_deref(), shown, kind, pointer)?;
         Some((document, place))
     });
     let Some((document, pattern)) = found else {
@@ -209,19 +218,19 @@ fn in_document(
 }
 
 /// Rules that the document of a site violates on its own.
-pub fn judge_site(
+pub fn validate_site(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
     site: &Site,
 ) -> Vec<Violation> {
-    shown(rulebook, evidence, site).map_or_else(Vec::new, |(kind, value)| {
+    document_at(rulebook, evidence, site).map_or_else(Vec::new, |(kind, value)| {
         violations(rulebook, schemas, kind, value)
     })
 }
 
 /// The document that a site is in, with the resource type that it is validated as.
-fn shown<'e>(
+fn document_at<'e>(
     rulebook: &'e Rulebook,
     evidence: &'e Evidence,
     site: &Site,
@@ -231,11 +240,11 @@ fn shown<'e>(
         return Some((&payload.kind, &payload.value));
     }
     let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
-    Some((shown_kind(rulebook, exchange)?, exchange.document()?))
+    Some((response_kind(rulebook, exchange)?, exchange.document()?))
 }
 
 /// The resource type that a response is validated as.
-fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
+fn response_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
     let operation = rulebook.operation(&exchange.service, &exchange.operation)?;
     match acceptance(rulebook, exchange, Some(operation)) {
         Acceptance::Accepted => operation.response.as_deref(),
@@ -245,7 +254,7 @@ fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str
 }
 
 /// The pointer into a document of the type `shown` that selects what `pointer` selects in `kind`. `operation` is `SERVICE/ID`.
-pub fn place(
+pub fn resolve_pointer(
     rulebook: &Rulebook,
     operation: Option<&str>,
     shown: &str,
@@ -268,7 +277,7 @@ pub fn place(
 }
 
 /// Every change that violates the schema of this property.
-pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
+pub fn schema_violations(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
     let schema = rulebook.schema_of(kind);
     let Some(root) = schema else {
         return Vec::new();
@@ -313,7 +322,7 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
 }
 
 /// The pointer to the object that the rule about unlisted fields closes.
-pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
+pub fn closed_object_pointer(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     let object = rule.strip_suffix("/no-other-fields");
     let object = object.and_then(|id| rulebook.rules.get(id));
     let object = object.filter(|property| property.kind() == Some(kind));
@@ -414,7 +423,7 @@ mod tests {
         let services = rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());
         for kind in operations.filter_map(|operation| operation.response.as_ref()) {
-            let made = flawless(&rulebook, &schemas, kind);
+            let made = valid_document(&rulebook, &schemas, kind);
             let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);
             let told: Vec<String> = must
