@@ -31,9 +31,9 @@ impl Predicate for CreationOrder {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut last: BTreeMap<String, (usize, i64)> = BTreeMap::new();
-        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
             let Some(number) = seen.value(&self.at).and_then(Value::as_i64) else {
                 continue;
             };
@@ -42,7 +42,7 @@ impl Predicate for CreationOrder {
                 scope.map(|s| seen.value(s).map(Value::to_string)).collect();
             let Some(scope) = scope else { continue };
             let Some((earlier, before)) = last.insert(scope.join("\n"), (index, number)) else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
             let sites = [earlier, index].map(|index| Site::answer(index, &self.at));
@@ -60,7 +60,7 @@ impl Predicate for CreationOrder {
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});
-        let scene = Example::of("chat", parameters);
+        let scene = Example::for_rule("chat", parameters);
         let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
         let first = scene.shown("create-message", message("CH1", 4));
         vec![

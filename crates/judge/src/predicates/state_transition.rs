@@ -35,20 +35,20 @@ impl Predicate for StateTransition {
 
     /// Judges each resource that was observed at least twice. Between two observations several steps may have
     /// been taken, so any state that can be reached will do.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut last: BTreeMap<String, (&Representation<'_>, &str)> = BTreeMap::new();
-        for thing in case.of_kind(&self.kind) {
+        for resource in context.of_kind(&self.kind) {
             let (Some(identity), Some(state)) = (
-                thing.value(&self.key).map(Value::to_string),
-                thing.value(&self.at).and_then(Value::as_str),
+                resource.value(&self.key).map(Value::to_string),
+                resource.value(&self.at).and_then(Value::as_str),
             ) else {
                 continue;
             };
-            let Some((earlier, before)) = last.insert(identity, (thing, state)) else {
-                verdicts.trivial(rule, Trivial::Alone);
+            let Some((earlier, before)) = last.insert(identity, (resource, state)) else {
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
-            let sites = [earlier.site(&self.at), thing.site(&self.at)];
+            let sites = [earlier.site(&self.at), resource.site(&self.at)];
             let instance = verdicts.instance(rule, sites);
             instance.conclude((!self.can_reach(before, state)).then(|| Fact {
                 kind: "transition",
@@ -66,7 +66,7 @@ impl Predicate for StateTransition {
             "kind": kind, "key": "/sid", "at": "/status",
             "steps": [["waiting", "active"], ["active", "ended"]],
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let execution = |status: &str| json!({"sid": "FN1", "status": status});
         let from = |from: &str, to: &str| {
             let first = scene.clone().payload(kind, execution(from));
