@@ -79,7 +79,7 @@ impl From<Conclusion> for Exit {
         match conclusion {
             Conclusion::Conformant => Self::Conformant,
             Conclusion::Failed => Self::Failed,
-            Conclusion::Trouble => Self::Trouble,
+            Conclusion::InfrastructureError => Self::Trouble,
             Conclusion::NothingJudged => Self::NothingJudged,
         }
     }

@@ -1,49 +1,50 @@
-//! Time that stories let pass together. Each that waits on the target's clock waits until all who share it do; then the
-//! clock is moved to where the first of them wants it, as if nothing happened between. So none of them sees more time
-//! pass than it asked for, however many there are, and the clock stands still while any of them acts.
+//! Clock barrier: scenarios share the advances of the target's clock.
+//!
+//! When all participants wait, the clock is moved to the earliest instant that one of them waits for. So each
+//! participant sees exactly the time that it waited for, and the clock stands still while any of them acts.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What those who share the target's clock know of one another.
+/// Shared state of the clock barrier.
 #[derive(Debug, Default)]
-pub(super) struct Together {
+pub(super) struct ClockBarrier {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Those who share the clock and do not wait for it.
+    /// Participants that are not waiting.
     acting: usize,
-    /// By how much it was moved since the run began.
+    /// Total advance since the run began.
     passed: Duration,
-    /// Where those who wait want it.
+    /// The instants that participants wait for.
     until: Vec<Duration>,
-    /// Whether somebody is about to move it.
-    is_moved: bool,
-    /// How often it could not be moved.
+    /// Whether a participant is moving the clock.
+    is_moving: bool,
+    /// Number of failed advances.
     failed: usize,
 }
 
 impl State {
-    /// Goes on to that instant, with all who waited for it.
-    fn go_on(&mut self, to: Duration) {
+    /// Moves on to that instant and releases the participants that waited for it.
+    fn advance_to(&mut self, to: Duration) {
         let waiting = self.until.len();
         self.passed = to;
         self.until.retain(|&until| until > to);
         self.acting += waiting - self.until.len();
     }
 
-    /// It cannot be moved: all who waited for it let real time pass, side by side.
-    fn give_up(&mut self) {
+    /// Releases all waiting participants, which then wait in real time.
+    fn release_all(&mut self) {
         self.acting += self.until.len();
         self.until.clear();
         self.failed += 1;
     }
 
-    /// One of those who wait does so no longer, although the time has not come.
-    fn leave(&mut self, until: Duration) {
+    /// Removes a participant that stops waiting early.
+    fn remove(&mut self, until: Duration) {
         if let Some(at) = self.until.iter().position(|&other| other == until) {
             self.until.swap_remove(at);
             self.acting += 1;
@@ -51,20 +52,20 @@ impl State {
     }
 }
 
-/// Somebody who shares the clock, until dropped.
+/// A participant of the barrier, until dropped.
 #[derive(Debug)]
-pub(super) struct Sharer<'a> {
-    together: &'a Together,
+pub(super) struct Participant<'a> {
+    barrier: &'a ClockBarrier,
 }
 
-impl Together {
-    /// Nobody begins while the clock is moved.
-    pub(super) fn join(&self) -> Sharer<'_> {
+impl ClockBarrier {
+    /// Waits while the clock is being moved.
+    pub(super) fn join(&self) -> Participant<'_> {
         let moved = self
             .changed
-            .wait_while(self.state(), |state| state.is_moved);
+            .wait_while(self.state(), |state| state.is_moving);
         moved.unwrap_or_else(PoisonError::into_inner).acting += 1;
-        Sharer { together: self }
+        Participant { barrier: self }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -72,9 +73,12 @@ impl Together {
     }
 }
 
-impl Sharer<'_> {
-    /// Waits until so much more has passed. `shift` moves the clock, and says whether it could; `follow` is told by how
-    /// much others moved it; `look` is how often `is_over` is asked. Returns whether the time has passed.
+impl Participant<'_> {
+    /// Waits until the duration has passed; returns whether it has.
+    ///
+    /// - `shift` moves the clock and returns whether it could.
+    /// - `follow` receives the advances by others.
+    /// - `look` is the interval of `is_over`.
     pub(super) fn wait(
         &self,
         duration: Duration,
@@ -82,17 +86,17 @@ impl Sharer<'_> {
         follow: impl Fn(Duration),
         (look, is_over): (Duration, impl Fn() -> bool),
     ) -> bool {
-        let mut state = self.together.state();
+        let mut state = self.barrier.state();
         let mut seen = state.passed;
         let until = seen + duration;
         let failed = state.failed;
         state.until.push(until);
         state.acting -= 1;
-        self.together.changed.notify_all();
+        self.barrier.changed.notify_all();
         loop {
             follow(state.passed.saturating_sub(seen));
             seen = state.passed;
-            // Who moved it for this one has counted it among those who act.
+            // The participant that moved the clock counts this one as active.
             if seen >= until {
                 return true;
             }
@@ -100,35 +104,35 @@ impl Sharer<'_> {
                 return false;
             }
             if is_over() {
-                state.leave(until);
+                state.remove(until);
                 return false;
             }
             let is_first = state.until.iter().all(|&other| until <= other);
-            if state.acting > 0 || state.is_moved || !is_first {
-                let waited = self.together.changed.wait_timeout(state, look);
+            if state.acting > 0 || state.is_moving || !is_first {
+                let waited = self.barrier.changed.wait_timeout(state, look);
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
                 continue;
             }
-            state.is_moved = true;
+            state.is_moving = true;
             drop(state);
             let could = shift(until.saturating_sub(seen));
-            state = self.together.state();
-            state.is_moved = false;
+            state = self.barrier.state();
+            state.is_moving = false;
             if could {
-                state.go_on(until);
+                state.advance_to(until);
                 seen = until;
             } else {
-                state.give_up();
+                state.release_all();
             }
-            self.together.changed.notify_all();
+            self.barrier.changed.notify_all();
         }
     }
 }
 
-impl Drop for Sharer<'_> {
+impl Drop for Participant<'_> {
     fn drop(&mut self) {
-        self.together.state().acting -= 1;
-        self.together.changed.notify_all();
+        self.barrier.state().acting -= 1;
+        self.barrier.changed.notify_all();
     }
 }
 
@@ -143,14 +147,14 @@ mod tests {
         Duration::from_secs(seconds)
     }
 
-    /// Two who wait so long at once, one of them twice; how the clock was moved.
+    /// Waits of two participants at the same time, one with a second wait; returns the advances.
     #[test]
-    fn it_is_moved_to_each_instant_that_somebody_waits_for() {
-        let together = Together::default();
+    fn the_clock_moves_to_each_awaited_instant() {
+        let barrier = ClockBarrier::default();
         let moves = Mutex::new(Vec::new());
         let both = Barrier::new(2);
-        let tell = |waits: &[u64]| {
-            let sharer = together.join();
+        let run = |waits: &[u64]| {
+            let participant = barrier.join();
             both.wait();
             let passed = Mutex::new(Duration::ZERO);
             for &wait in waits {
@@ -160,22 +164,22 @@ mod tests {
                     true
                 };
                 let follow = |by| *passed.lock().unwrap() += by;
-                assert!(sharer.wait(seconds(wait), shift, follow, (LOOK, || false)));
+                assert!(participant.wait(seconds(wait), shift, follow, (LOOK, || false)));
             }
             passed.into_inner().unwrap()
         };
         std::thread::scope(|scope| {
-            let twice = scope.spawn(|| tell(&[2, 7]));
-            assert_eq!(tell(&[11]), seconds(11));
+            let twice = scope.spawn(|| run(&[2, 7]));
+            assert_eq!(run(&[11]), seconds(11));
             assert_eq!(twice.join().unwrap(), seconds(9));
         });
         assert_eq!(moves.into_inner().unwrap(), [2, 7, 2].map(seconds));
     }
 
     #[test]
-    fn who_leaves_is_no_longer_waited_for() {
-        let together = Together::default();
-        let (one, other) = (together.join(), together.join());
+    fn a_dropped_participant_is_not_waited_for() {
+        let barrier = ClockBarrier::default();
+        let (one, other) = (barrier.join(), barrier.join());
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| one.wait(seconds(3), |_| true, |_| {}, (LOOK, || false)));
             drop(other);
@@ -184,62 +188,62 @@ mod tests {
     }
 
     #[test]
-    fn nobody_begins_while_it_is_moved() {
-        let together = Together::default();
-        let sharer = together.join();
+    fn joining_waits_for_an_advance() {
+        let barrier = ClockBarrier::default();
+        let participant = barrier.join();
         let begun = Mutex::new(0);
         std::thread::scope(|scope| {
             let shift = |_| {
                 for _ in 0..4 {
                     scope.spawn(|| {
-                        let late = together.join();
+                        let late = barrier.join();
                         *begun.lock().unwrap() += 1;
                         assert!(late.wait(seconds(1), |_| true, |_| {}, (LOOK, || false)));
                     });
                 }
                 std::thread::yield_now();
-                *begun.lock().unwrap() == 0 && together.state().acting == 0
+                *begun.lock().unwrap() == 0 && barrier.state().acting == 0
             };
-            assert!(sharer.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
-            drop(sharer);
+            assert!(participant.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
+            drop(participant);
         });
-        let state = together.state();
+        let state = barrier.state();
         assert_eq!((state.acting, state.until.len()), (0, 0));
         assert!(state.passed > seconds(3));
     }
 
     #[test]
-    fn a_clock_that_cannot_be_moved_holds_nobody() {
-        let together = Together::default();
-        let sharer = together.join();
-        assert!(!sharer.wait(seconds(3), |_| false, |_| {}, (LOOK, || false)));
+    fn a_failed_advance_releases_all_participants() {
+        let barrier = ClockBarrier::default();
+        let participant = barrier.join();
+        assert!(!participant.wait(seconds(3), |_| false, |_| {}, (LOOK, || false)));
         let tries = Mutex::new(0);
         let both = Barrier::new(2);
-        let tell = || {
-            let sharer = together.join();
+        let run = || {
+            let participant = barrier.join();
             both.wait();
             let shift = |_| {
                 *tries.lock().unwrap() += 1;
                 false
             };
-            assert!(!sharer.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
+            assert!(!participant.wait(seconds(3), shift, |_| {}, (LOOK, || false)));
             both.wait();
         };
         std::thread::scope(|scope| {
-            let other = together.join();
-            scope.spawn(tell);
-            scope.spawn(tell);
-            // These two wait until this one does, too.
-            drop((other, sharer));
+            let other = barrier.join();
+            scope.spawn(run);
+            scope.spawn(run);
+            // The two wait until this one waits, too.
+            drop((other, participant));
         });
         assert_eq!(
             *tries.lock().unwrap(),
             1,
             "neither waits for the other's real time"
         );
-        let sharer = together.join();
-        let _acts = together.join();
-        assert!(!sharer.wait(seconds(3), |_| true, |_| {}, (LOOK, || true)));
-        assert_eq!(together.state().acting, 2);
+        let participant = barrier.join();
+        let _acts = barrier.join();
+        assert!(!participant.wait(seconds(3), |_| true, |_| {}, (LOOK, || true)));
+        assert_eq!(barrier.state().acting, 2);
     }
 }

@@ -1,25 +1,25 @@
-//! Secrets, taken out of every text before it is packed.
+//! Redacts secrets in evidence before it is compressed.
 
 use conformant_base::redact::{REDACTED, Redactor, is_secret_header, is_secret_parameter};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, crypto};
 use serde_json::Value;
 
-/// Stands for the application's key: whether a token is signed with it is judged.
+/// Replaces the application's key, because the signature of tokens is judged.
 const KEY_STAND_IN: &str = "[stands for the key]";
 /// How the base64 of every JSON Web Token begins.
 const JWT_START: &str = "eyJ";
 
-/// JSON with the secrets taken out of its texts: it stays JSON.
+/// Redacts the texts of a JSON document. The result is valid JSON.
 pub(super) fn redacted(json: &str, redactor: &Redactor, key: Option<&str>) -> String {
     let mut out = String::with_capacity(json.len());
     let mut rest = json;
-    // What a text is called by stands in front of it.
+    // The member name precedes its value.
     let mut name = String::new();
     while let Some(start) = rest.find('"') {
         let length = literal_length(&rest[start..]);
         let (before, literal) = (&rest[..start], &rest[start..start + length]);
         rest = &rest[start + length..];
-        // As the value of a member, or behind a header field's name in a list.
+        // As the value of a member, or after a header field's name in a list.
         let is_secret = match before {
             ":" => is_secret_parameter(&name) || is_secret_header(&name),
             "," => is_secret_header(&name),
@@ -35,7 +35,7 @@ pub(super) fn redacted(json: &str, redactor: &Redactor, key: Option<&str>) -> St
         let kept = match text.contains(JWT_START) {
             true => without_secrets(&text, redactor, key).into(),
             false if is_secret && Some(text.as_str()) == key => KEY_STAND_IN.into(),
-            // What a configuration file says holds the name of a variable alone.
+            // A text from a configuration file only contains the name of a variable.
             false if is_secret && !text.contains("${") => REDACTED.into(),
             false => redactor.redact(&text),
         };
@@ -50,8 +50,8 @@ pub(super) fn redacted(json: &str, redactor: &Redactor, key: Option<&str>) -> St
     out
 }
 
-/// A text without its secrets. Of a JSON Web Token what it says is left, for that is judged; one that was signed with the
-/// application's key is signed with what stands for that key.
+/// A text without its secrets. The contents of a JSON Web Token stay, because they are judged. A token signed with the
+/// application's key is signed again with the stand-in.
 fn without_secrets(text: &str, redactor: &Redactor, key: Option<&str>) -> String {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let mut out = String::new();
@@ -87,7 +87,7 @@ fn signature_kept(message: &str, signature: &str, key: Option<&str>) -> String {
         .unwrap_or_else(|| REDACTED.to_owned())
 }
 
-/// The length of the JSON text that begins there, quotes included.
+/// The length of the JSON text that begins there, with quotes.
 fn literal_length(json: &str) -> usize {
     let bytes = json.as_bytes();
     let mut at = 1;

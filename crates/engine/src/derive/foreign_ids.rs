@@ -1,12 +1,12 @@
-//! Another scope: each id is also tried where it does not belong, below a parent that exists, and one
-//! of another's below our own.
+//! Foreign identifiers: each id below another existing parent, and a foreign id below our own.
 //!
-//! What a path names under a parent is found under that parent alone; where nothing is found a list may
+//! A resource is found only below its parent. A list may be empty and a deletion repeated, so these requests may be
+//! accepted or rejected.
 //! be empty and a deletion repeated, so that these go either way.
 
+use super::boundary::is_sid;
 use super::cases::{Cases, either, only, refused, slug};
-use super::near::is_sid;
-use super::neighbour::Neighbour;
+use super::second_tenant::SecondTenant;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Operation, Parameter, Place, Rule};
 use serde_json::{Map, Value};
@@ -23,74 +23,74 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     for parameter in &cases.operation.parameters {
         if parameter.place == Place::Body && is_sid(parameter) {
-            elsewhere(cases, parameter);
+            foreign_id(cases, parameter);
         }
     }
 }
 
-/// Ours under their parent, and theirs under ours.
+/// Our id below the second tenant's parent, and its id below ours.
 fn other_parent(cases: &mut Cases<'_>, parameter: &Parameter, path: &[String], level: usize) {
     let ours = &cases.happy.with;
     let above = path[..level].iter().filter_map(|name| ours.get(name));
-    let neighbour = Neighbour::sharing(cases, above);
+    let second_tenant = SecondTenant::sharing(cases, above);
     let Some(parent) = ours.get(&parameter.name) else {
         return;
     };
-    let mut theirs = neighbour.values(ours);
-    let their_parent = only(&parameter.name, neighbour.value(parent));
+    let mut foreign = second_tenant.values(ours);
+    let their_parent = only(&parameter.name, second_tenant.value(parent));
     if their_parent.values().eq([parent]) {
         return;
     }
-    theirs.insert(parameter.name.clone(), parent.clone());
+    foreign.insert(parameter.name.clone(), parent.clone());
     let is_ruled = cases.rulebook.rules.contains_key(&parameter.rule);
     let may_be_empty = cases.operation.list_key.is_some() || cases.operation.method == "DELETE";
-    // What is found below another parent the law says, where there is one: as a must, and of what was found.
-    let step = match is_ruled && !may_be_empty && !has_law(cases) {
+    // If an invariant covers the parent of a resource, it decides.
+    let step = match is_ruled && !may_be_empty && !has_invariant(cases) {
         true => refused(&parameter.rule),
         false => either(),
     };
     let mut steps = cases.setup();
-    steps.extend(neighbour.steps.iter().cloned());
+    steps.extend(second_tenant.steps.iter().cloned());
     if cases.operation.method == "GET" {
         steps.push(cases.call(Call::default(), &Map::new()));
     }
     let reader = cases.reader().filter(|_| cases.operation.method != "GET");
     let looks = reader.map(|reader| {
-        let theirs = neighbour.values(ours);
-        [ours, &theirs].map(|with| Cases::look(reader, Cases::path_of(reader, with)))
+        let foreign = second_tenant.values(ours);
+        [ours, &foreign].map(|with| Cases::look(reader, Cases::path_of(reader, with)))
     });
     steps.extend(looks.clone().into_iter().flatten());
     steps.push(cases.call(step.clone(), &their_parent));
-    steps.push(cases.call(step, &theirs));
+    steps.push(cases.call(step, &foreign));
     steps.extend(looks.into_iter().flatten());
     let what = format!("{} names another that exists", parameter.name);
     cases.push(&format!("{}-other", slug(parameter)), &what, steps);
 }
 
-/// Whether a law says under which parents the operation finds its thing.
-fn has_law(cases: &Cases<'_>) -> bool {
-    let laws = cases.rulebook.rules.values();
-    let mut laws = laws
+/// Whether an invariant states below which parents the operation finds its resource.
+fn has_invariant(cases: &Cases<'_>) -> bool {
+    let rules = cases.rulebook.rules.values();
+    let mut rules = rules
         .filter_map(Rule::check)
         .filter(|check| check.predicate == "parent-scope");
-    laws.any(|check| check.parameters["of"] == cases.own_rule())
+    rules.any(|check| check.parameters["of"] == cases.own_rule())
 }
 
-/// An id that exists, and belongs to another.
-fn elsewhere(cases: &mut Cases<'_>, parameter: &Parameter) {
+/// An id that exists and belongs to another tenant.
+fn foreign_id(cases: &mut Cases<'_>, parameter: &Parameter) {
     let Some(own) = cases.value_of(&parameter.name).cloned() else {
         return;
     };
-    let neighbour = Neighbour::sharing(cases, []);
-    let theirs = neighbour.value(&own);
-    if theirs == own {
+    let second_tenant = SecondTenant::sharing(cases, []);
+    let foreign = second_tenant.value(&own);
+    if foreign == own {
         return;
     }
     let mut steps = cases.setup();
-    steps.extend(neighbour.steps.iter().cloned());
-    steps.push(cases.call(either(), &only(&parameter.name, theirs.clone())));
-    steps.extend(fetch(cases, parameter, &theirs));
-    // Where theirs was refused, ours is taken in its place.
+    steps.extend(second_tenant.steps.iter().cloned());
+    steps.push(cases.call(either(), &only(&parameter.name, foreign.clone())));
+    steps.extend(fetch(cases, parameter, &foreign));
+    // If the foreign id was rejected, our own one is used.
     steps.push(cases.call(either(), &only(&parameter.name, own)));
     if let Some(reader) = cases.reader() {
         let with = Cases::path_of(reader, &cases.happy.with);
@@ -100,7 +100,7 @@ fn elsewhere(cases: &mut Cases<'_>, parameter: &Parameter) {
     cases.push(&format!("{}-elsewhere", slug(parameter)), &what, steps);
 }
 
-/// What comes back for such an id in our own scope.
+/// Fetches such an id in our own scope.
 fn fetch(cases: &Cases<'_>, parameter: &Parameter, id: &Value) -> Option<Step> {
     let prefix = parameter.schema.get("pattern")?.as_str()?.get(1..3)?;
     let shows = |operation: &&Operation| {
@@ -119,7 +119,7 @@ fn fetch(cases: &Cases<'_>, parameter: &Parameter, id: &Value) -> Option<Step> {
         let ours = cases.happy.with.get(&parameter.name);
         let is_last = fetch.path.ends_with(&format!("{{{}}}", parameter.name));
         let value = if is_last { Some(id) } else { ours };
-        // A service is named `Sid` where it is updated, `ServiceSid` below it.
+        // A service is named `Sid` where it is updated, and `ServiceSid` below it.
         let value = value.or_else(|| cases.happy.with.get("Sid"));
         with.insert(parameter.name.clone(), value?.clone());
     }

@@ -1,4 +1,4 @@
-//! What stands in a file of evidence, line by line: first what the run was, then its stories, last how it ended.
+//! Format of evidence files: a header line, one line per scenario, and a final line about the end of the run.
 
 use crate::Planned;
 use crate::stop::Stop;
@@ -7,36 +7,33 @@ use conformant_rulebook::Rulebook;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What such a file calls itself.
+/// The name of the format.
 pub(super) const FORMAT: &str = "conformant-evidence";
 pub(super) const FORMAT_VERSION: u32 = 2;
 
-/// What the run was.
+/// The first line: the properties of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// That it is such a file.
     pub format: String,
-    /// By which form.
     pub format_version: u32,
-    /// The program that wrote it.
+    /// Version of the program that wrote it.
     pub tool_version: String,
-    /// The rulebook of the run.
+    /// Digest of the rulebook.
     pub rulebook: String,
-    /// What the run drew its names from.
     pub seed: u64,
     /// Base URL by service.
     pub targets: BTreeMap<String, String>,
     /// Services whose scenarios were selected.
     pub services: BTreeSet<String>,
-    /// Scenarios that were selected.
+    /// Number of selected scenarios.
     pub scenarios: usize,
-    /// When the run began; nothing against the reference, where the same seed gives the same bytes.
+    /// When the run began; `None` against the reference, where the same seed gives the same bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub begun: Option<String>,
 }
 
 impl Head {
-    /// Of a run that is about to begin.
+    /// The header of a run that is about to begin.
     pub fn of(rulebook: &Rulebook, planned: &[Planned<'_>], seed: u64) -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -52,46 +49,45 @@ impl Head {
     }
 }
 
-/// One story with what the run knew of it beside what was observed.
+/// One scenario: its evidence and the facts that only the run knew.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Played {
-    /// All that was observed. Documents of answers are left out where the answer is whole.
+pub struct EvidenceRecord {
+    /// Documents of complete answers are left out.
     pub evidence: Evidence,
-    /// Why it went no further.
+    /// Why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Why it says nothing at all: somebody else disturbed it.
+    /// Why its evidence is void: another client disturbed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
-    /// A service that refused it, and had let in nobody yet.
+    /// A service that rejected it and had accepted no request yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turned_away: Option<String>,
-    /// How long it took.
     pub seconds: f64,
-    /// Statements about the document of their exchange: it is not written twice.
+    /// Indexes of statements about the document of their exchange, which is not stored twice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub of_answers: Vec<usize>,
-    /// Rules that the run found broken in it.
+    /// Rules that failed in it during the run.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub broken: BTreeSet<String>,
 }
 
-/// How the run ended.
+/// The last line: how the run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    /// Stories that stand in front of this.
+    /// Number of scenarios before this line.
     pub stories: usize,
-    /// Whether all was run.
+    /// Whether everything ran.
     pub complete: bool,
-    /// A service that let nobody in, for which the run was given up.
+    /// A service that rejected all credentials, for which the run was aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_by: Option<String>,
 }
 
-/// A line behind the first.
+/// A line after the first.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
-    Story(Box<Played>),
+    Scenario(Box<EvidenceRecord>),
     End(Tail),
 }

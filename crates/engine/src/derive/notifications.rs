@@ -1,22 +1,22 @@
-//! What a target tells by itself: events of a send, the webhook of a registration, the error that has a form of its own.
+//! Notifications by a target: events of a send, the webhook of a registration, and an error with a format of its own.
 //!
-//! These begin sequences of exploration; written stories state more of the same.
+//! These begin sequences of exploration. Written scenarios cover more of the same.
 
 use super::cases::either;
-use super::later::wait;
+use super::repeated_reads::wait;
 use conformant_rulebook::scenario::TokenSpec;
 use conformant_rulebook::step::{Await, Call, Hook, Listen, Step, Token};
 use conformant_rulebook::{Rulebook, Service};
 use serde_json::{Map, Value, json};
 
-/// What becomes of messages (specs/README.md, Hooks), and over which channels they go.
+/// The outcomes and channels of messages (specs/README.md, Hooks).
 const OUTCOMES: [&str; 4] = ["delivered", "failed", "undelivered", "read"];
 const CHANNELS: [&str; 3] = ["sms", "whatsapp", "rcs"];
 
-/// Everything of a service that is told; nothing of services that tell nothing.
+/// All cases about the notifications of a service, if it has any.
 pub(super) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Vec<Step>> {
     let mut cases = Vec::new();
-    // What is posted about a registration, and what says why a person is not created.
+    // The payload about a registration, and the error of a user that is not created.
     let kind = |name: &str| format!("{}/{name}", service.name);
     let (posted, refused) = (kind("registration-webhook"), kind("user-create-error"));
     if rulebook.kinds.contains_key(&posted) && rulebook.kinds.contains_key(&refused) {
@@ -27,7 +27,7 @@ pub(super) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Vec<Step>> {
     cases
 }
 
-/// A send to two people over each channel, with each outcome, and one that is scheduled.
+/// A send to two people over each channel, with each outcome, and a scheduled one.
 fn sends() -> Vec<Vec<Step>> {
     let drawn = CHANNELS.iter().flat_map(|channel| {
         OUTCOMES.map(|outcome| json!({"channel": channel, "outcome": outcome}))
@@ -53,7 +53,7 @@ fn sends() -> Vec<Vec<Step>> {
         .collect()
 }
 
-/// A code that is scanned, with a token that is as it should be and with ones that are not.
+/// A scanned code with a valid token, and with invalid ones.
 fn registrations(service: &Service, posted: &str) -> Vec<Vec<Step>> {
     let format = format!("${{target.{}.format}}", service.name);
     let good = TokenSpec {
@@ -114,7 +114,7 @@ fn registrations(service: &Service, posted: &str) -> Vec<Vec<Step>> {
         .collect()
 }
 
-/// A person without an address: what is wrong is said in a form of its own (D1, Create user).
+/// A user without an address. The error has a format of its own (D1, Create user).
 fn error(service: &Service, refused: String) -> Option<Vec<Step>> {
     let happy = service.happy.get("create-user")?;
     let mut with = happy.with.clone();

@@ -1,26 +1,25 @@
-//! Rich values: each stored text is as people write it, and comes back as it was sent.
+//! Unicode and special-character values: each stored text is returned as it was sent.
 //!
-//! A service may refuse any of them; what it accepts it shows unchanged. D2 recommends to avoid a list of
-//! punctuation in identities and friendly names, which are therefore tried without it; bounds are
-//! probed in ASCII elsewhere.
+//! A service may reject any of them. D2 recommends to avoid some punctuation in identities and friendly names, so
+//! these are tried without it. Bounds are tested in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
 use conformant_rulebook::step::Call;
 use conformant_rulebook::{Parameter, Place, Rule};
 use serde_json::{Map, Value, json};
 
-/// Beyond ASCII, right to left, combining marks; none normalised, none with punctuation.
+/// Non-ASCII letters, right-to-left text and combining marks, without punctuation.
 const LETTERS: &str = "Zoë Åsa שלום עולם 漢字 e\u{301}o\u{308}";
-/// Characters of four bytes, one of them joined of several.
+/// Characters of four bytes, one of them a joined sequence.
 const EMOJI: &str = "ok 🚀 👩\u{200d}👩\u{200d}👧 𝄞";
-/// What forms, markup, templates and shells take for their own.
+/// Characters with a meaning in forms, markup, templates and shells.
 const MARKS: &str = " a+b & c=d 100% ?x #y ; <b>&amp;</b> \"q\" 'p' \\n $1 {{flow.data.x}} %41 ";
 const LINES: &str = "\tone\ntwo\r\n\r\nthree \n";
 const DIGITS: &str = "007";
-/// What markup takes for its own, without the punctuation that names should do without.
+/// Markup characters without the discouraged punctuation.
 const BRACKETS: &str = "a < b > \"c\"";
 const SPACES: &str = " two  words ";
-/// Fields that hold an identity or a friendly name (D2 19).
+/// Fields that contain an identity or a friendly name (D2 19).
 const NAMES: [&str; 6] = [
     "/friendly_name",
     "/unique_name",
@@ -29,10 +28,10 @@ const NAMES: [&str; 6] = [
     "/from",
     "/last_updated_by",
 ];
-/// What a text without a bound holds at least.
+/// Minimum capacity of a text without a bound.
 const LONG: i64 = 1_000;
 
-/// Each text that the operation stores.
+/// One case for each text that the operation stores.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     if cases.operation.method != "POST" {
         return;
@@ -60,9 +59,9 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
         };
         let call = cases.call(step, &with);
         let sent = call.with().cloned().unwrap_or_default();
-        let again = if cases.makes() {
-            let again = cases.found_again(&made, &sent).into_iter();
-            // Listed once, when all are there.
+        let again = if cases.creates() {
+            let again = cases.reread_found(&made, &sent).into_iter();
+            // Listed once, when all exist.
             again
                 .take(if n + 1 == values.len() { 2 } else { 1 })
                 .collect()
@@ -78,11 +77,11 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
     cases.after_setup(&format!("{}-rich", slug(parameter)), &what, steps);
 }
 
-/// Whether what is sent comes back elsewhere than in the answer.
+/// Whether the sent value is returned elsewhere than in the answer.
 fn is_shown_later(cases: &Cases<'_>, parameter: &Parameter) -> bool {
     let operation = cases.own_rule();
-    let laws = cases.rulebook.rules.values();
-    let mut kept = laws
+    let rules = cases.rulebook.rules.values();
+    let mut kept = rules
         .filter_map(Rule::check)
         .filter(|check| check.predicate == "write-persists" && check.parameters["of"] == operation);
     kept.any(|check| check.parameters["shown"].get(&parameter.name).is_some())
@@ -117,7 +116,7 @@ fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {
         }
         Some("/body") => texts(),
         None if is_shown_later => texts(),
-        // What comes back nowhere cannot be told to have changed.
+        // A value that is never returned cannot be compared.
         Some(_) | None => return Vec::new(),
     };
     if !schema.get("maxLength").is_some_and(Value::is_number) {
@@ -126,14 +125,14 @@ fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {
     values
 }
 
-/// Texts of every kind.
+/// Texts of all kinds.
 fn texts() -> Vec<Value> {
     [LETTERS, EMOJI, MARKS, LINES, DIGITS, "null", "{}"]
         .map(Value::from)
         .to_vec()
 }
 
-/// JSON texts of every kind that a text of the application's own data may be.
+/// JSON texts of all kinds for application data.
 fn documents() -> Vec<Value> {
     let rich = json!({
         "nested": {"deep": [[], [{}], [[1, [2, [3]]]]]},
@@ -149,8 +148,8 @@ fn documents() -> Vec<Value> {
         "": "no name",
     });
     let deep = json!({"a": {"b": {"c": {"d": [1, "two", {"three": 3}]}}}});
-    // Names that a service has for its own, and texts that look like something else. One with a dot in it may be read as
-    // a path (D3, Variables available in flows).
+    // Names that a service may reserve, and texts that resemble other types. A name with a dot may be read as a path
+    // (D3, Variables available in flows).
     let like_others = json!({
         "sid": "s", "status": "ended", "name": "n", "id": 7, "To": "t", "From": "f", "type": "private",
         "_i-j": "k",

@@ -1,5 +1,6 @@
-//! A neighbour: the set-up of an operation played a second time under other names, but for what the
-//! two share. What belongs to it exists, and is another's.
+//! Second tenant: the set-up of an operation repeated with other names, except for what both tenants share.
+//!
+//! Its resources exist and belong to another.
 
 use super::cases::{Cases, rename, rename_text, roots};
 use conformant_rulebook::step::{Hook, Step, Verb};
@@ -7,27 +8,26 @@ use conformant_rulebook::{Rulebook, Service, interpolations};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// In front of the names of whatever is the neighbour's.
-const THEIRS: &str = "their";
-/// The flow that the configuration names, and the phone of the people that stories register; the
-/// neighbour has its own of each.
+/// Prefix of the second tenant's names.
+const FOREIGN_PREFIX: &str = "their";
+/// The configured flow and the phone of registered people. The second tenant has its own.
 const FLOW: &str = "target.flow.flow_sid";
-/// That of those which may be deleted.
-pub const DOOMED_FLOW: &str = "target.flow.disposable_flow_sid";
+/// The configured flow that may be deleted.
+pub const DISPOSABLE_FLOW: &str = "target.flow.disposable_flow_sid";
 const PHONE: &str = "target.people.cellphone";
-const THEIR_PHONE: &str = "target.people.second_cellphone";
-/// Groups within groups.
+const FOREIGN_PHONE: &str = "target.people.second_cellphone";
+/// Maximum nesting of groups.
 const DEPTH_MAX: usize = 16;
 
-/// Another thing beside the one that a happy path is about.
-pub(super) struct Neighbour {
-    /// How it is made.
+/// A sibling of the resource of a happy path.
+pub(super) struct SecondTenant {
+    /// The steps that create it.
     pub(super) steps: Vec<Step>,
     shared: BTreeSet<String>,
 }
 
-impl Neighbour {
-    /// The neighbour that shares what these values name, and has everything else for itself.
+impl SecondTenant {
+    /// The second tenant that shares the resources that these values identify.
     pub(super) fn sharing<'v>(
         cases: &Cases<'_>,
         values: impl IntoIterator<Item = &'v Value>,
@@ -37,7 +37,7 @@ impl Neighbour {
             shared.extend(roots(value).into_iter().filter(|root| root != "unique"));
             shared.extend(whole_names(value));
         }
-        let mut neighbour = Self {
+        let mut second_tenant = Self {
             steps: Vec::new(),
             shared,
         };
@@ -48,30 +48,34 @@ impl Neighbour {
             &Map::new(),
             0,
         );
-        let theirs: Vec<Step> = ours
+        let foreign: Vec<Step> = ours
             .into_iter()
-            .filter(|step| !step.capture().is_some_and(|c| neighbour.shared.contains(c)))
-            .map(|step| neighbour.step(step))
+            .filter(|step| {
+                !step
+                    .capture()
+                    .is_some_and(|c| second_tenant.shared.contains(c))
+            })
+            .map(|step| second_tenant.step(step))
             .collect();
         let with = Value::Object(cases.happy.with.clone());
         let needs_a_flow = |name: &str| {
             let named = |value: &Value| whole_names(value).iter().any(|n| n == name);
             let reads = |step: &Step| step.values().any(named);
-            !neighbour.shared.contains(name) && (named(&with) || expanded_reads(cases, &reads))
+            !second_tenant.shared.contains(name) && (named(&with) || expanded_reads(cases, &reads))
         };
-        if needs_a_flow(FLOW) || needs_a_flow(DOOMED_FLOW) {
-            neighbour.steps = a_flow();
+        if needs_a_flow(FLOW) || needs_a_flow(DISPOSABLE_FLOW) {
+            second_tenant.steps = a_flow();
         }
-        neighbour.steps.extend(theirs);
-        neighbour
+        second_tenant.steps.extend(foreign);
+        second_tenant
     }
 
-    /// The neighbour's value where ours is `value`.
+    /// The second tenant's counterpart of a value.
     pub(super) fn value(&self, value: &Value) -> Value {
         rename(value, &|name| self.name(name))
     }
 
-    /// The neighbour's values.
+    /// The second tenant's counterparts of all values.
     pub(super) fn values(&self, with: &Map<String, Value>) -> Map<String, Value> {
         let values = with.iter();
         values
@@ -86,7 +90,7 @@ impl Neighbour {
             *with = self.values(with);
         }
         if let Some(capture) = step.capture_mut().and_then(Option::as_mut) {
-            *capture = format!("{THEIRS}-{capture}");
+            *capture = format!("{FOREIGN_PREFIX}-{capture}");
         }
         if let Verb::Get(get) = &mut step.verb {
             text(&mut get.get);
@@ -107,19 +111,19 @@ impl Neighbour {
             return None;
         }
         match root {
-            "unique" => Some(name.replacen("unique.", &format!("unique.{THEIRS}-"), 1)),
-            "target" if name == PHONE => Some(THEIR_PHONE.to_owned()),
-            "target" if name == FLOW || name == DOOMED_FLOW => {
-                Some(format!("{THEIRS}-flow.flow_sid"))
+            "unique" => Some(name.replacen("unique.", &format!("unique.{FOREIGN_PREFIX}-"), 1)),
+            "target" if name == PHONE => Some(FOREIGN_PHONE.to_owned()),
+            "target" if name == FLOW || name == DISPOSABLE_FLOW => {
+                Some(format!("{FOREIGN_PREFIX}-flow.flow_sid"))
             }
             "target" => None,
             _ if self.shared.contains(root) => None,
-            _ => Some(format!("{THEIRS}-{name}")),
+            _ => Some(format!("{FOREIGN_PREFIX}-{name}")),
         }
     }
 }
 
-/// Whether any step of the set-up does so.
+/// Whether any step of the set-up satisfies the condition.
 fn expanded_reads(cases: &Cases<'_>, reads: &dyn Fn(&Step) -> bool) -> bool {
     let steps = expand(
         cases.rulebook,
@@ -131,7 +135,7 @@ fn expanded_reads(cases: &Cases<'_>, reads: &dyn Fn(&Step) -> bool) -> bool {
     steps.iter().any(reads)
 }
 
-/// A published flow of the neighbour's.
+/// A published flow of the second tenant.
 fn a_flow() -> Vec<Step> {
     let hook = |name: &str, with: Value, capture: Option<String>| {
         let hook = Hook {
@@ -142,7 +146,7 @@ fn a_flow() -> Vec<Step> {
         };
         Step::from(hook).of_setup()
     };
-    let flow = format!("{THEIRS}-flow");
+    let flow = format!("{FOREIGN_PREFIX}-flow");
     let sid = format!("${{{flow}.flow_sid}}");
     let name = json!({"friendly_name": format!("${{unique.{flow}}}")});
     vec![
@@ -151,14 +155,14 @@ fn a_flow() -> Vec<Step> {
     ]
 }
 
-/// The names of a value's interpolations, whole: `target.flow.flow_sid`.
+/// The full names of a value's interpolations, such as `target.flow.flow_sid`.
 fn whole_names(value: &Value) -> Vec<String> {
     let text = value.to_string();
     let found = interpolations(&text).unwrap_or_default();
     found.into_iter().map(|one| one.path.join(".")).collect()
 }
 
-/// The steps with those of groups in place of their names, so that each can be renamed or left out.
+/// Replaces groups by their steps, so that each step can be renamed or left out.
 pub fn expand(
     rulebook: &Rulebook,
     service: &Service,
@@ -197,7 +201,7 @@ pub fn expand(
     expanded
 }
 
-/// A value with `${with.NAME}` in place.
+/// Fills in `${with.NAME}`.
 fn fill(value: &Value, with: &Map<String, Value>) -> Value {
     if let Some(name) = value
         .as_str()

@@ -1,26 +1,26 @@
-//! Near misses: the wrong values that lie nearest to a right one.
+//! Boundary-invalid values: the smallest changes that make a valid text wrong.
 //!
-//! Says nothing about whether they must be refused; that is for the rules.
+//! The rules decide whether they must be rejected.
 
-/// In which way a text is nearly right.
+/// The change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Near {
-    /// Its first letter in the other case.
+pub(super) enum BoundaryChange {
+    /// Changes the case of the first letter.
     OtherCase,
-    /// Without its last character.
+    /// Drops the last character.
     Short,
-    /// Its last character twice.
+    /// Repeats the last character.
     Long,
-    /// Its last character is the one next to it.
+    /// Replaces the last character by its successor.
     Last,
-    /// A space in front.
+    /// Adds a space in front.
     SpaceBefore,
-    /// A space behind.
+    /// Adds a space at the end.
     SpaceBehind,
 }
 
-impl Near {
-    /// Every way, with its name in scenarios.
+impl BoundaryChange {
+    /// All changes with their names in scenarios.
     pub(super) const ALL: [(Self, &'static str); 6] = [
         (Self::OtherCase, "other-case"),
         (Self::Short, "short"),
@@ -30,14 +30,14 @@ impl Near {
         (Self::SpaceBehind, "space-behind"),
     ];
 
-    /// The way of that name.
+    /// The change of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find_map(|(near, known)| (known == name).then_some(near))
     }
 
-    /// A text that is not `text`, and nearly is.
-    pub(super) fn miss(self, text: &str) -> String {
+    /// The changed text, which always differs from `text`.
+    pub(super) fn apply(self, text: &str) -> String {
         match self {
             Self::OtherCase => in_other_case(text),
             Self::Short => but_last(text).to_owned(),
@@ -49,7 +49,7 @@ impl Near {
     }
 }
 
-/// Its first letter in the other case; one character more where it has none.
+/// Changes the case of the first letter; appends a character if there is none.
 pub(super) fn in_other_case(text: &str) -> String {
     let Some(at) = text.find(|c: char| c.is_ascii_alphabetic()) else {
         return format!("{text}x");
@@ -64,13 +64,13 @@ pub(super) fn in_other_case(text: &str) -> String {
     format!("{before}{swapped}{behind}")
 }
 
-/// Without the last character.
+/// Drops the last character.
 pub(super) fn but_last(text: &str) -> &str {
     let end = text.char_indices().last().map_or(0, |(at, _)| at);
     &text[..end]
 }
 
-/// A character of the same sort: SIDs stay hexadecimal.
+/// A character of the same class: SIDs stay hexadecimal.
 fn next_to(last: Option<char>) -> char {
     match last {
         Some('0') => '1',
@@ -88,29 +88,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_near_miss_is_near_and_misses() {
+    fn each_change_is_small_and_differs() {
         for (near, missed) in [
-            (Near::OtherCase, "12aB"),
-            (Near::Short, "12A"),
-            (Near::Long, "12ABB"),
-            (Near::Last, "12AA"),
-            (Near::SpaceBefore, " 12AB"),
-            (Near::SpaceBehind, "12AB "),
+            (BoundaryChange::OtherCase, "12aB"),
+            (BoundaryChange::Short, "12A"),
+            (BoundaryChange::Long, "12ABB"),
+            (BoundaryChange::Last, "12AA"),
+            (BoundaryChange::SpaceBefore, " 12AB"),
+            (BoundaryChange::SpaceBehind, "12AB "),
         ] {
-            assert_eq!(near.miss("12AB"), missed);
+            assert_eq!(near.apply("12AB"), missed);
         }
     }
 
     #[test]
-    fn every_way_misses_every_text() {
+    fn every_change_alters_every_text() {
         for text in ["", "a", "A", "0", "é", "12", "FW0123456789abcdef", "x y "] {
-            for (near, name) in Near::ALL {
-                let is_empty_cut = text.is_empty() && near == Near::Short;
+            for (near, name) in BoundaryChange::ALL {
+                let is_empty_cut = text.is_empty() && near == BoundaryChange::Short;
                 assert!(
-                    is_empty_cut || near.miss(text) != text,
+                    is_empty_cut || near.apply(text) != text,
                     "{name} of {text:?}"
                 );
-                assert_eq!(Near::named(name), Some(near));
+                assert_eq!(BoundaryChange::named(name), Some(near));
             }
         }
     }

@@ -1,21 +1,21 @@
-//! More than one: two of everything, used in turn, so that another's data is noticed.
+//! Two tenants used in turn, which detects data in the wrong place.
 
 use super::cases::{Cases, accepted, either};
-use super::later::settled;
-use super::neighbour::Neighbour;
+use super::repeated_reads::settled;
+use super::second_tenant::SecondTenant;
 use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
 
-/// The operation on ours and on the neighbour's, in turn.
+/// The operation on our resource and on the second tenant's, in turn.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     let method = cases.operation.method.clone();
     let path = cases.path();
     let ours = cases.happy.with.clone();
     let above = path.len().saturating_sub(1);
     let above = path[..above].iter().filter_map(|p| ours.get(&p.name));
-    let neighbour = Neighbour::sharing(cases, above);
-    let theirs = neighbour.values(&ours);
-    if theirs == ours {
+    let second_tenant = SecondTenant::sharing(cases, above);
+    let foreign = second_tenant.values(&ours);
+    if foreign == ours {
         return;
     }
     let own_rule = cases.own_rule();
@@ -31,38 +31,38 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         Some(Cases::look(reader, Cases::path_of(reader, with)))
     };
     let mut steps = cases.setup();
-    steps.extend(neighbour.steps.iter().cloned());
+    steps.extend(second_tenant.steps.iter().cloned());
     match method.as_str() {
-        "GET" => steps.extend([call(&ours, None), call(&theirs, None), call(&ours, None)]),
+        "GET" => steps.extend([call(&ours, None), call(&foreign, None), call(&ours, None)]),
         "DELETE" => {
             steps.extend(look(&ours));
-            steps.push(call(&theirs, None));
+            steps.push(call(&foreign, None));
             steps.extend(look(&ours));
-            steps.extend(look(&theirs));
+            steps.extend(look(&foreign));
         }
-        _ if cases.makes() => {
+        _ if cases.creates() => {
             let second = cases.again(1);
             steps.push(call(&ours, Some("first")));
-            steps.push(call(&theirs, Some("elsewhere")));
+            steps.push(call(&foreign, Some("elsewhere")));
             steps.push(call(&second, Some("second")));
-            steps.extend(cases.seen_again("elsewhere", &theirs));
-            steps.extend(cases.seen_again("first", &ours));
-            steps.extend(cases.seen_again("second", &ours).into_iter().take(1));
+            steps.extend(cases.reread("elsewhere", &foreign));
+            steps.extend(cases.reread("first", &ours));
+            steps.extend(cases.reread("second", &ours).into_iter().take(1));
         }
         _ => {
-            // With everything that it may set, so that it would be seen on the other.
+            // Sets all parameters, so that a change would be visible on the other resource.
             let whole = |optional: Map<String, Value>, own: &Map<String, Value>| {
                 let mut all = optional;
                 all.extend(own.clone());
                 cases.call(either(), &all)
             };
             let optional = cases.happy.optional.clone();
-            steps.extend(look(&theirs));
+            steps.extend(look(&foreign));
             steps.extend(look(&ours));
             steps.push(settled());
             steps.push(whole(optional.clone(), &ours));
-            steps.extend(look(&theirs));
-            steps.push(whole(neighbour.values(&optional), &theirs));
+            steps.extend(look(&foreign));
+            steps.push(whole(second_tenant.values(&optional), &foreign));
             steps.extend(look(&ours));
         }
     }

@@ -1,4 +1,4 @@
-//! Lists and hashes whose second entry is the wrong one.
+//! Lists and hashes with an invalid second entry.
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use super::parameters::FOREIGN;
@@ -6,7 +6,7 @@ use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
-/// Each parameter that holds several.
+/// Each parameter with several entries.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     for parameter in &cases.operation.parameters {
         let steps = match parameter.schema.get("type").and_then(Value::as_str) {
@@ -30,7 +30,7 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     };
     let call = |step: Call, values: Value| cases.call(step, &only(&parameter.name, values));
     if let Some(members) = items.get("properties").and_then(Value::as_object) {
-        // What must be in a list of objects is stated, and nothing of it comes back.
+        // The members of a list of objects are documented, and the answer contains none of them.
         let wrong = wrong_objects(members, right);
         return wrong
             .into_iter()
@@ -40,7 +40,7 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     if parameter.place != Place::Query {
         return Vec::new();
     }
-    // A name that nobody has is a value like any other: the list is then empty.
+    // An unknown name is a valid value; the list is then empty.
     let (nothing, step) = match items.get("enum") {
         Some(_) => (json!(FOREIGN), either()),
         None => (json!("${unique.nobody}"), accepted(&parameter.rule)),
@@ -52,7 +52,7 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     ]
 }
 
-/// The right object with one member wrong, each in turn; its name is another's where there are several.
+/// The valid object with one invalid member at a time, under another name if there are several.
 fn wrong_objects(members: &Map<String, Value>, right: &Value) -> Vec<Value> {
     let mut wrong = Vec::new();
     let mut second = right.clone();
@@ -99,6 +99,6 @@ fn of_hash(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
     };
     let call = cases.call(step, &only(&parameter.name, wrong));
     let sent = call.with().cloned().unwrap_or_default();
-    let again = cases.seen_again("made", &sent);
+    let again = cases.reread("made", &sent);
     std::iter::once(call).chain(again).collect()
 }

@@ -1,10 +1,10 @@
-//! Judges a run's evidence again, by the rulebook of the day.
+//! Evaluates stored evidence by the current rulebook.
 
-use super::form::Played;
+use super::format::EvidenceRecord;
 use super::reader::Reader;
 use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
-use crate::{Planned, body, concluded_of};
+use crate::{Planned, body, summarize};
 use conformant_base::redact::{REDACTED, is_secret_header};
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
@@ -15,23 +15,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::sync::Arc;
 
-/// Why a rule is not judged again where a secret stood in an answer.
+/// Reason for a rule that is not evaluated because an answer contained a secret.
 const WITHHELD: &str = "an answer held a secret, which is not kept";
 
-/// A run judged again from its evidence.
+/// A run evaluated from its stored evidence.
 #[derive(Clone, Debug)]
-pub struct JudgedAgain {
-    /// The record as it stands now.
+pub struct EvaluatedRun {
+    /// The new record.
     pub record: RunRecord,
-    /// A target or a hook got in the way of the run.
-    pub trouble: bool,
-    /// What there is to say beside, a sentence each.
+    /// A target or a hook failed during the run.
+    pub has_infrastructure_error: bool,
+    /// Notes for people, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// Judges every whole story of a file by this rulebook; where the file was cut, the record is
-/// incomplete and a note says so.
-pub fn judge_again<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> JudgedAgain {
+/// Evaluates every complete scenario of a file by this rulebook. If the file is truncated, the record is incomplete
+/// and a note states it.
+pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> EvaluatedRun {
     let schemas = Schemas::default();
     let planned = plan::plan(rulebook, &Selection::default(), None);
     let planned: BTreeMap<&str, &Planned<'_>> = planned
@@ -40,42 +40,42 @@ pub fn judge_again<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Judg
         .collect();
     let head = reader.head.clone();
     let mut recorder = Recorder::new(rulebook, head.targets, head.seed);
-    let (mut trouble, mut stories) = (false, 0);
-    for played in reader.by_ref() {
-        let planned = planned.get(played.evidence.scenario.as_str()).copied();
-        let concluded = played.judge(rulebook, &schemas, planned);
-        trouble |= concluded.trouble;
-        stories += 1;
+    let (mut has_infrastructure_error, mut scenarios) = (false, 0);
+    for record in reader.by_ref() {
+        let planned = planned.get(record.evidence.scenario.as_str()).copied();
+        let concluded = record.judge(rulebook, &schemas, planned);
+        has_infrastructure_error |= concluded.has_infrastructure_error;
+        scenarios += 1;
         recorder.add(concluded);
     }
     let mut notes = Vec::new();
     if let Some(why) = &reader.cut {
         notes.push(format!(
-            "the evidence is cut behind {stories} of {} stories ({why}): these are judged, the others are not there",
+            "the evidence is truncated after {scenarios} of {} scenarios ({why}): only these are judged",
             head.scenarios
         ));
     }
     if head.rulebook != rulebook.digest() {
         notes.push(
-            "the run was played by another rulebook: what was sent is as it was then, what is concluded of it is by this one"
+            "the run used another rulebook: its requests are evaluated by the current one"
                 .to_owned(),
         );
     }
     let tail = reader.tail.take();
     if let Some(service) = tail.as_ref().and_then(|tail| tail.denied_by.as_ref()) {
-        recorder.turned_away_by(service);
+        recorder.void_service(service);
     }
-    let complete = tail.is_some_and(|tail| tail.complete && tail.stories == stories);
+    let complete = tail.is_some_and(|tail| tail.complete && tail.stories == scenarios);
     let record = recorder.finish(|rule| head.services.contains(&rule.service), complete);
-    JudgedAgain {
+    EvaluatedRun {
         record,
-        trouble,
+        has_infrastructure_error,
         notes,
     }
 }
 
-impl Played {
-    /// What this rulebook concludes of it; `planned` is the scenario where there is one still.
+impl EvidenceRecord {
+    /// The result by this rulebook; `planned` is the scenario, if the rulebook still contains it.
     pub fn judge(
         mut self,
         rulebook: &Rulebook,
@@ -90,7 +90,7 @@ impl Played {
         if let Some(why) = &self.void {
             judgment = judgment.void(why);
         }
-        let concluded = concluded_of(
+        let concluded = summarize(
             rulebook,
             planned.map(|planned| &planned.scenario),
             &self.evidence,
@@ -103,7 +103,7 @@ impl Played {
         }
     }
 
-    /// Reads the answers by this rulebook.
+    /// Reads the bodies of the answers by this rulebook.
     fn read_answers(&mut self, rulebook: &Rulebook) {
         let evidence = &mut self.evidence;
         for exchange in &mut evidence.exchanges {
@@ -129,7 +129,7 @@ impl Played {
         }
     }
 
-    /// Whether something was taken out of what the target sent.
+    /// Whether a message of the target was redacted.
     fn is_withheld(&self) -> bool {
         let holds = |text: &str| text.contains(REDACTED);
         let answers = self.evidence.exchanges.iter();
@@ -138,15 +138,16 @@ impl Played {
             Outcome::Fault { .. } => None,
         });
         let mut payloads = self.evidence.payloads.iter();
-        let told = |(name, value): (&str, &str)| !is_secret_header(name) && holds(value);
+        let has_redacted_value =
+            |(name, value): (&str, &str)| !is_secret_header(name) && holds(value);
         answers.into_iter().any(|response| {
-            response.headers.iter().any(told)
+            response.headers.iter().any(has_redacted_value)
                 || memchr::memmem::find(&response.body, REDACTED.as_bytes()).is_some()
         }) || payloads.any(|payload| holds(&payload.value.to_string()))
     }
 }
 
-/// What differs from the run may differ because a secret is missing: then it accuses and acquits nobody.
+/// Withholds verdicts that differ from the run, because a redacted secret may be the cause.
 fn withhold(judgment: &mut Judgment, broken: &BTreeSet<String>) {
     let found: BTreeSet<String> = judgment.findings.iter().map(|f| f.rule.clone()).collect();
     for rule in found.symmetric_difference(broken) {

@@ -1,6 +1,6 @@
-//! Lists read again: they may follow later than what was done, and no document says how much later.
+//! Polling of lists that may lag behind writes. The documents state no limit for the lag.
 //!
-//! Judges nothing: what the last reading shows is what counts.
+//! Judges nothing; the last answer counts.
 
 use super::calls::unanswered;
 use super::{Called, Runner};
@@ -14,36 +14,36 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Pauses before a lagging list is read again; together the consistency window.
-const LOOKS: [Duration; 3] = [
+/// Pauses between polls of a lagging list. Their sum is the consistency window.
+const PAUSES: [Duration; 3] = [
     Duration::from_secs(1),
     Duration::from_secs(4),
     Duration::from_secs(6),
 ];
 
 impl Runner<'_> {
-    /// Reads a list until it is as the step states, or until it may lag no longer.
-    pub(super) fn look_until_stated(
+    /// Polls a list until it satisfies the step's statements or the consistency window is over.
+    pub(super) fn poll_until_stated(
         &mut self,
         step: &Call,
         operation: &Operation,
         (mut value, mut called): (Arc<Value>, Called),
     ) -> Result<(Arc<Value>, Called), Stop> {
-        for wait in LOOKS {
+        for wait in PAUSES {
             let is_done =
-                called.acceptance != Acceptance::Accepted || self.is_as_stated(step, &value);
+                called.acceptance != Acceptance::Accepted || self.statements_hold(step, &value);
             if is_done || self.is_interrupted() {
                 break;
             }
-            self.pass_between_looks(wait);
+            self.pass_between_polls(wait);
             let again = self.call(step, operation)?;
             (value, called) = self.result(step, operation, again)?;
         }
         Ok((value, called))
     }
 
-    /// Whether all statements of a step hold; one of what was broken is judged by nobody.
-    fn is_as_stated(&mut self, step: &Call, value: &Value) -> bool {
+    /// Whether all statements of a step hold. A statement about a broken value counts as satisfied.
+    fn statements_hold(&mut self, step: &Call, value: &Value) -> bool {
         let stated = step.expect.iter().map(|expect| self.fill_expect(expect));
         let stated: Vec<Expect> = stated.flatten().collect();
         let is_tainted = self.scope.take_taint().is_some();
@@ -53,23 +53,23 @@ impl Runner<'_> {
                 .all(|expect| conformant_judge::holds(expect, value))
     }
 
-    /// Reads lists again that lack what was made, or hold what was ended: they may follow later, and
-    /// nobody is accused before.
-    pub(super) fn look_again(&mut self) {
-        for wait in LOOKS {
+    /// Polls lists that lack a created resource or contain an ended one, because they may lag. The rules are evaluated
+    /// after that.
+    pub(super) fn poll_lagging_lists(&mut self) {
+        for wait in PAUSES {
             let lagging = conformant_judge::lagging(self.rulebook, &self.evidence);
             if lagging.is_empty() || self.is_interrupted() {
                 return;
             }
-            self.pass_between_looks(wait);
+            self.pass_between_polls(wait);
             for page in lagging {
-                // What cannot be read again says nothing.
+                // A failed poll leaves the earlier evidence.
                 let _unread = self.read_again(page);
             }
         }
     }
 
-    /// The list whose first page that exchange asked for, from its beginning.
+    /// The list whose first page was read by that exchange, from its beginning.
     fn read_again(&mut self, page: usize) -> Result<Value, Stop> {
         let page = &self.evidence.exchanges[page];
         let operation = self.operation(&format!("{}/{}", page.service, page.operation))?;

@@ -1,22 +1,21 @@
-//! A target that limits how often it is asked: all stories wait as it says, and go on.
+//! Rate limits of a target: all scenarios wait as requested and continue.
 //!
-//! Deliberately sends a refused request again whatever its method: a request that was not served for
-//! its frequency has changed nothing.
+//! A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
 
 use conformant_base::clock;
 use conformant_base::http::Response;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often a request is sent again where the target does not say when to.
+/// Maximum number of retries without `Retry-After`.
 const TRIES_MAX: u32 = 5;
-/// The first of those waits; each further one is twice as long.
+/// The first such wait; each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Between two requests, once a target was found to limit.
+/// Interval between requests after the first limit.
 const INTERVAL_FIRST: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
 
-/// The schedule that all stories of a run share.
+/// The request schedule, shared by all scenarios.
 #[derive(Debug)]
 pub(super) struct Schedule {
     state: Mutex<State>,
@@ -24,24 +23,24 @@ pub(super) struct Schedule {
 
 #[derive(Debug)]
 struct State {
-    /// Nothing is sent before.
+    /// The earliest time of the next request.
     open_at: Instant,
-    /// What lies between two requests; nothing until a target limits.
+    /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
-    /// Requests since the last refusal.
+    /// Requests since the last rejection.
     served: u32,
-    /// The last wait that nobody has been told of: the service, and why.
-    told: Option<(String, String)>,
+    /// The last wait that was not reported yet: the service, and the reason.
+    unreported: Option<(String, String)>,
 }
 
-/// What to do after an answer.
+/// The action after an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
-    /// It is an answer.
+    /// Use the answer.
     Take,
-    /// Send it again once the schedule lets it go; the wait that was asked for.
+    /// Retry at the next slot of the schedule; contains the requested wait.
     Again(Duration),
-    /// The target limits for longer than the run may take.
+    /// Give up: the limit lasts longer than the run.
     GiveUp,
 }
 
@@ -52,12 +51,12 @@ impl Schedule {
                 open_at: clock::monotonic(),
                 interval: Duration::ZERO,
                 served: 0,
-                told: None,
+                unreported: None,
             }),
         }
     }
 
-    /// Takes the next place in the schedule: the moment at which to send.
+    /// Reserves the next slot: the time at which to send.
     pub(super) fn place(&self) -> Instant {
         let mut state = self.state();
         let at = state.open_at.max(clock::monotonic());
@@ -65,14 +64,14 @@ impl Schedule {
         at
     }
 
-    /// Learns from an answer to the `tries`-th sending of a request.
+    /// Adapts the schedule to an answer to the given attempt.
     pub(super) fn learn(&self, response: &Response, tries: u32, deadline: Instant) -> Next {
-        /// Served requests after which the schedule dares more.
+        /// Processed requests after which the interval shrinks.
         const EASE_AFTER: u32 = 20;
         let mut state = self.state();
-        let told = response.headers.get("Retry-After");
-        let told = told.and_then(|text| wait_of(text, clock::now()));
-        let limits = response.status == 429 || (response.status == 503 && told.is_some());
+        let requested = response.headers.get("Retry-After");
+        let requested = requested.and_then(|text| wait_of(text, clock::now()));
+        let limits = response.status == 429 || (response.status == 503 && requested.is_some());
         if !limits {
             state.served += 1;
             if state.served.is_multiple_of(EASE_AFTER) && !state.interval.is_zero() {
@@ -80,17 +79,17 @@ impl Schedule {
             }
             return Next::Take;
         }
-        // Whoever says "at once" for ever says nothing, as does one whose clock is behind.
-        let told = told.filter(|wait| !wait.is_zero());
-        if told.is_none() && tries >= TRIES_MAX {
+        // A wait of zero says nothing; it may come from a slow clock.
+        let requested = requested.filter(|wait| !wait.is_zero());
+        if requested.is_none() && tries >= TRIES_MAX {
             return Next::GiveUp;
         }
-        let wait = told.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
+        let wait = requested.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
         let now = clock::monotonic();
         let Some(until) = now.checked_add(wait).filter(|until| *until < deadline) else {
             return Next::GiveUp;
         };
-        // Those that were under way together are refused together: that counts once.
+        // Requests in flight at the same time are rejected barrier, which counts once.
         if state.served > 0 || state.interval.is_zero() {
             state.interval = (state.interval * 2).clamp(INTERVAL_FIRST, INTERVAL_MAX);
             state.served = 0;
@@ -99,18 +98,18 @@ impl Schedule {
         Next::Again(wait)
     }
 
-    /// Keeps why stories wait, for whoever shows it.
-    pub(super) fn tell(&self, service: &str, status: u16, wait: Duration) {
+    /// Stores the reason for a wait until it is reported.
+    pub(super) fn report(&self, service: &str, status: u16, wait: Duration) {
         let span = match wait.as_millis() {
             ms if ms.is_multiple_of(1_000) => format!("{} s", ms / 1_000),
             ms => format!("{ms} ms"),
         };
-        self.state().told = Some((service.to_owned(), format!("{status}, waiting {span}")));
+        self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
     }
 
-    /// The last wait since this was last asked.
+    /// The last wait since the last call.
     pub(super) fn waits(&self) -> Option<(String, String)> {
-        self.state().told.take()
+        self.state().unreported.take()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -118,7 +117,7 @@ impl Schedule {
     }
 }
 
-/// `Retry-After` as RFC 9110 writes it: seconds, or the moment itself.
+/// `Retry-After` as defined in RFC 9110: seconds or a date.
 fn wait_of(text: &str, now: clock::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u64>() {
@@ -142,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_waited_for_as_told_within_the_deadline() {
+    fn a_limit_is_respected_within_the_deadline() {
         let hour = clock::monotonic() + Duration::from_secs(3600);
         let again = |ms| Next::Again(Duration::from_millis(ms));
         for (status, header, tries, next) in [
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_waits_and_the_schedule_slows_down_and_eases() {
+    fn the_schedule_slows_down_after_a_limit_and_recovers() {
         let schedule = Schedule::new();
         let hour = clock::monotonic() + Duration::from_secs(3600);
         let (first, second) = (schedule.place(), schedule.place());
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(
             second - first,
             INTERVAL_FIRST,
-            "refused together counts once"
+            "refused barrier counts once"
         );
         for _ in 0..100 {
             schedule.learn(&answer(200, None), 0, hour);
@@ -193,22 +192,22 @@ mod tests {
     }
 
     #[test]
-    fn whoever_shows_the_run_is_told_once_why_it_waits() {
+    fn a_wait_is_reported_once() {
         let schedule = Schedule::new();
         assert_eq!(schedule.waits(), None);
-        for (wait_ms, told) in [
+        for (wait_ms, expected) in [
             (1_000, "429, waiting 1 s"),
             (500, "429, waiting 500 ms"),
             (90_000, "429, waiting 90 s"),
         ] {
-            schedule.tell("flow", 429, Duration::from_millis(wait_ms));
-            assert_eq!(schedule.waits(), Some(("flow".into(), told.into())));
+            schedule.report("flow", 429, Duration::from_millis(wait_ms));
+            assert_eq!(schedule.waits(), Some(("flow".into(), expected.into())));
             assert_eq!(schedule.waits(), None);
         }
     }
 
     #[test]
-    fn a_moment_is_as_good_as_seconds() {
+    fn a_date_is_read_as_a_wait() {
         let now = "2026-01-01T00:00:00Z".parse().expect("an instant");
         let wait = wait_of("Thu, 01 Jan 2026 00:00:07 GMT", now);
         assert_eq!(wait, Some(Duration::from_secs(7)));

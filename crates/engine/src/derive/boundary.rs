@@ -1,18 +1,18 @@
-//! Near misses of values: wherever a wrong one is tried, those nearest to a right one are, too.
+//! Boundary-invalid values: the smallest changes of valid values.
 //!
-//! No document says that letter case or a space counts in a value, so that each may be refused or not;
-//! a value that an enumeration or a form does not allow must not be honoured.
+//! No document states whether letter case or spaces count in a value, so such a value may be accepted or rejected. A
+//! value that an enumeration or a pattern forbids must have no effect.
 
 use super::cases::{Cases, either, only, refused, slug};
-use crate::near::Near;
+use crate::boundary::BoundaryChange;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Parameter, Place};
 use serde_json::{Map, Value, json};
 
-/// Ways in which a SID is nearly another's.
+/// The changes of a SID.
 const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
-/// Near misses of each value that the operation's schema names, and of its path.
+/// Changes of each value that the operation's schema lists, and of its path.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     for parameter in &cases.operation.parameters {
         if !matches!(parameter.place, Place::Body | Place::Query) {
@@ -22,7 +22,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             let word = words.iter().find_map(Value::as_str);
             let values = word
                 .into_iter()
-                .flat_map(|word| Near::ALL.map(|(n, _)| n.miss(word)));
+                .flat_map(|word| BoundaryChange::ALL.map(|(n, _)| n.apply(word)));
             let values: Vec<Value> = values.map(Value::from).collect();
             values_near(cases, parameter, &values);
         } else if is_sid(parameter) {
@@ -38,16 +38,16 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     names_in_other_case(cases);
 }
 
-/// Natural names in another letter case: what answers to them is another thing, or none.
+/// Natural names in another letter case. They identify another resource or none.
 fn names_in_other_case(cases: &mut Cases<'_>) {
     let mut named: Vec<(String, Vec<Step>)> = Vec::new();
     for (parameter, name) in names_in_path(cases) {
         let value = Value::String(name);
-        let twin = only(&parameter.name, value.clone());
+        let baseline = only(&parameter.name, value.clone());
         let mut other = cases.again(1);
         other.insert(parameter.name.clone(), near(&value, "other-case"));
         let steps = vec![
-            cases.call(Call::default(), &twin),
+            cases.call(Call::default(), &baseline),
             cases.call(refused(&parameter.rule), &other),
         ];
         named.push((slug(parameter).to_owned(), steps));
@@ -63,7 +63,7 @@ fn names_in_other_case(cases: &mut Cases<'_>) {
         if let Some(value) = value.filter(|_| is_free && parameter.place == Place::Query) {
             let call = |values: Value| cases.call(either(), &only(&parameter.name, values));
             let other = near(value, "other-case");
-            // What only begins or ends like a name is another one.
+            // Texts with a common prefix or suffix are different names.
             let others = ["short", "long", "last"].map(|by| call(json!([near(value, by)])));
             let mut steps = vec![call(json!([other])), call(json!([other, value]))];
             steps.extend(others);
@@ -76,7 +76,7 @@ fn names_in_other_case(cases: &mut Cases<'_>) {
     }
 }
 
-/// Parameters of the path that take a natural name for a SID, each with the name of what it names.
+/// Path parameters that accept a natural name in place of a SID, each with the interpolation of that name.
 fn names_in_path<'c>(cases: &Cases<'c>) -> Vec<(&'c Parameter, String)> {
     let kinds = &cases.rulebook.kinds;
     let own = cases
@@ -121,7 +121,7 @@ fn values_near(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
     cases.after_setup(&format!("{}-near", slug(parameter)), &what, steps);
 }
 
-/// Paths that are one character off, then once more the right one.
+/// Paths that differ by one character, then the correct path.
 fn path_near(cases: &mut Cases<'_>) {
     let mut steps = Vec::new();
     for parameter in cases.path() {
@@ -158,13 +158,13 @@ fn near(value: &Value, by: &str) -> Value {
     json!({"$near": value, "by": by})
 }
 
-/// Whether a parameter's value is a SID of that prefix.
+/// Whether a parameter's value is a SID.
 pub(super) fn is_sid(parameter: &Parameter) -> bool {
     let pattern = parameter.schema.get("pattern").and_then(Value::as_str);
     pattern.is_some_and(|p| p.contains("{32}"))
 }
 
-/// Whether a value is read from a field that holds a SID.
+/// Whether a value is read from a field that contains a SID.
 fn reads_a_sid(value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     text.starts_with("${") && text.ends_with("sid}")

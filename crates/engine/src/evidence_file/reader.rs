@@ -1,27 +1,26 @@
-//! Reads a file of evidence as far as it is whole.
+//! Reads an evidence file up to its first damaged or missing line.
 
-use super::form::{FORMAT, FORMAT_VERSION, Head, Line, Played, Tail};
+use super::format::{EvidenceRecord, FORMAT, FORMAT_VERSION, Head, Line, Tail};
 use conformant_base::files;
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
-/// How every file packed by gzip begins.
+/// First bytes of every gzip file.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The longest line that is read: all answers of a story (10 MiB), with what was made of them.
+/// The longest line: the answers of a scenario (10 MiB) and what was derived from them.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
-/// A file of evidence that is being read.
+/// An evidence file that is being read.
 pub struct Reader<R: Read> {
     lines: BufReader<MultiGzDecoder<BufReader<R>>>,
     line: Vec<u8>,
-    /// What the run was.
     pub head: Head,
-    /// How it ended; nothing until its end was read.
+    /// How the run ended; `None` until the last line was read.
     pub tail: Option<Tail>,
-    /// Why nothing further can be read, where it was cut or damaged.
+    /// Why no further line can be read, if the file is truncated or damaged.
     pub cut: Option<Cut>,
 }
 
@@ -34,12 +33,12 @@ impl<R: Read> fmt::Debug for Reader<R> {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads what the run was.
+    /// Reads the first line.
     ///
     /// # Errors
-    /// For anything but evidence of a form that is known.
-    pub fn open(file: R) -> Result<Self, KeptError> {
-        /// What any form says of itself.
+    /// If the file is not evidence in a known format.
+    pub fn open(file: R) -> Result<Self, EvidenceFileError> {
+        /// The fields that all versions share.
         #[derive(Deserialize)]
         struct Form {
             format: String,
@@ -50,10 +49,10 @@ impl<R: Read> Reader<R> {
         files::read_line(&mut lines, &mut line, LINE_BYTES_MAX)?;
         let form: Form = serde_json::from_slice(&line)?;
         if form.format != FORMAT {
-            return Err(KeptError::Other(form.format));
+            return Err(EvidenceFileError::Other(form.format));
         }
         if form.format_version > FORMAT_VERSION {
-            return Err(KeptError::Newer(form.format_version));
+            return Err(EvidenceFileError::Newer(form.format_version));
         }
         let head = serde_json::from_slice(&line)?;
         Ok(Self {
@@ -65,15 +64,15 @@ impl<R: Read> Reader<R> {
         })
     }
 
-    /// The next story; nothing behind the last whole one.
-    fn read(&mut self) -> Result<Option<Played>, Cut> {
+    /// The next scenario; `None` after the last complete one.
+    fn read(&mut self) -> Result<Option<EvidenceRecord>, Cut> {
         if !files::read_line(&mut self.lines, &mut self.line, LINE_BYTES_MAX)? {
             return Err(Cut::Short);
         }
         match serde_json::from_slice(&self.line)? {
-            Line::Story(played) => Ok(Some(*played)),
+            Line::Scenario(record) => Ok(Some(*record)),
             Line::End(tail) => {
-                // Behind it the packing ends, too: only then its sum was looked at.
+                // The gzip member ends here, too; only then its checksum is verified.
                 if files::read_line(&mut self.lines, &mut self.line, LINE_BYTES_MAX)? {
                     return Err(Cut::Long);
                 }
@@ -85,9 +84,9 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read> Iterator for Reader<R> {
-    type Item = Played;
+    type Item = EvidenceRecord;
 
-    fn next(&mut self) -> Option<Played> {
+    fn next(&mut self) -> Option<EvidenceRecord> {
         if self.tail.is_some() || self.cut.is_some() {
             return None;
         }
@@ -98,41 +97,41 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// Why evidence is not read.
+/// Why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub enum KeptError {
-    /// It cannot be unpacked.
-    #[error("no evidence of a run: {0}")]
+pub enum EvidenceFileError {
+    /// It cannot be decompressed.
+    #[error("not an evidence file: {0}")]
     Unpacked(#[from] io::Error),
-    /// It does not begin as one.
-    #[error("no evidence of a run: {0}")]
+    /// Its first line is not JSON.
+    #[error("not an evidence file: {0}")]
     Foreign(#[from] serde_json::Error),
-    /// It is something else.
-    #[error("no evidence of a run: it calls itself {0}")]
+    /// It has another format.
+    #[error("not an evidence file: its format is {0}")]
     Other(String),
-    /// A later program wrote it.
-    #[error("written in form {0} of evidence, and this program knows {FORMAT_VERSION}")]
+    /// It has a newer version.
+    #[error("evidence format {0} is newer than {FORMAT_VERSION}, which this program reads")]
     Newer(u32),
 }
 
-/// Why nothing further can be read of a file that began well.
+/// Why the rest of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Cut {
-    /// It ends before it says how the run ended.
+    /// The last line is missing.
     #[error("its end is missing")]
     Short,
-    /// It goes on behind that.
-    #[error("something stands behind its end")]
+    /// There is data after the last line.
+    #[error("there is data after its end")]
     Long,
-    /// It cannot be unpacked from there on.
+    /// The rest cannot be decompressed.
     #[error(transparent)]
     Unpacked(#[from] io::Error),
-    /// A line is no story.
+    /// A line is malformed.
     #[error(transparent)]
     Line(#[from] serde_json::Error),
 }
 
-/// Whether a file begins as those that are packed.
+/// Whether a file is compressed by gzip.
 pub fn is_packed(file: &mut impl BufRead) -> io::Result<bool> {
     Ok(file.fill_buf()?.starts_with(&GZIP_MAGIC))
 }

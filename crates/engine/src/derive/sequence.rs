@@ -1,15 +1,16 @@
-//! Random sequences over the operations of a service: right, boundary and nearly right arguments, names of things made so far,
-//! of what was ended, and of a neighbour's, requests repeated, lists walked, looks at what was written and at what was not.
+//! Random sequences of requests to a service.
 //!
-//! Nothing is demanded that no rule demands: a request may be accepted or refused, but for the first ones, made of happy values
-//! alone while nothing was changed, and for paths that name nothing.
+//! - Arguments: valid, boundary and boundary-invalid values, names of new, ended and foreign resources.
+//! - Requests: repeated requests, walks of lists, and reads after writes.
+//! - Expectations: a request may be accepted or rejected, except for happy requests before any change and for paths
+//!   that identify nothing.
 
+use super::boundary::is_sid;
 use super::cases::{Cases, either, only, refused, rename, rename_all};
 use super::credentials::follow;
-use super::later::wait;
-use super::near::is_sid;
-use super::neighbour::{Neighbour, expand};
-use crate::near::Near;
+use super::repeated_reads::wait;
+use super::second_tenant::{SecondTenant, expand};
+use crate::boundary::BoundaryChange;
 use conformant_rulebook::hooks;
 use conformant_rulebook::scenario::{Credentials, HappyPath};
 use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
@@ -19,12 +20,12 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Moves of one sequence.
+/// Minimum and maximum number of random requests of a sequence.
 const MOVES: (usize, usize) = (2, 7);
-/// Things that one case makes of a kind.
+/// Maximum number of resources of a type in one case.
 const MADE_BY_CASES_MAX: usize = 1000;
-/// Credentials that must not be let in.
-const NEARLY: [Credentials; 6] = [
+/// Credentials that must be rejected.
+const INVALID_CREDENTIALS: [Credentials; 6] = [
     Credentials::None,
     Credentials::Wrong,
     Credentials::Unknown,
@@ -32,49 +33,49 @@ const NEARLY: [Credentials; 6] = [
     Credentials::PasswordShort,
     Credentials::PasswordSpace,
 ];
-/// Times that pass: some shorter and some longer than what the documents let expire.
+/// Pauses, some shorter and some longer than documented lifetimes.
 const TIMES: [&str; 5] = ["1s", "30s", "10m", "1h", "25h"];
-/// Texts where a JSON text is asked for: two that are none, and two that are.
+/// Values for a JSON text: two invalid ones and two valid ones.
 const DOCUMENTS: [&str; 4] = [
     "no json",
     r#"{"open": [1"#,
     r#"{"a": [1, null], "b": {}}"#,
     "{}",
 ];
-/// Ways in which a SID is nearly another's.
+/// The changes of a SID.
 const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 
-/// What chance gives, the same for the same seed and number.
+/// Random source that depends only on seed and number.
 pub struct Draw(ChaCha8Rng);
 
 impl Draw {
-    /// That of one sequence.
+    /// The source of one sequence.
     pub fn new(seed: u64, sequence: u64) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
         chance.set_stream(sequence);
         Self(chance)
     }
 
-    /// A number below another.
+    /// A number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
     }
 
-    /// True once in so many times.
+    /// True once in `count` times on average.
     fn once_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    /// One of them.
-    pub fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+    /// One of the items.
+    pub fn pick<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
         items.get(self.below(items.len()))
     }
 }
 
-/// The steps of one sequence, behind those of a case where there is one; `only_safe` sends nothing that writes. Empty where a
-/// service has nothing to send.
-pub(super) fn sequence(
+/// The steps of one sequence, after those of a case if there is one. `only_safe` excludes requests that write. Empty
+/// if a service has nothing to send.
+pub(super) fn random_sequence(
     rulebook: &Rulebook,
     service: &Service,
     case: &[Step],
@@ -90,7 +91,7 @@ pub(super) fn sequence(
                 || (!operation.does.writes() && operation.method == "GET" && happy.setup.is_empty())
         })
         .collect();
-    let mut sequence = Sequence {
+    let mut sequence = RandomSequence {
         rulebook,
         service,
         prepared: Vec::new(),
@@ -107,23 +108,23 @@ pub(super) fn sequence(
     let beginning = case.iter().find(|step| step.setup);
     let like_it = |happy: &HappyPath| {
         let both = beginning.zip(happy.setup.first());
-        both.is_some_and(|(ours, theirs)| do_the_same(ours, theirs))
+        both.is_some_and(|(ours, foreign)| is_same_setup(ours, foreign))
     };
     let after: Vec<(&Operation, &HappyPath)> = known
         .iter()
         .filter(|(_, happy)| like_it(happy))
         .copied()
         .collect();
-    let Some(&first) = draw.of(if after.is_empty() { &known } else { &after }) else {
+    let Some(&first) = draw.pick(if after.is_empty() { &known } else { &after }) else {
         return sequence.moves;
     };
-    sequence.one(first, draw, only_safe);
-    // Half of the others speak of what the first one speaks of.
+    sequence.add_request(first, draw, only_safe);
+    // Half of the others concern the same resources as the first one.
     let near: Vec<(&Operation, &HappyPath)> = known
         .iter()
         .filter(
             |(_, happy)| match (happy.setup.first(), first.1.setup.first()) {
-                (Some(one), Some(other)) => do_the_same(one, other),
+                (Some(one), Some(other)) => is_same_setup(one, other),
                 (one, other) => one.is_none() && other.is_none(),
             },
         )
@@ -131,25 +132,25 @@ pub(super) fn sequence(
         .collect();
     for _ in 1..least + draw.below(most - least + 1) {
         let among = if draw.once_in(4) { &known } else { &near };
-        if let Some(&one) = draw.of(among) {
-            sequence.one(one, draw, only_safe);
+        if let Some(&one) = draw.pick(among) {
+            sequence.add_request(one, draw, only_safe);
         }
         if only_safe {
             continue;
         }
-        if draw.once_in(6) && sequence.hook(draw) {
-            // What came of it, at once or later.
+        if draw.once_in(6) && sequence.add_hook(draw) {
+            // The effect of a request, at once or later.
             if draw.once_in(2) {
-                sequence.wait(draw);
+                sequence.add_wait(draw);
             }
             let looks = near.iter().filter(|(o, _)| !o.does.writes());
             let looks: Vec<_> = looks.copied().collect();
-            if let Some(&look) = draw.of(&looks) {
-                sequence.one(look, draw, only_safe);
+            if let Some(&look) = draw.pick(&looks) {
+                sequence.add_request(look, draw, only_safe);
             }
         }
         if draw.once_in(12) {
-            sequence.wait(draw);
+            sequence.add_wait(draw);
         }
     }
     let mut steps = sequence.ground;
@@ -157,7 +158,7 @@ pub(super) fn sequence(
     without_idle_captures(steps)
 }
 
-/// The steps without captures that no later step reads, which a scenario must not have.
+/// Removes captures that no later step reads, because a scenario must not have them.
 pub fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     let mut read: BTreeSet<String> = BTreeSet::new();
     for step in &steps {
@@ -175,13 +176,13 @@ pub fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     steps
 }
 
-/// The step, free to be accepted or refused.
-fn either_of(mut step: Step) -> Step {
+/// The step without an expectation.
+fn without_expectation(mut step: Step) -> Step {
     step.demand_nothing();
     step
 }
 
-/// The names that a step reads by.
+/// The names that a step reads.
 fn reads_of(step: &Step, read: &mut BTreeSet<String>) {
     let mut text = |text: &str| {
         let found = interpolations(text).unwrap_or_default();
@@ -209,11 +210,11 @@ fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// The step under names that no case uses.
-fn behind(mut step: Step) -> Step {
+/// The step with names that no case uses.
+fn renamed_step(mut step: Step) -> Step {
     let other = |name: &str| {
         let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.behind-{word}"))
+        Some(format!("unique.renamed_step-{word}"))
     };
     if let Some(with) = step.with_mut() {
         *with = rename_all(with, &other);
@@ -221,8 +222,8 @@ fn behind(mut step: Step) -> Step {
     step
 }
 
-/// Whether two steps of a ground do the same under the same name.
-fn do_the_same(a: &Step, b: &Step) -> bool {
+/// Whether two set-up steps do the same under the same name.
+fn is_same_setup(a: &Step, b: &Step) -> bool {
     a.verb.word() == b.verb.word()
         && a.about() == b.about()
         && a.names() == b.names()
@@ -235,32 +236,32 @@ fn several(schema: &Value, draw: &mut Draw) -> Option<Value> {
     let words = schema.pointer("/items/enum").and_then(Value::as_array);
     let count = 2 + draw.below(2);
     let one = |n: usize| match words {
-        Some(words) => draw.of(words).cloned(),
+        Some(words) => draw.pick(words).cloned(),
         None => Some(json!(format!("conformant-{n}"))),
     };
     (1..=count).map(one).collect()
 }
 
-struct Sequence<'a> {
+struct RandomSequence<'a> {
     rulebook: &'a Rulebook,
     service: &'a Service,
-    /// Set-ups that are there already.
+    /// Set-ups that are already included.
     prepared: Vec<Step>,
-    /// Names under which something was made.
+    /// Names of captures so far.
     named: BTreeSet<String>,
     ground: Vec<Step>,
     moves: Vec<Step>,
-    /// Whether anything was asked for that may change what later requests meet.
+    /// Whether any request so far may affect later ones.
     is_changed: bool,
     made: usize,
-    /// What the ground lacks is laid where it is needed, behind the case.
+    /// Whether missing set-ups are added at their first use, after the case.
     is_behind_a_case: bool,
     /// Operations that the case calls.
     called: BTreeSet<String>,
 }
 
-impl Sequence<'_> {
-    /// Begins with a case: what it names is there already, and nothing is demanded behind it.
+impl RandomSequence<'_> {
+    /// Begins with a case. Its captures exist, and later requests have no expectations.
     fn begin_with(&mut self, case: &[Step]) {
         if case.is_empty() {
             return;
@@ -270,7 +271,7 @@ impl Sequence<'_> {
             self.called.extend(call.map(str::to_owned));
             self.named.extend(step.own_name().cloned());
         }
-        // What the case makes under further names has small numbers.
+        // Further resources of the case have small numbers.
         self.made = MADE_BY_CASES_MAX;
         let prefixes = case.iter().filter_map(|step| step.group()?.r#as.clone());
         self.named.extend(prefixes);
@@ -278,20 +279,23 @@ impl Sequence<'_> {
         self.is_changed = true;
     }
 
-    /// Lays the ground for a request. What is there under the same name already stands for it; true where it is the very same.
+    /// Adds a set-up. An existing capture with the same name replaces it; true if it is the same step.
     fn prepare(&mut self, steps: Vec<Step>) -> bool {
         let mut is_same = true;
         for step in steps {
-            let is_known = self.prepared.iter().any(|known| do_the_same(known, &step));
+            let is_known = self
+                .prepared
+                .iter()
+                .any(|known| is_same_setup(known, &step));
             let named = step.own_name();
             let is_there = named.is_some_and(|name| !self.named.insert(name.clone()));
             is_same &= is_known || !is_there;
             if !is_known && !is_there {
                 self.prepared.push(step.clone());
                 if self.is_behind_a_case {
-                    self.moves.push(behind(step));
+                    self.moves.push(renamed_step(step));
                 } else {
-                    // What was demanded before may meet more than it was drawn for.
+                    // An earlier expectation may not hold in the new context.
                     for earlier in &mut self.moves {
                         let is_setup = earlier.setup;
                         if let Verb::Call(call) = &mut earlier.verb
@@ -308,7 +312,7 @@ impl Sequence<'_> {
         is_same
     }
 
-    /// The set-up of a happy path, groups by their steps, so that several share what they have in common.
+    /// The set-up of a happy path with expanded groups, so that several happy paths share common steps.
     fn ground_of(cases: &Cases<'_>) -> Vec<Step> {
         let is_prefixed = cases.happy.setup.iter().any(|step| {
             let group = step.group();
@@ -327,26 +331,27 @@ impl Sequence<'_> {
         steps.into_iter().map(Step::of_setup).collect()
     }
 
-    fn one(
+    fn add_request(
         &mut self,
         (operation, happy): (&Operation, &HappyPath),
         draw: &mut Draw,
         only_safe: bool,
     ) {
-        let cases = Cases::of(self.rulebook, self.service, operation, happy);
+        let cases = Cases::new(self.rulebook, self.service, operation, happy);
         let ground = Self::ground_of(&cases);
         let steps = ground.len();
-        // What is there besides may leave no room for it.
+        // Existing resources may fill a limited scope.
         let is_own_ground = self.prepare(ground) && self.ground.len() == steps;
-        let neighbour = (!only_safe && draw.once_in(2)).then(|| Neighbour::sharing(&cases, []));
-        if let Some(neighbour) = &neighbour {
-            self.prepare(neighbour.steps.clone());
+        let second_tenant =
+            (!only_safe && draw.once_in(2)).then(|| SecondTenant::sharing(&cases, []));
+        if let Some(second_tenant) = &second_tenant {
+            self.prepare(second_tenant.steps.clone());
         }
         if operation.list_key.is_some() && cases.takes("PageSize") && draw.once_in(2) {
             if !only_safe {
                 // A list may be full already.
                 let more = cases.more(2 + draw.below(2)).into_iter();
-                self.moves.extend(more.map(either_of));
+                self.moves.extend(more.map(without_expectation));
                 self.is_changed = true;
             }
             let walk = Call {
@@ -362,19 +367,19 @@ impl Sequence<'_> {
             call.rsplit('/').next() == Some(operation.id.as_str())
         });
         let is_made_already = is_made_already || self.called.contains(&operation.id);
-        // Whatever is made has a name of its own: the same name twice may stand for the first thing.
+        // Each new resource has a separate name, because a repeated name may refer to the first one.
         let number = self.made + 1;
         let mut with = cases.again(number);
         let fresh = |name: &str| {
             let word = name.strip_prefix("unique.")?;
             Some(format!("unique.{word}-{number}"))
         };
-        // Made once more under no name it is made in the same way.
-        let is_same_again = is_made_already && with == happy.with && cases.makes();
+        // A resource without a name is created in the same way again.
+        let is_same_again = is_made_already && with == happy.with && cases.creates();
         let mut is_plain = true;
         for (name, value) in &happy.optional {
             if draw.once_in(3) && !is_same_again {
-                let value = match cases.makes() {
+                let value = match cases.creates() {
                     true => rename(value, &fresh),
                     false => value.clone(),
                 };
@@ -389,9 +394,9 @@ impl Sequence<'_> {
         };
         let turn = draw.below(12);
         if !is_same_again {
-            (call, with) = self.varied((&cases, neighbour.as_ref()), turn, (call, with), draw);
+            (call, with) = self.varied((&cases, second_tenant.as_ref()), turn, (call, with), draw);
         }
-        let kept = cases.makes().then(|| {
+        let kept = cases.creates().then(|| {
             self.made += 1;
             format!("made-{}", self.made)
         });
@@ -414,57 +419,57 @@ impl Sequence<'_> {
             }));
         }
         if let Some(kept) = kept {
-            self.moves.extend(cases.seen_again(&kept, &with));
+            self.moves.extend(cases.reread(&kept, &with));
             let kind = operation
                 .response
                 .as_ref()
                 .and_then(|kind| self.rulebook.kinds.get(kind));
             let has_url = kind.is_some_and(|k| k.schema.pointer("/properties/url").is_some());
             if has_url && operation.secured {
-                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
+                let credentials = draw.pick(&INVALID_CREDENTIALS).copied().unwrap_or_default();
                 self.moves.push(Step::from(Get {
                     credentials,
                     ..follow(&format!("${{{kept}.url}}"))
                 }));
             }
         }
-        // What was written, and what was not.
-        let theirs = neighbour.as_ref().map(|n| n.values(&happy.with));
-        let looks = std::iter::once(&with).chain(&theirs);
+        // Reads what was written, and what was not.
+        let foreign = second_tenant.as_ref().map(|n| n.values(&happy.with));
+        let looks = std::iter::once(&with).chain(&foreign);
         if let Some(reader) = cases.reader() {
             let looks = looks.map(|with| Cases::look(reader, Cases::path_of(reader, with)));
             self.moves.extend(looks);
         }
     }
 
-    /// A call as it was, or with one thing in it that is another's, out of bounds, missing or nearly right.
+    /// A happy call, or one with a foreign, out-of-bounds, missing or slightly changed value.
     fn varied(
         &mut self,
-        (cases, neighbour): (&Cases<'_>, Option<&Neighbour>),
+        (cases, second_tenant): (&Cases<'_>, Option<&SecondTenant>),
         turn: usize,
         (mut call, mut with): (Call, Map<String, Value>),
         draw: &mut Draw,
     ) -> (Call, Map<String, Value>) {
         match turn {
-            0 | 1 if !cases.makes() => {
-                if let Some(neighbour) = neighbour {
-                    with = neighbour.values(&with);
+            0 | 1 if !cases.creates() => {
+                if let Some(second_tenant) = second_tenant {
+                    with = second_tenant.values(&with);
                     call = either();
                 }
             }
             2 => {
                 let names: Vec<String> = cases.path().iter().map(|p| p.name.clone()).collect();
-                if let (Some(neighbour), Some(name)) = (neighbour, draw.of(&names))
+                if let (Some(second_tenant), Some(name)) = (second_tenant, draw.pick(&names))
                     && let Some(ours) = with.get(name)
                 {
-                    let theirs = neighbour.value(ours);
-                    with.insert(name.clone(), theirs);
+                    let foreign = second_tenant.value(ours);
+                    with.insert(name.clone(), foreign);
                     call = either();
                 }
             }
             3 => {
-                if let Some(near) = Self::nearly_named(cases, &with, draw) {
-                    // Beside one that is right, so that the refusal says something.
+                if let Some(near) = Self::wrong_path(cases, &with, draw) {
+                    // Adds a valid request, so that the rejection is significant.
                     let right = Step::from(Call {
                         call: cases.operation.id.clone(),
                         with: with.clone(),
@@ -475,7 +480,7 @@ impl Sequence<'_> {
                 }
             }
             4 | 5 => {
-                Self::bound(cases, &mut with, draw);
+                Self::boundary_value(cases, &mut with, draw);
                 call = either();
             }
             6 => {
@@ -484,13 +489,13 @@ impl Sequence<'_> {
                     .filter(|p| p.required && p.place != Place::Path)
                     .map(|p| p.name.as_str())
                     .collect();
-                if let Some(name) = draw.of(&required) {
+                if let Some(name) = draw.pick(&required) {
                     with.insert((*name).to_owned(), Value::Null);
                     call = either();
                 }
             }
             7 if cases.operation.secured => {
-                let credentials = draw.of(&NEARLY).copied().unwrap_or_default();
+                let credentials = draw.pick(&INVALID_CREDENTIALS).copied().unwrap_or_default();
                 call = Call {
                     credentials,
                     ..either()
@@ -501,8 +506,8 @@ impl Sequence<'_> {
         (call, with)
     }
 
-    /// A path that is one character off: it names nothing.
-    fn nearly_named(
+    /// A path that differs by one character and identifies nothing.
+    fn wrong_path(
         cases: &Cases<'_>,
         with: &Map<String, Value>,
         draw: &mut Draw,
@@ -517,8 +522,8 @@ impl Sequence<'_> {
             .iter()
             .filter(|p| with.get(&p.name).is_some_and(reads_a_sid))
             .collect();
-        let parameter = draw.of(&named)?;
-        let by = draw.of(&OF_SIDS)?;
+        let parameter = draw.pick(&named)?;
+        let by = draw.pick(&OF_SIDS)?;
         let mut near = with.clone();
         near.insert(
             parameter.name.clone(),
@@ -531,15 +536,15 @@ impl Sequence<'_> {
         Some((step, near))
     }
 
-    /// A value at its bound, beyond it, another word of an enumeration, or one that is nearly right.
-    fn bound(cases: &Cases<'_>, with: &mut Map<String, Value>, draw: &mut Draw) {
+    /// A value at or beyond its bound, another word of an enumeration, or a boundary-invalid value.
+    fn boundary_value(cases: &Cases<'_>, with: &mut Map<String, Value>, draw: &mut Draw) {
         let parameters: Vec<_> = cases
             .operation
             .parameters
             .iter()
             .filter(|p| matches!(p.place, Place::Body | Place::Query))
             .collect();
-        let Some(parameter) = draw.of(&parameters) else {
+        let Some(parameter) = draw.pick(&parameters) else {
             return;
         };
         let schema = &parameter.schema;
@@ -549,7 +554,7 @@ impl Sequence<'_> {
         let right = with.get(&parameter.name).cloned().or(right);
         let value = if let Some(instant) = right.as_ref().filter(|v| v.get("$time").is_some()) {
             let mut moved = instant.clone();
-            moved["plus"] = json!(draw.of(&["-60s", "-1s", "0s", "1s", "60s"]));
+            moved["plus"] = json!(draw.pick(&["-60s", "-1s", "0s", "1s", "60s"]));
             Some(moved)
         } else if let Some(words) = schema.get("enum").and_then(Value::as_array) {
             let is_left_out = |word: &&Value| {
@@ -558,9 +563,9 @@ impl Sequence<'_> {
                 cases.happy.except.contains_key(&case)
             };
             let words: Vec<&Value> = words.iter().filter(|word| !is_left_out(word)).collect();
-            draw.of(&words).copied().cloned()
+            draw.pick(&words).copied().cloned()
         } else if schema.get("contentMediaType").is_some() {
-            draw.of(&DOCUMENTS).map(|text| json!(text))
+            draw.pick(&DOCUMENTS).map(|text| json!(text))
         } else if schema.get("type").and_then(Value::as_str) == Some("array") {
             several(schema, draw)
         } else if let Some(max) = number("maxLength") {
@@ -570,10 +575,10 @@ impl Sequence<'_> {
         } else if let Some(max) = number("maximum") {
             Some(json!(max + off))
         } else if is_sid(parameter) {
-            let by = draw.of(&OF_SIDS).copied();
+            let by = draw.pick(&OF_SIDS).copied();
             right.map(|right| json!({"$near": right, "by": by}))
         } else {
-            let by = draw.of(&Near::ALL).map(|(_, name)| *name);
+            let by = draw.pick(&BoundaryChange::ALL).map(|(_, name)| *name);
             let text = right.filter(Value::is_string);
             text.map(|text| json!({"$near": text, "by": by}))
         };
@@ -582,13 +587,13 @@ impl Sequence<'_> {
         }
     }
 
-    /// Time passes.
-    fn wait(&mut self, draw: &mut Draw) {
-        self.moves.extend(draw.of(&TIMES).map(|time| wait(time)));
+    /// Adds a wait.
+    fn add_wait(&mut self, draw: &mut Draw) {
+        self.moves.extend(draw.pick(&TIMES).map(|time| wait(time)));
     }
 
-    /// What a person or device does to a thing of this sequence; false where there is nothing to be done.
-    fn hook(&mut self, draw: &mut Draw) -> bool {
+    /// An action of a person or device on a resource of this sequence; false if there is none.
+    fn add_hook(&mut self, draw: &mut Draw) -> bool {
         let captured: Vec<(String, String)> = self
             .ground
             .iter()
@@ -601,9 +606,9 @@ impl Sequence<'_> {
         let index = &self.rulebook.index;
         let possible: Vec<Step> = index
             .hooks()
-            .filter_map(|hook| self.of_things(hook, &captured))
+            .filter_map(|hook| self.of_captures(hook, &captured))
             .collect();
-        let Some(step) = draw.of(&possible) else {
+        let Some(step) = draw.pick(&possible) else {
             return false;
         };
         self.moves.push(step.clone());
@@ -611,8 +616,8 @@ impl Sequence<'_> {
         true
     }
 
-    /// The hook with its required arguments read from what was captured, where all of them can be.
-    fn of_things(&self, hook: &hooks::Hook, captured: &[(String, String)]) -> Option<Step> {
+    /// The hook with its required arguments read from captures, if all are available.
+    fn of_captures(&self, hook: &hooks::Hook, captured: &[(String, String)]) -> Option<Step> {
         if hook.required.is_empty() || hook.effects.iter().all(|e| e.does == Does::Makes) {
             return None;
         }
@@ -632,7 +637,7 @@ impl Sequence<'_> {
                 if properties.get(argument).is_some() {
                     return Some(format!("${{{name}.{argument}}}"));
                 }
-                // D1 wraps each thing in a member of its own.
+                // D1 wraps each resource in a member.
                 let members = properties.as_object()?.iter();
                 let mut inside = members.filter(|(_, inner)| {
                     inner

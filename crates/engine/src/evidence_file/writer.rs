@@ -1,6 +1,6 @@
-//! Writes a run's evidence, story by story while the run goes on, in the plan's order whatever the order they end in.
+//! Writes evidence during a run, one scenario at a time, in the plan's order.
 
-use super::form::{Head, Line, Played, Tail};
+use super::format::{EvidenceRecord, Head, Line, Tail};
 use super::secrets::redacted;
 use conformant_base::redact::Redactor;
 use flate2::Compression;
@@ -12,47 +12,46 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Writes stories in the plan's order, whatever the order they end in.
-pub struct Keeper {
+/// Writes scenarios in the plan's order, whatever the order they end in.
+pub struct EvidenceWriter {
     redactor: Redactor,
     state: Mutex<State>,
 }
 
-impl fmt::Debug for Keeper {
+impl fmt::Debug for EvidenceWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Keeper").finish_non_exhaustive()
+        f.debug_struct("EvidenceWriter").finish_non_exhaustive()
     }
 }
 
-impl Keeper {
-    /// Begins a file; that it cannot be written is told at its end.
+impl EvidenceWriter {
+    /// Begins a file. A write error is returned by [`Self::end`].
     pub fn begin(file: Box<dyn Write + Send>, redactor: Redactor, head: &Head) -> Arc<Self> {
         let state = State {
             file,
             early: BTreeMap::new(),
-            due: 0,
-            stories: 0,
+            next: 0,
+            scenarios: 0,
             failure: None,
         };
-        let keeper = Self {
+        let writer = Self {
             redactor,
             state: Mutex::new(state),
         };
-        let packed = keeper.packed(head);
-        keeper.state().write(packed);
-        Arc::new(keeper)
+        let packed = writer.packed(head);
+        writer.state().write(packed);
+        Arc::new(writer)
     }
 
-    /// Keeps the story that stands there in the plan; packed at once, so that those that wait for
-    /// their turn are small.
-    pub(crate) fn keep(&self, index: usize, mut played: Played) {
-        played.part_documents();
-        let application = played
+    /// Adds the scenario with this index. It is compressed at once, so that waiting scenarios use little memory.
+    pub(crate) fn keep(&self, index: usize, mut record: EvidenceRecord) {
+        record.part_documents();
+        let application = record
             .evidence
             .configured
             .pointer("/auth/application/api_key");
         let key = application.and_then(Value::as_str).map(str::to_owned);
-        let packed = self.packed_signed(&Line::Story(Box::new(played)), key.as_deref());
+        let packed = self.packed_signed(&Line::Scenario(Box::new(record)), key.as_deref());
         let mut state = self.state();
         match packed {
             Ok(packed) => state.early.insert(index, packed),
@@ -64,8 +63,8 @@ impl Keeper {
         state.settle(false);
     }
 
-    /// Notes that the story there left nothing.
-    pub(crate) fn pass_over(&self, index: usize) {
+    /// Notes that the scenario left no evidence.
+    pub(crate) fn skip(&self, index: usize) {
         let mut state = self.state();
         state.early.insert(index, Vec::new());
         state.settle(false);
@@ -74,12 +73,12 @@ impl Keeper {
     /// Ends the file.
     ///
     /// # Errors
-    /// The first thing that kept it from being written.
+    /// The first error that occurred while writing.
     pub fn end(&self, complete: bool, denied_by: Option<String>) -> io::Result<()> {
         let mut state = self.state();
         state.settle(true);
         let tail = Tail {
-            stories: state.stories,
+            stories: state.scenarios,
             complete,
             denied_by,
         };
@@ -110,24 +109,24 @@ impl Keeper {
 
 struct State {
     file: Box<dyn Write + Send>,
-    /// Stories that ended before one in front of them.
+    /// Scenarios that ended before an earlier one of the plan.
     early: BTreeMap<usize, Vec<u8>>,
-    due: usize,
-    stories: usize,
+    next: usize,
+    scenarios: usize,
     failure: Option<io::Error>,
 }
 
 impl State {
-    /// Writes the stories whose turn it is; at the end all, for those that never ended have no turn.
+    /// Writes the scenarios whose predecessors are written; at the end, all of them.
     fn settle(&mut self, at_end: bool) {
         while let Some(first) = self.early.first_entry() {
-            if *first.key() != self.due && !at_end {
+            if *first.key() != self.next && !at_end {
                 return;
             }
-            self.due = *first.key() + 1;
+            self.next = *first.key() + 1;
             let packed = first.remove();
             if !packed.is_empty() {
-                self.stories += 1;
+                self.scenarios += 1;
                 self.write(Ok(packed));
             }
         }
@@ -141,8 +140,8 @@ impl State {
     }
 }
 
-impl Played {
-    /// Takes the documents away that exchanges hold already.
+impl EvidenceRecord {
+    /// Removes documents that exchanges already contain.
     fn part_documents(&mut self) {
         let evidence = &mut self.evidence;
         for (index, statement) in evidence.statements.iter_mut().enumerate() {

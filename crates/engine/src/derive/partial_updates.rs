@@ -1,16 +1,16 @@
-//! What an update leaves alone: refused ones first, then everything is set, then each parameter alone and
-//! none at all; the thing is looked at in between.
+//! Partial updates: rejected updates, then all parameters at once, each one alone, and none. The resource is read in
+//! between.
 
+use super::boundary::is_sid;
 use super::cases::{Cases, either, only, rename_all, roots};
-use super::later::{a_while, settled, walk};
-use super::near::is_sid;
 use super::parameters::FOREIGN;
+use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Operation, Parameter, Place};
 use serde_json::{Map, Value, json};
 
-/// One case, where the operation changes something.
+/// One case, if the operation updates a resource.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     let is_change = cases.operation.method == "POST" && cases.operation.path.ends_with('}');
     if !is_change || cases.happy.optional.is_empty() {
@@ -34,7 +34,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         ))
     };
     let optional = &cases.happy.optional;
-    // What a refused request sets beside the wrong value must be seen to be set.
+    // The list must show an invalid update that was applied.
     steps.extend(look());
     steps.push(a_while());
     for parameter in &cases.operation.parameters {
@@ -53,7 +53,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     steps.push(call(&Map::new()));
     steps.extend(look());
-    // Its list says the same of it, once it has followed.
+    // The list agrees once it has caught up.
     if let Some(walk) = walk(cases, &own) {
         steps.extend([settled(), walk]);
     }
@@ -64,7 +64,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     );
 }
 
-/// A value that a documented constraint of a parameter does not allow.
+/// A value that violates a documented constraint of a parameter.
 pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
     if parameter.place != Place::Body {
         return None;
@@ -85,17 +85,17 @@ pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
     }
 }
 
-/// The step that makes another thing of the operation's kind with every optional parameter, and the
-/// happy parameters of an operation on it.
+/// The step that creates another resource of the operation's type with all optional parameters, and the operation's
+/// happy parameters for it.
 fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<String, Value>)> {
     let (collection, _) = cases.operation.path.rsplit_once('/')?;
     let collection = collection.replacen("/v3/", "/v2/", 1);
-    let makes = |o: &&Operation| o.method == "POST" && o.path == collection;
-    let maker = cases.service.operations.values().find(makes)?;
+    let creates = |o: &&Operation| o.method == "POST" && o.path == collection;
+    let maker = cases.service.operations.values().find(creates)?;
     let happy = cases.service.happy.get(&maker.id)?;
     let path = cases.path();
     let last = path.last().filter(|_| path.len() > 1)?.name.clone();
-    // What only the maker's own set-up brings is not there.
+    // Captures of the creator's own set-up are not available.
     let can_be_read = |value: &Value| {
         roots(value)
             .iter()

@@ -1,15 +1,15 @@
-//! The same some time later: what is said once of a thing is said of it for good, the time of its creation
-//! first of all, and lists say the same of it once they have followed.
+//! Repeated reads: constant properties such as the creation time do not change, and lists agree once they have caught
+//! up.
 
 use super::cases::{Cases, either};
 use conformant_rulebook::Does;
 use conformant_rulebook::step::{Call, Step, Wait};
 use serde_json::{Map, Value};
 
-/// Long enough for a time in whole seconds to be another.
+/// Long enough to change a time in whole seconds.
 const A_WHILE: &str = "2s";
 
-/// A read and, where it shows one thing, the same once more after a while, and its list.
+/// A read; if it returns one resource, the same read after a pause, and its list.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     if cases.operation.does != Does::Shows || cases.operation.resource.is_none() {
         return;
@@ -20,7 +20,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     cases.after_setup("later", "the same again after a while, and its list", steps);
 }
 
-/// A walk over the list that holds the thing of the operation, where there is one.
+/// A walk over the list that contains the operation's resource, if there is one.
 pub(super) fn walk(cases: &Cases<'_>, with: &Map<String, Value>) -> Option<Step> {
     let (collection, _) = cases.operation.path.rsplit_once('/')?;
     let mut lists = cases.service.operations.values();
@@ -33,17 +33,16 @@ pub(super) fn walk(cases: &Cases<'_>, with: &Map<String, Value>) -> Option<Step>
     }))
 }
 
-/// Lets a while pass.
+/// Lets some time pass.
 pub(super) fn a_while() -> Step {
     wait(A_WHILE)
 }
 
-/// Lets pass what lists and other faces may lag behind.
+/// Waits for the consistency window.
 pub(super) fn settled() -> Step {
     wait(Wait::SETTLED)
 }
 
-/// Lets that time pass.
 pub(super) fn wait(time: &str) -> Step {
     Step::from(Wait {
         wait: time.to_owned(),

@@ -1,24 +1,26 @@
-//! How far a target's clock is ahead of ours, as far as its hook tells: between two bounds, for what it tells was true at
-//! some instant while it was asked, and may be cut to whole seconds.
+//! Offset of the target's clock as an interval, estimated from the hook's answers.
+//!
+//! An answer was true at some instant between request and response, and may be truncated to whole seconds.
 
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
-/// By how much whoever counts whole seconds may tell less than it is.
+/// The largest error of a time in whole seconds.
 const WHOLE_SECOND_MS: i64 = 1_000;
-/// What is narrower than this is not worth asking again for: a whole second, and a quick answer.
+/// An interval up to this width is precise enough: a whole second and a quick answer.
 const NARROW_MS: i64 = 1_250;
 
-/// At least and at most so many milliseconds.
+/// The smallest and largest possible offset in milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ahead {
+pub(super) struct ClockOffset {
     least: i64,
     most: i64,
 }
 
-impl Ahead {
-    /// By the `now` of what `advance_clock` answered between these instants of our clock; nothing where it has none.
-    pub(super) fn told(answer: &Value, (asked, came): (Timestamp, Timestamp)) -> Option<Self> {
+impl ClockOffset {
+    /// Computed from `now` in an answer of `advance_clock` that was received between these instants; `None` without
+    /// `now`.
+    pub(super) fn of_answer(answer: &Value, (asked, came): (Timestamp, Timestamp)) -> Option<Self> {
         let now: Timestamp = answer.get("now")?.as_str()?.parse().ok()?;
         let now = now.as_millisecond();
         let cut = if now % WHOLE_SECOND_MS == 0 {
@@ -32,7 +34,7 @@ impl Ahead {
         })
     }
 
-    /// After it was moved by so much.
+    /// The offset after an advance of the target's clock.
     pub(super) fn moved(self, by_ms: i64) -> Self {
         Self {
             least: self.least.saturating_add(by_ms),
@@ -40,7 +42,7 @@ impl Ahead {
         }
     }
 
-    /// What both say; where they contradict each other, the clock was moved meanwhile, and it is the newer.
+    /// The intersection with a newer interval. If there is none, the clock was moved and the newer one holds.
     pub(super) fn and_then(self, newer: Self) -> Self {
         let both = Self {
             least: self.least.max(newer.least),
@@ -49,17 +51,17 @@ impl Ahead {
         if both.least <= both.most { both } else { newer }
     }
 
-    /// The best guess.
+    /// The midpoint.
     pub(super) fn ms(self) -> i64 {
         self.least.midpoint(self.most)
     }
 
-    /// By how much a guess is off for certain.
+    /// The smallest possible error of a guess.
     pub(super) fn off_ms(self, guess: i64) -> i64 {
         (self.least - guess).max(guess - self.most).max(0)
     }
 
-    /// Whether asking again would hardly tell more.
+    /// Whether another request would hardly improve it.
     pub(super) fn is_narrow(self) -> bool {
         self.most - self.least <= NARROW_MS
     }
@@ -70,21 +72,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn told(now: &str, asked: &str, came: &str) -> Ahead {
+    fn offset(now: &str, asked: &str, came: &str) -> ClockOffset {
         let at = |text: &str| text.parse().unwrap();
-        Ahead::told(&json!({"now": now}), (at(asked), at(came))).unwrap()
+        ClockOffset::of_answer(&json!({"now": now}), (at(asked), at(came))).unwrap()
     }
 
     #[test]
-    fn what_is_told_narrows_what_is_known_and_a_contradiction_replaces_it() {
-        let slow = told(
+    fn an_answer_narrows_the_interval_and_a_contradiction_replaces_it() {
+        let slow = offset(
             "2026-01-01T00:00:10Z",
             "2026-01-01T00:00:00Z",
             "2026-01-01T00:00:05Z",
         );
         assert_eq!((slow.least, slow.most), (5_000, 11_000));
         assert!(!slow.is_narrow());
-        let quick = told(
+        let quick = offset(
             "2026-01-01T00:00:16Z",
             "2026-01-01T00:00:06Z",
             "2026-01-01T00:00:06.1Z",
@@ -94,13 +96,13 @@ mod tests {
         assert_eq!(slow.and_then(quick), quick);
         let moved = quick.moved(60_000);
         assert_eq!((moved.off_ms(70_450), moved.off_ms(10_450)), (0, 59_450));
-        assert_eq!(quick.and_then(moved), moved, "somebody moved it");
+        assert_eq!(quick.and_then(moved), moved, "the clock was moved");
         assert_eq!(moved.ms(), 70_450);
     }
 
     #[test]
-    fn who_tells_milliseconds_has_cut_nothing() {
-        let fine = told(
+    fn a_time_with_milliseconds_is_not_truncated() {
+        let fine = offset(
             "2026-01-01T00:00:10.5Z",
             "2026-01-01T00:00:10Z",
             "2026-01-01T00:00:10.1Z",

@@ -1,13 +1,13 @@
-//! A story's session with living targets: what it sends, waits for and holds while it is told, and how others disturb it.
+//! Session of one scenario with live targets: requests, waits, held resources, and disturbances by other clients.
 
-use super::ahead::Ahead;
+use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
+use super::clock_offset::ClockOffset;
 use super::lease::Lease;
-use super::limited::Next;
-use super::persons::{Person, Persons};
+use super::phone_numbers::{AssignedNumber, PhoneNumbers};
+use super::rate_limit::Next;
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
-use super::together::Sharer;
 use crate::provision::{freeing, is_freed};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
@@ -21,37 +21,37 @@ use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// HTTP's word for credentials that are missing or no good.
+/// Status for missing or wrong credentials.
 const UNAUTHORIZED: u16 = 401;
 
-/// Silence after callbacks is listened to for this many times as long as they took to come.
+/// How long to listen for an unexpected callback, as a multiple of the longest observed delay.
 const SILENCE_TIMES: u32 = 5;
-/// And at least for this long.
+/// The minimum of that.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 
-pub(super) struct LiveStory<'a> {
+pub(super) struct LiveScenario<'a> {
     pub(super) live: &'a Live,
-    /// How many stories were begun before it.
+    /// Number of sessions that were opened before it.
     pub(super) nth: u64,
     pub(super) callbacks: Callbacks,
-    /// With those whose waits move the target's clock; nothing where its own do not.
-    pub(super) sharer: Option<Sharer<'a>>,
-    /// Given back once the story is judged: what it holds is its evidence.
+    /// Its share of the clock barrier; `None` if its waits do not move the target's clock.
+    pub(super) participant: Option<Participant<'a>>,
+    /// Released once the scenario is judged, because its evidence occupies memory.
     pub(super) share: RefCell<BudgetShare>,
-    /// Nothing while it waits.
+    /// `None` while it waits.
     pub(super) slot: RefCell<Option<Slot<'a>>>,
     pub(super) opened: Instant,
-    /// How far the target's clock was ahead when it began, and then by its own moves, which are known exactly:
-    /// what it learns meanwhile would make the time between two of its exchanges longer or shorter than it was.
+    /// Offset of the target's clock at the beginning, plus the exact advances by this scenario. Later estimates would
+    /// distort the time between its exchanges.
     pub(super) ahead_ms: Cell<i64>,
-    /// How far the clock had been moved by somebody else when this story moved it.
+    /// How far another client had moved the clock when this scenario moved it.
     pub(super) off_ms: Cell<i64>,
-    /// A request that met a connection which the target closed.
+    /// A request on a connection that the target closed.
     pub(super) cut_off: RefCell<Option<String>>,
-    /// Callbacks of a whole application were led here.
+    /// Whether it set the callback address of a whole application.
     pub(super) address_set: Cell<bool>,
-    pub(super) person: Option<Person<'a>>,
-    /// A service that refused a request of this story before it had let in any.
+    pub(super) phone_number: Option<AssignedNumber<'a>>,
+    /// A service that rejected a request before it had accepted any.
     pub(super) turned_away: RefCell<Option<String>>,
     /// Holders of exclusive values that it made and did not end.
     pub(super) holders: RefCell<Vec<Holder>>,
@@ -62,19 +62,22 @@ pub(super) struct LiveStory<'a> {
 /// A holder of an exclusive value.
 #[derive(Debug)]
 pub(super) struct Holder {
-    /// What the value is taken within.
+    /// The scope of the value.
     scope: String,
-    /// Its key.
     key: String,
     /// The path that shows it.
     path: String,
 }
 
-impl Drop for LiveStory<'_> {
-    /// Where a person can be in a flow once, nobody is left in one.
+impl Drop for LiveScenario<'_> {
+    /// Ends the holders of exclusive numbers.
     fn drop(&mut self) {
-        let is_once = self.live.persons.as_ref().is_some_and(Persons::is_once);
-        if self.person.is_none() || !is_once || self.live.is_over() {
+        let are_exclusive = self
+            .live
+            .phone_numbers
+            .as_ref()
+            .is_some_and(PhoneNumbers::are_exclusive);
+        if self.phone_number.is_none() || !are_exclusive || self.live.is_over() {
             return;
         }
         let Some(exclusive) = self.live.settings.exclusive() else {
@@ -82,23 +85,23 @@ impl Drop for LiveStory<'_> {
         };
         for made in self.holders.take() {
             let arguments = freeing(exclusive.how, &made.scope, &made.key);
-            // A holder that stays is found, and waited for, by the next scenario.
+            // If this fails, the next scenario finds the holder and waits for it.
             let _ = self.hook(&exclusive.how.freed_by.hook, &arguments);
         }
     }
 }
 
-impl Session for LiveStory<'_> {
+impl Session for LiveScenario<'_> {
     fn settings(&self) -> &Settings {
         &self.live.settings
     }
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let base = &self.live.bases[service];
-        self.patiently(service, &|| {
+        self.send_within_limits(service, &|| {
             let response = self.exchange(base, request)?;
-            let again = (response.status == UNAUTHORIZED)
-                .then(|| self.with_another_token(service, request));
+            let again =
+                (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
             match again.flatten() {
                 Some(request) => self.exchange(base, &request),
                 None => Ok(response),
@@ -112,10 +115,10 @@ impl Session for LiveStory<'_> {
             detail: format!("{origin}: {why}"),
             partial: None,
         })?;
-        self.patiently(origin, &|| self.exchange(&base, request))
+        self.send_within_limits(origin, &|| self.exchange(&base, request))
     }
 
-    /// A service that lets nobody in ends the run.
+    /// Interrupts the run if the service rejects all credentials.
     fn answered(&self, service: &str, operation: &str, status: u16) {
         let admission = &self.live.admission;
         if admission.note(service, operation, status) {
@@ -142,10 +145,12 @@ impl Session for LiveStory<'_> {
             ADVANCE_CLOCK => {
                 let by_ms = asked_ms(arguments);
                 self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
-                let told = Ahead::told(&answer, (asked, clock::now()));
+                let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
                 let mut ahead = self.live.ahead();
-                *ahead = told.map_or(ahead.moved(by_ms), |told| ahead.moved(by_ms).and_then(told));
-                self.look_at_the_clock(*ahead);
+                *ahead = measured.map_or(ahead.moved(by_ms), |measured| {
+                    ahead.moved(by_ms).and_then(measured)
+                });
+                self.update_clock(*ahead);
             }
             SET_CALLBACK => self.address_set.set(true),
             _ => {}
@@ -161,12 +166,12 @@ impl Session for LiveStory<'_> {
         Ok(answer)
     }
 
-    /// With `advance_clock` the target's time is moved by long waits; others are waited for.
+    /// Long waits move the target's time by `advance_clock`; others take real time.
     fn wait(&self, duration: Duration) {
         self.let_pass(duration, ADVANCE_FURTHER_FROM, |s| &mut s.time);
     }
 
-    fn wait_between_looks(&self, duration: Duration) {
+    fn wait_between_polls(&self, duration: Duration) {
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.time);
     }
 
@@ -194,7 +199,7 @@ impl Session for LiveStory<'_> {
         self.live.settings.callback_max
     }
 
-    /// Silence is listened to for as long as what was seen so far makes sense.
+    /// A silence is observed for a multiple of the longest delay so far.
     fn silence(&self, declared: Duration) -> Duration {
         let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
         if seen == u64::MAX {
@@ -206,24 +211,24 @@ impl Session for LiveStory<'_> {
     fn callback_took(&self, time: Duration) {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1);
         let keep = |seen: u64| Some(if seen == u64::MAX { ms } else { seen.max(ms) });
-        // The closure never refuses, so that there is nothing to learn from the result.
+        // The closure always returns `Some`, so the result carries no information.
         let _ = self
             .live
             .callback_ms_max
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, keep);
     }
 
-    fn address_is_common(&self) -> bool {
+    fn address_is_shared(&self) -> bool {
         self.address_set.get()
     }
 
-    fn address_may_be_taken(&self) -> bool {
+    fn address_may_be_overwritten(&self) -> bool {
         self.address_set.get() && self.lease.is_none() && self.live.settings.is_shared
     }
 
-    fn is_gone(&self, service: &str) -> Option<SendFault> {
+    fn reachability_fault(&self, service: &str) -> Option<SendFault> {
         let base = self.live.bases.get(service)?;
-        // Any answer will do; the documents know none to this.
+        // Any answer shows that the service is reachable.
         let fault = self.exchange(base, &Request::new("OPTIONS", "/")).err()?;
         fault.cause.is_unreachable().then_some(fault)
     }
@@ -236,34 +241,38 @@ impl Session for LiveStory<'_> {
         self.opened.elapsed().as_secs_f64()
     }
 
-    fn person(&self) -> Option<String> {
-        self.person.as_ref().map(|person| person.number.clone())
+    fn phone_number(&self) -> Option<String> {
+        self.phone_number
+            .as_ref()
+            .map(|phone_number| phone_number.number.clone())
     }
 
-    fn shares_person(&self) -> bool {
-        self.person.as_ref().is_some_and(|person| person.is_shared)
+    fn shares_phone_number(&self) -> bool {
+        self.phone_number
+            .as_ref()
+            .is_some_and(|phone_number| phone_number.is_shared)
     }
 
-    fn person_is_busy(&self) {
-        if let Some(persons) = &self.live.persons {
-            persons.once();
+    fn phone_number_is_busy(&self) {
+        if let Some(phone_numbers) = &self.live.phone_numbers {
+            phone_numbers.make_exclusive();
         }
     }
 
-    fn made_holder(&self, scope: &str, holder: &str, path: &str) {
+    fn record_holder(&self, scope: &str, holder: &str, path: &str) {
         self.holders.borrow_mut().push(Holder {
             scope: scope.to_owned(),
             key: holder.to_owned(),
             path: path.to_owned(),
         });
-        if let Some(persons) = &self.live.persons {
-            persons.note_made(holder);
+        if let Some(phone_numbers) = &self.live.phone_numbers {
+            phone_numbers.note_made(holder);
         }
     }
 
-    fn may_be_anothers(&self, holder: &str) -> bool {
-        let persons = self.live.persons.as_ref();
-        self.live.settings.is_shared && persons.is_none_or(|p| !p.have_made(holder))
+    fn may_be_needed_elsewhere(&self, holder: &str) -> bool {
+        let phone_numbers = self.live.phone_numbers.as_ref();
+        self.live.settings.is_shared && phone_numbers.is_none_or(|p| !p.has_made(holder))
     }
 
     fn turned_away(&self) -> Option<String> {
@@ -275,24 +284,23 @@ impl Session for LiveStory<'_> {
         self.cut_off.borrow().clone()
     }
 
-    /// Another run may have moved the target's clock under this story's feet, and another story may have
-    /// needed the same person.
+    /// Another run may have moved the target's clock, or another scenario may have needed the same number.
     fn disturbed(&self) -> Option<String> {
-        if self.lost_its_person() {
-            return Some("another story had the same person in the flow".to_owned());
+        if self.lost_its_phone_number() {
+            return Some("another scenario used the same phone number".to_owned());
         }
-        self.look_at_the_clock(self.live.ask_the_time()?);
+        self.update_clock(self.live.query_clock()?);
         let off_ms = self.off_ms.get();
         (off_ms > CLOCK_OFF_MS).then(|| {
             format!(
-                "the target's clock was moved by somebody else meanwhile, by {} s",
+                "another client moved the target's clock in the meantime, by {} s",
                 off_ms / 1000
             )
         })
     }
 }
 
-impl LiveStory<'_> {
+impl LiveScenario<'_> {
     fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
         client
@@ -302,7 +310,7 @@ impl LiveStory<'_> {
                 request,
                 client.limits().timeout,
             )
-            .map(told)
+            .map(response_of)
             .map_err(|fault| {
                 if fault.on_kept {
                     self.cut_off.replace(Some(fault.to_string()));
@@ -311,16 +319,16 @@ impl LiveStory<'_> {
             })
     }
 
-    /// The request with the token that follows the one it carried, where a command prints them: a token may expire
-    /// before it said so. Credentials that are wrong on purpose stay so.
-    fn with_another_token(&self, service: &str, request: &Request) -> Option<Request> {
+    /// The request with a new token, if a command prints tokens, because a token may expire early. Intentionally wrong
+    /// credentials stay.
+    fn with_new_token(&self, service: &str, request: &Request) -> Option<Request> {
         let bearer = self.live.settings.targets[service].bearer.as_ref()?;
         let carried = request
             .headers
             .get("Authorization")?
             .strip_prefix("Bearer ")?;
         let refused = (carried != conformant_judge::UNKNOWN).then_some(carried)?;
-        // Where the command fails now, the refusal is what there is to tell.
+        // If the command fails now, the rejection is kept.
         let token = bearer.after(refused).ok()?;
         let mut again = request.clone();
         again
@@ -329,10 +337,10 @@ impl LiveStory<'_> {
         Some(again)
     }
 
-    /// Sends, and where whoever is asked limits how often that may be, sends again as it says.
-    fn patiently(
+    /// Sends a request, and retries as requested if there is a rate limit.
+    fn send_within_limits(
         &self,
-        whom: &str,
+        host: &str,
         send: &dyn Fn() -> Result<Response, SendFault>,
     ) -> Result<Response, SendFault> {
         let live = self.live;
@@ -343,11 +351,11 @@ impl LiveStory<'_> {
             match live.schedule.learn(&response, tries, live.deadline) {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
-                    live.schedule.tell(whom, response.status, wait);
-                    live.limits_told.call_once(|| {
+                    live.schedule.report(host, response.status, wait);
+                    live.limit_reported.call_once(|| {
                         let ms = wait.as_millis();
-                        (live.tell)(&format!(
-                            "{whom} limits how often it is asked (status {}): the run waits as it says, {ms} ms this time",
+                        (live.notify)(&format!(
+                            "{host} has a rate limit (status {}): the run waits as requested, {ms} ms this time",
                             response.status
                         ));
                     });
@@ -360,7 +368,7 @@ impl LiveStory<'_> {
         }
     }
 
-    /// Does nothing until then, and lets others act meanwhile.
+    /// Waits until then without a slot.
     fn idle(&self, until: Instant, on: Part) {
         if until <= clock::monotonic() {
             return;
@@ -371,7 +379,7 @@ impl LiveStory<'_> {
         self.slot.replace(Some(slot));
     }
 
-    /// Does something and notes how long it took.
+    /// Runs `work` and records its duration.
     fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
         let began = clock::monotonic();
         let done = work();
@@ -381,20 +389,20 @@ impl LiveStory<'_> {
         done
     }
 
-    /// Moves the target's time where that can be done and it is that long, or lets it pass.
+    /// Advances the target's time if possible and the duration is long enough, otherwise waits.
     fn let_pass(&self, duration: Duration, moved_from: Duration, on: Part) {
-        let sharer = self.sharer.as_ref();
-        let sharer = sharer.filter(|_| duration >= moved_from);
-        if sharer.is_none_or(|sharer| !self.wait_with_others(sharer, duration)) {
+        let participant = self.participant.as_ref();
+        let participant = participant.filter(|_| duration >= moved_from);
+        if participant.is_none_or(|participant| !self.wait_with_others(participant, duration)) {
             self.idle(clock::monotonic() + duration, on);
         }
     }
 
-    /// Waits until the target's time was moved that far; false where it cannot be.
-    fn wait_with_others(&self, sharer: &Sharer<'_>, duration: Duration) -> bool {
+    /// Waits at the clock barrier; false if the clock cannot be moved.
+    fn wait_with_others(&self, participant: &Participant<'_>, duration: Duration) -> bool {
         let shift = |by: Duration| {
             let arguments = json!({"seconds": by.as_secs_f64()});
-            // Those who share it may have had it for long.
+            // The lease may be old if the barrier has been shared for long.
             let _renewed = self.lease.as_ref().map(|_| self.live.lease());
             self.hook(ADVANCE_CLOCK, &arguments).is_ok()
         };
@@ -405,31 +413,36 @@ impl LiveStory<'_> {
         let look = (WAIT_SLICE, || self.live.is_over());
         let (began, before) = (clock::monotonic(), self.waited.get().hooks);
         drop(self.slot.take());
-        let has_passed = sharer.wait(duration, shift, follow, look);
+        let has_passed = participant.wait(duration, shift, follow, look);
         self.slot.replace(Some(self.live.slots.take(self.nth)));
         let mut waited = self.waited.get();
-        // What moving it took is noted by itself.
+        // The duration of the hook is recorded separately.
         waited.turn += began.elapsed().as_secs_f64() - (waited.hooks - before);
         self.waited.set(waited);
         has_passed
     }
 
-    /// Whether the target shows that a person can be in a flow once, and other stories had this one.
-    fn lost_its_person(&self) -> bool {
-        let Some(persons) = self.live.persons.as_ref().filter(|_| self.shares_person()) else {
+    /// Whether numbers turned out to be exclusive and another scenario used this one.
+    fn lost_its_phone_number(&self) -> bool {
+        let Some(phone_numbers) = self
+            .live
+            .phone_numbers
+            .as_ref()
+            .filter(|_| self.shares_phone_number())
+        else {
             return false;
         };
         let holders = self.holders.borrow();
         let is_freed = |made: &Holder| is_freed(self, &made.path);
-        if !persons.is_once() && holders.iter().any(is_freed) {
-            persons.once();
+        if !phone_numbers.are_exclusive() && holders.iter().any(is_freed) {
+            phone_numbers.make_exclusive();
         }
-        persons.is_once()
+        phone_numbers.are_exclusive()
     }
 }
 
-/// An answer with what was odd about it on the wire. What depended on the moment is none of that.
-fn told(answer: Answer) -> Response {
+/// An answer with its anomalies on the wire, except those that depend on timing.
+fn response_of(answer: Answer) -> Response {
     Response {
         oddities: answer
             .notes

@@ -1,5 +1,6 @@
-//! What a record keeps of a story's evidence for a person to see: exchanges in brief, deliveries,
-//! steps. Cut to a bounded size here; redacted with the rest of the record on its way out.
+//! Excerpts of a scenario's evidence for the record: exchanges, deliveries and steps.
+//!
+//! Truncated here to a bounded size. Redacted later with the rest of the record.
 
 use conformant_base::clock::Timestamp;
 use conformant_base::json;
@@ -12,15 +13,15 @@ use conformant_rulebook::step::{Step, Verb};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Bytes of a body that is no document.
+/// Bytes of a body that is not a document.
 const TEXT_BYTES_MAX: usize = 1_000;
 /// Bytes of one header line.
 const HEADER_BYTES_MAX: usize = 300;
 /// Header lines of one request.
 const HEADERS_MAX: usize = 20;
-/// Steps of one story.
+/// Steps of one scenario.
 const STEPS_MAX: usize = 60;
-/// Header fields of an answer that say more than how it was sent.
+/// Relevant header fields of a response.
 const RESPONSE_HEADERS: [&str; 5] = [
     "content-type",
     "link",
@@ -32,14 +33,14 @@ const RESPONSE_HEADERS: [&str; 5] = [
 /// Exchanges and deliveries of the first finding of each rule.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// By number and place, with the rules that are shown by it.
+    /// By number and pointer, with the rules that the excerpt illustrates.
     pub(super) exchanges: BTreeMap<(usize, String), (BTreeSet<String>, ShownExchange)>,
     /// By rule.
     pub(super) deliveries: BTreeMap<String, Delivery>,
 }
 
 impl Shown {
-    /// What the first finding of each rule is about.
+    /// Excerpts for the first finding of each rule.
     pub(super) fn of(evidence: &Evidence, judgment: &Judgment) -> Self {
         let mut shown = Self::default();
         let mut rules = BTreeSet::new();
@@ -70,7 +71,7 @@ impl Shown {
         shown
     }
 
-    /// Rules of which something is shown.
+    /// Rules with an excerpt.
     pub(super) fn rules(&self) -> BTreeSet<&str> {
         let of_exchanges = self.exchanges.values().flat_map(|(rules, _)| rules);
         of_exchanges
@@ -79,14 +80,14 @@ impl Shown {
             .collect()
     }
 
-    /// Keeps what shows one of these rules.
+    /// Keeps the excerpts of these rules.
     pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.exchanges
             .retain(|_, (rules, _)| rules.iter().any(|rule| is_kept(rule)));
         self.deliveries.retain(|rule, _| is_kept(rule));
     }
 
-    /// Counts its exchanges on from so many.
+    /// Adds an offset to the numbers of exchanges.
     pub(super) fn count_from(&mut self, before: usize) {
         let counted = std::mem::take(&mut self.exchanges).into_iter();
         self.exchanges = counted
@@ -102,15 +103,15 @@ impl Shown {
         }
     }
 
-    /// Takes up what another story showed.
+    /// Adds the excerpts of another scenario.
     pub(super) fn append(&mut self, other: Self) {
         self.exchanges.extend(other.exchanges);
         self.deliveries.extend(other.deliveries);
     }
 }
 
-/// Whether the steps of such a scenario are told.
-pub(super) fn is_told(verdict: Verdict) -> bool {
+/// Whether the record contains the steps of a scenario with this verdict.
+pub(super) fn has_steps(verdict: Verdict) -> bool {
     matches!(
         verdict,
         Verdict::Fail | Verdict::Inconclusive | Verdict::Error
@@ -154,7 +155,7 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
             shown.status = response.status;
             shown.oddities.clone_from(&response.oddities);
             let headers = response.headers.iter();
-            // In one spelling: what is on the wire depends on who wrote it there.
+            // In one spelling, since that on the wire varies.
             shown.response_headers = headers
                 .map(|(name, value)| (name.to_ascii_lowercase(), value))
                 .filter(|(name, _)| RESPONSE_HEADERS.contains(&name.as_str()))
@@ -171,7 +172,7 @@ fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
     shown
 }
 
-/// How long it took, on the run's clock.
+/// Its duration on the run's clock.
 pub(super) fn milliseconds(exchange: &Exchange) -> u64 {
     let took = exchange.span.ended.duration_since(exchange.span.began);
     u64::try_from(took.as_millis()).unwrap_or_default()
@@ -185,7 +186,7 @@ fn name_of(exchange: &Exchange) -> String {
     }
 }
 
-/// A body as text: a form parameter a line, JSON in lines, anything else as far as it is text.
+/// A body as text: one form parameter per line, JSON indented, other text as it is.
 fn body_text(bytes: &[u8]) -> String {
     let Ok(body) = std::str::from_utf8(bytes) else {
         return format!("{} bytes that are not text", bytes.len());
@@ -202,7 +203,7 @@ fn body_text(bytes: &[u8]) -> String {
     }
 }
 
-/// What a finding without an exchange of its own is about.
+/// Excerpt of a delivery, for a finding without an exchange.
 fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
     let cause = cause_of(evidence, finding.step);
     let of_step = |step: usize| step == finding.step;
@@ -230,12 +231,12 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         body,
         marked,
         cause,
-        action: deed_before(evidence, finding.step).unwrap_or_default(),
+        action: action_before(evidence, finding.step).unwrap_or_default(),
     })
 }
 
-/// What a person or device did last before a step. What the harness itself asks for is no deed.
-fn deed_before(evidence: &Evidence, step: usize) -> Option<String> {
+/// The last action of a person or device before a step. Hooks for the harness itself do not count.
+fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
     let of_ours = [
         "collect_events",
         "set_callback",
@@ -248,13 +249,13 @@ fn deed_before(evidence: &Evidence, step: usize) -> Option<String> {
         Event::Hook(call) => Some(call),
         Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
     });
-    let mut deeds =
+    let mut actions =
         hooks.filter(|call| call.step <= step && !of_ours.contains(&call.name.as_str()));
-    let call = deeds.next_back()?;
+    let call = actions.next_back()?;
     Some(format!("{} {}", call.name, json::short(&call.arguments)))
 }
 
-/// The result of an `await` without what every request carries.
+/// The result of an `await` step without headers.
 fn callbacks_of(result: &Value) -> Value {
     let Some(requests) = result.get("requests").and_then(Value::as_array) else {
         return result.clone();
@@ -272,7 +273,7 @@ fn callbacks_of(result: &Value) -> Value {
     json!({"count": requests.len(), "requests": requests})
 }
 
-/// The number of the last request before a step, rather one that did more than prepare the ground.
+/// The number of the last request before a step, preferably one that was not a set-up.
 fn cause_of(evidence: &Evidence, step: usize) -> usize {
     let before = || {
         evidence
@@ -288,7 +289,7 @@ fn cause_of(evidence: &Evidence, step: usize) -> usize {
         .map_or(0, |(index, _)| index + 1)
 }
 
-/// What happened in a story, in its order; groups of steps are unfolded into what they did.
+/// The steps of a scenario in order; groups are expanded.
 pub(super) fn steps(
     scenario: &Scenario,
     evidence: &Evidence,
@@ -311,8 +312,8 @@ pub(super) fn steps(
             .events
             .iter()
             .filter(|e| step_of(evidence, e) == Some(number));
-        steps.extend(own.filter_map(|event| told(evidence, event, number, judgment)));
-        // What came says more than that somebody waited for it, and both are told.
+        steps.extend(own.filter_map(|event| step_result(evidence, event, number, judgment)));
+        // Both the callbacks and the step that waited for them are listed.
         if steps.len() == before || matches!(step.verb, Verb::Await(_)) {
             steps.push(other(step, number, evidence, judgment));
         }
@@ -333,8 +334,8 @@ fn step_of(evidence: &Evidence, event: &Event) -> Option<usize> {
     }
 }
 
-/// One thing that happened, as a step of the story.
-fn told(
+/// An event as a step of the scenario.
+fn step_result(
     evidence: &Evidence,
     event: &Event,
     number: usize,
@@ -368,7 +369,7 @@ fn told(
     }
 }
 
-/// Seconds from the story's first request.
+/// Seconds from the scenario's first request.
 fn since_begin(evidence: &Evidence, at: Timestamp) -> Option<f64> {
     let first = evidence.exchanges.first()?;
     Some(at.duration_since(first.span.began).as_secs_f64().max(0.0))
@@ -396,7 +397,7 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment
     }
 }
 
-/// A step that made no request.
+/// A step without a request.
 fn other(step: &Step, number: usize, evidence: &Evidence, judgment: &Judgment) -> StepResult {
     let result = evidence
         .statements
