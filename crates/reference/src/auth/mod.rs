@@ -58,8 +58,8 @@ impl Auth {
         let (method, path) = call.route();
         match (method, path.as_slice()) {
             ("POST", ["protected", _, "users", "new"]) => self.users.create(core, call),
-            ("GET", ["protected", format, "users", auth_id, "status"]) => {
-                self.users.status(core, format, auth_id)
+            ("GET", ["protected", _, "users", auth_id, "status"]) => {
+                self.users.status(core, auth_id)
             }
             ("GET", ["protected", _, "registrations", "status"]) => {
                 self.registrations.status(core, call)
