@@ -479,21 +479,4 @@ mod tests {
             Some(2),
         );
     }
-
-    #[test]
-    fn defects_show() {
-        let check = |fault: Fault, pages: &[&[u64]]| {
-            let core = core_with(&[fault], &[]);
-            let sequences = [1, 2, 3, 4, 5];
-            let mut at = "/flow/items?PageSize=2".to_owned();
-            for expected in pages {
-                let page = read(&core, Order::Ascending, &sequences, &at).unwrap();
-                assert_eq!(page["items"], json!(expected), "{fault:?} {at}");
-                at = target(&page["meta"]["next_page_url"]).unwrap_or_default();
-            }
-        };
-        check(Fault::FlowPageRepeats, &[&[1, 2], &[2, 3], &[3, 4]]);
-        check(Fault::FlowPageTokenIgnored, &[&[1, 2], &[1, 2], &[1, 2]]);
-        check(Fault::FlowPageSkips, &[&[1, 2], &[4, 5]]);
-    }
 }
