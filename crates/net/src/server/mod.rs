@@ -4,6 +4,7 @@
 //!   isolated.
 //! - `httpmock` bounds neither bodies nor idle sockets: the server is for clients of this machine only.
 
+mod concurrent;
 mod develop;
 mod dispatcher;
 mod event_log;
