@@ -1,6 +1,7 @@
 //! State shared by all services: identifiers, credentials, switches, refusals, callbacks.
 
 use super::effects::Operation;
+use super::races::Phase;
 use super::{Call, Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
@@ -36,6 +37,7 @@ pub struct Core {
     pub(super) operation: Operation,
     /// The first resource that was shown of each collection, by path.
     pub(super) firsts: RefCell<BTreeMap<(String, String), Value>>,
+    pub(super) phase: RefCell<Phase>,
     settings: Settings,
     callbacks_made: u64,
     requests: u64,
@@ -104,6 +106,7 @@ impl Core {
             now: Timestamp::UNIX_EPOCH,
             operation: Operation::callback(""),
             firsts: RefCell::default(),
+            phase: RefCell::default(),
             settings,
             callbacks_made: 0,
             requests: 0,
@@ -157,6 +160,21 @@ impl Core {
             Switch::Fault(fault) => self.fails(fault),
             Switch::Variant(variant) => self.varies(variant),
         }
+    }
+
+    /// The switches that are on.
+    pub(super) fn switched_on(&self) -> impl Iterator<Item = Switch> {
+        let faults = self
+            .settings
+            .faults
+            .iter()
+            .map(|fault| Switch::Fault(*fault));
+        faults.chain(
+            self.settings
+                .variants
+                .iter()
+                .map(|variant| Switch::Variant(*variant)),
+        )
     }
 
     /// True if the switch was queried and is off.

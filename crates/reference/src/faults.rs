@@ -233,6 +233,8 @@ switches! {
         FlowParametersForeignRefused = "flow/parameters-foreign-refused": "Parameters beyond ASCII are refused." => [on_create("Executions", "Parameters", Refused, NotAscii)],
         FlowParametersCut = "flow/parameters-cut": "Texts in Parameters are cut at 255 characters." => [shown("Executions|Steps|Context", "/context/flow/data", Garbled(Garble::Cut255))],
         FlowParametersReserved = "flow/parameters-reserved": "Members of Parameters named like a field of the service are dropped." => [shown("Executions|Steps|Context", "/context/flow/data/To|/context/flow/data/sid|/context/flow/data/status", Removed)],
+        // flow: requests that arrive at the same time, see `races`
+        FlowRaceDelete = "flow/race-delete": "An execution that is created while its flow is deleted restores the flow.",
         // chat: pages
         ChatPreviousPageWrong = "chat/previous-page-wrong": "previous_page_url leads to the first page from everywhere." => [paged("chat", "/meta/previous_page_url", Copied("/meta/first_page_url")).when(Holds("PageToken="))],
         ChatFirstPageWrong = "chat/first-page-wrong": "first_page_url of a later page leads to that page." => [paged("chat", "/meta/first_page_url", Copied("/meta/url")).when(Has("/meta/url", "PageToken="))],
@@ -777,6 +779,18 @@ switches! {
         ChatPageFiltersUnescaped = "chat/page-filters-unescaped": "Page links contain the characters +, & and % of a filter unescaped." => [paged("chat", "/meta/*", Unescaped)],
         ChatAttributesNestedRefused = "chat/attributes-nested-refused": "Attributes that hold an object in an object are refused." => [on_any("Channels|Members|Messages|Users", "Attributes", Refused, Nested(false))],
         ChatAttributesAsciiOnly = "chat/attributes-ascii-only": "Attributes that are not written in ASCII are refused." => [on_any("Channels|Members|Messages|Users", "Attributes", Refused, NotAscii)],
+        // chat: requests that arrive at the same time, see `races`
+        ChatRaceUniqueName = "chat/race-unique-name": "Channels that are created at the same time may have the same unique name.",
+        ChatRaceIdentity = "chat/race-identity": "Users that are created at the same time may have the same identity.",
+        ChatRaceBinding = "chat/race-binding": "A device that registers twice at the same time gets two bindings.",
+        ChatRaceWebhooks = "chat/race-webhooks": "Webhooks that are created at the same time may exceed five in a channel.",
+        ChatRaceMembers = "chat/race-members": "Members that are added at the same time may exceed limits.channel_members.",
+        ChatRaceUserChannels = "chat/race-user-channels": "A user that is added to channels at the same time may exceed limits.user_channels.",
+        ChatRaceIndex = "chat/race-index": "Messages that are sent at the same time have the same index.",
+        ChatRaceMessagesCount = "chat/race-messages-count": "messages_count counts messages that are sent at the same time as one.",
+        ChatRaceUpdateLost = "chat/race-update-lost": "Of updates at the same time only the fields of the last one are kept.",
+        ChatRaceUpdateUndone = "chat/race-update-undone": "The second of two updates at the same time restores what was before both.",
+        ChatRaceWebhookUntold = "chat/race-webhook-untold": "Of messages that are sent at the same time only the first calls the webhooks.",
         // media
         MediaByteOrderMark = "media/byte-order-mark": "Responses begin with a byte order mark.",
         MediaMissingCredentialsAccepted = "media/missing-credentials-accepted": "Requests without credentials are served.",
@@ -821,6 +835,8 @@ switches! {
         MediaDirectGone = "media/direct-gone": "The temporary link is broken.",
         MediaFileNameLowered = "media/file-name-lowered": "A file's name comes back in lower case." => [shown("Media", "/file_name", Garbled(Garble::Lowered)), shown("Messages", "/media/filename", Garbled(Garble::Lowered))],
         MediaFileNameAsciiOnly = "media/file-name-ascii-only": "A file's name loses everything beyond ASCII." => [shown("Media", "/file_name", Garbled(Garble::AsciiOnly)), shown("Messages", "/media/filename", Garbled(Garble::AsciiOnly))],
+        // media: requests that arrive at the same time, see `races`
+        MediaRaceUpload = "media/race-upload": "The second of two uploads at the same time has the bytes of the first.",
         // auth
         AuthByteOrderMark = "auth/byte-order-mark": "Responses begin with a byte order mark.",
         AuthEmailNotRequired = "auth/email-not-required": "A user is created without an e-mail.",
@@ -1036,6 +1052,10 @@ switches! {
         AuthMessageHundredRefused = "auth/message-hundred-refused": "A message of more than a hundred characters is refused.",
         AuthXmlEmojiDropped = "auth/xml-emoji-dropped": "XML responses lose emoji that JSON responses show." => [shown("auth", "", Garbled(Garble::EmojiDropped)).when(Xml)],
         AuthXmlUnescaped = "auth/xml-unescaped": "Texts in XML responses are not escaped.",
+        // auth: requests that arrive at the same time, see `races`
+        AuthRacePhone = "auth/race-phone": "Users with one phone that are created at the same time get two ids.",
+        AuthRaceAnswer = "auth/race-answer": "A request that is approved and denied at the same time has both outcomes, one after the other.",
+        AuthRaceScan = "auth/race-scan": "A token that is scanned twice at the same time completes two registrations.",
         // events
         EventsProcessingMissing = "events/processing-missing": "An operation emits no processing event.",
         EventsScheduledMissing = "events/scheduled-missing": "A scheduled operation emits no scheduled event.",

@@ -16,6 +16,7 @@ mod garble;
 mod hook;
 mod listing;
 mod overview;
+mod races;
 mod target;
 pub mod variants;
 
@@ -30,6 +31,7 @@ pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
+pub use self::races::Checked;
 pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::variants::Variant;
 

@@ -226,7 +226,8 @@ impl Approvals {
             approval.settle(core, now);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
-        let is_open = match approval.status {
+        let status = core.read(Fault::AuthRaceAnswer, || approval.status);
+        let is_open = match status {
             Status::Pending => !is_endless || !core.fails(Fault::AuthEndlessNotAnswered),
             Status::Approved | Status::Denied => core.fails(Fault::AuthFinalStatusChanges),
             Status::Expired => {

@@ -170,6 +170,7 @@ impl Users {
                     || !has_email && email.is_some() && core.fails(Fault::AuthScannerEmailNew);
             !is_new
         });
+        let known = core.read(Fault::AuthRacePhone, || known);
         if let Some(email) = &email {
             self.last_email.clone_from(email);
         }

@@ -122,8 +122,11 @@ pub(super) fn register(
     if core.varies(Variant::ChatBindingReplaced) {
         service.bindings.retain(|binding| !is_known(binding));
     }
+    let bindings = &service.bindings;
+    let is_there = core.read(Fault::ChatRaceBinding, || bindings.rows().any(is_known));
     let mut bindings = service.bindings.rows_mut();
-    if let Some(binding) = bindings.find(|binding| is_known(binding))
+    if is_there
+        && let Some(binding) = bindings.find(|binding| is_known(binding))
         && !core.fails(Fault::ChatBindingDuplicates)
     {
         registration.endpoint.clone_into(&mut binding.endpoint);

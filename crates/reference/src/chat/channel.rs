@@ -47,6 +47,8 @@ pub(super) struct Channel {
     pub(super) webhooks: Table<Webhook>,
     /// Number of former members.
     pub(super) left: usize,
+    /// Number of messages that a fault did not count.
+    pub(super) uncounted: usize,
     /// Number of refused webhooks, for a fault.
     pub(super) refused_webhooks: usize,
     pub(super) updated: Timestamp,
@@ -69,7 +71,7 @@ impl Channel {
             None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
             text => json!(text),
         };
-        let messages = self.messages.len();
+        let messages = self.messages.len() - self.uncounted;
         let with_media = self.messages.rows().filter(|m| m.attachment.is_some());
         let uncounted = match with_media.count() {
             many @ 1.. if core.fails(Fault::ChatMediaUncounted) => many,
@@ -193,7 +195,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         None => "public".to_owned(),
     };
     let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let is_taken = |name: &String| service.channels.by_name(name).is_some();
     if let Some(name) = &known_as
+        && core.read(Fault::ChatRaceUniqueName, || is_taken(name))
         && let Some(known) = service.channels.by_name(name)
         && !core.fails(Fault::ChatUniqueNameNotUnique)
     {
@@ -220,6 +224,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         invites: Table::default(),
         webhooks: Table::default(),
         left: 0,
+        uncounted: 0,
         refused_webhooks: 0,
         friendly_name,
         unique_name,

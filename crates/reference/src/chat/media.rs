@@ -220,13 +220,19 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         let value = known.represent(service, core, call.now);
         return Ok(core.created(&value));
     }
+    let count = service.media.len();
+    let is_second = core.read(Fault::MediaRaceUpload, || count) != count;
+    let bytes = match service.media.last() {
+        Some(last) if is_second => last.bytes.clone(),
+        Some(_) | None => bytes.to_vec(),
+    };
     let first = service.media.rows().next();
     let media = Media {
         sid: match first {
             Some(first) if core.fails(Fault::MediaSidShared) => first.sid.clone(),
             Some(_) | None => core.sid("ME"),
         },
-        bytes: bytes.to_vec(),
+        bytes,
         content_type,
         file_name,
         attached_to: None,

@@ -164,8 +164,9 @@ fn check_limits(
         1.. if core.fails(Fault::ChatLeaversFillChannel) => channel.left,
         _ => 0,
     };
+    let members = core.read(Fault::ChatRaceMembers, || channel.members.len() + left);
     if reached(
-        channel.members.len() + left,
+        members,
         limits.channel_members,
         [
             Fault::ChatChannelMembersUnbounded,
@@ -186,6 +187,7 @@ fn check_limits(
             joined
         }
     });
+    let joined = core.read(Fault::ChatRaceUserChannels, || joined);
     if reached(
         joined,
         limits.user_channels,
@@ -436,7 +438,12 @@ pub(super) fn update(
     let form = &call.form;
     let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
-    let before = find(channel, core, member)?.clone();
+    let found = find(channel, core, member)?;
+    let (before, place_before) = core.read(Fault::ChatRaceUpdateLost, || {
+        let user = service.users.by_sid(&found.user_sid);
+        let place = user.and_then(|user| user.places.by_sid(&channel_sid));
+        (found.clone(), place.cloned())
+    });
     let mut member = before.clone();
     let asked = Change::asked(service, core, form);
     if asked.is_err() && core.fails(Fault::ChatRefusedMemberUpdateChanges) {
@@ -479,8 +486,11 @@ pub(super) fn update(
         member.updated = call.now;
     }
     member.before = Some(Box::new(before.clone()));
-    let place_before = place(service, &before, &channel_sid).clone();
     let place_now = place(service, &before, &channel_sid);
+    if let Some(then) = place_before {
+        *place_now = then;
+    }
+    let place_before = place_now.clone();
     if consumed.0.is_none()
         && place_now.consumed_index.is_some()
         && core.fails(Fault::ChatUpdateMemberClearsConsumption)

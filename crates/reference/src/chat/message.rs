@@ -151,11 +151,13 @@ pub(super) fn create(
         created,
         updated,
     };
+    let count = service.channels.find(&channel_sid, false)?.messages.len();
+    let is_first = core.read(Fault::ChatRaceWebhookUntold, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
     let value = message.represent(service, channel, core);
     let is_named = named != channel_sid && webhooks;
-    if webhooks && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
+    if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
         announce(service, core, channel, &message);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
@@ -195,12 +197,13 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
         .channels
         .by_sid_mut(channel_sid)
         .ok_or_else(Refusal::not_found)?;
-    let index = channel.next_index;
-    channel.next_index += if core.varies(Variant::ChatIndexesSkip) {
+    let index = core.read(Fault::ChatRaceIndex, || channel.next_index);
+    let step = if core.varies(Variant::ChatIndexesSkip) {
         3
     } else {
         1
     };
+    channel.next_index = index + step;
     Ok(if core.fails(Fault::ChatMessageIndexStuck) {
         0
     } else if core.fails(Fault::ChatMessageIndexDecreasing) {
@@ -232,7 +235,10 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         if core.varies(Variant::ChatMessageMovesChannel) {
             channel.updated = core.now;
         }
+        let counted = channel.messages.len() - channel.uncounted;
+        let counted = core.read(Fault::ChatRaceMessagesCount, || counted);
         channel.messages.insert(&sid, None, message);
+        channel.uncounted = channel.messages.len() - counted - 1;
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) struct Service {
 }
 
 /// Configurable fields, in the spelling of responses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fields {
     pub(super) friendly_name: String,
@@ -64,7 +64,7 @@ pub(super) struct Fields {
 }
 
 /// Limits of members per channel and channels per user.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
     pub(super) channel_members: u64,
@@ -72,7 +72,7 @@ pub(super) struct Limits {
 }
 
 /// Settings of media messages.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaSettings {
     pub(super) size_limit_mb: u64,
@@ -293,6 +293,10 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         }
         known?;
     }
+    let read = |fault| core.read(fault, || service.fields.clone());
+    let undone = read(Fault::ChatRaceUpdateUndone);
+    let undone = Some(undone).filter(|then| *then != service.fields);
+    service.fields = read(Fault::ChatRaceUpdateLost);
     let before = (service.fields.clone(), service.updated);
     if let Some(name) = form.get("FriendlyName") {
         name.clone_into(&mut service.fields.friendly_name);
@@ -321,6 +325,9 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         service.updated = call.now;
     }
     let answer = core.ok(&service.represent(core));
+    if let Some(undone) = undone {
+        service.fields = undone;
+    }
     if core.fails(Fault::ChatUpdateServiceNotPersisted) {
         (service.fields, service.updated) = before;
     }

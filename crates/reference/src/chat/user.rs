@@ -26,7 +26,7 @@ pub(super) struct User {
 }
 
 /// Relation of a user to a channel.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) channel_sid: String,
     /// The SID of the member: former, current or future.
@@ -254,7 +254,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         role::require(service, "RoleSid", sid, role::DEPLOYMENT)?;
     }
     let name = name_of(core, identity).into_owned();
-    if let Some(known) = service.users.by_name(&name)
+    let is_taken = || service.users.by_name(&name).is_some();
+    if core.read(Fault::ChatRaceIdentity, is_taken)
+        && let Some(known) = service.users.by_name(&name)
         && !core.fails(Fault::ChatIdentityNotUnique)
     {
         if core.varies(Variant::ChatSecondUserIsFirst) {

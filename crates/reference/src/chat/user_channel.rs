@@ -137,7 +137,11 @@ pub(super) fn update(
     );
     let user = user::find(service, core, user)?;
     let channel = channel::find(service, core, channel)?;
-    let mut place = user.places.find(&channel.sid, false)?.clone();
+    let found = user.places.find(&channel.sid, false)?;
+    let read = |fault| core.read(fault, || found.clone());
+    let undone = read(Fault::ChatRaceUpdateUndone);
+    let undone = Some(undone).filter(|then| then != found);
+    let mut place = read(Fault::ChatRaceUpdateLost);
     let user_sid = user.sid.clone();
     let level = form
         .get("NotificationLevel")
@@ -180,7 +184,7 @@ pub(super) fn update(
     }
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
         member::touch(service, core, &place, call.now);
-        store(service, &user_sid, place);
+        store(service, &user_sid, undone.unwrap_or(place));
     }
     Ok(core.ok(&value))
 }

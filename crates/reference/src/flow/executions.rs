@@ -18,6 +18,11 @@ impl Flow {
         call: &Call<'_>,
         flow_sid: &str,
     ) -> Answer {
+        let is_there = self.flow(flow_sid).is_ok();
+        let was_there = core.read(Fault::FlowRaceDelete, || is_there);
+        if was_there && let Some(flow) = self.flows.iter_mut().find(|flow| flow.sid == flow_sid) {
+            flow.deleted = false;
+        }
         let mut flows = self.flows.iter_mut();
         if let Some(deleted) = flows.find(|flow| flow.sid == flow_sid && flow.deleted)
             && core.fails(Fault::FlowDeletedFlowRuns)
