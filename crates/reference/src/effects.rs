@@ -953,7 +953,7 @@ mod tests {
             let mut core = core(Some(fault));
             core.operation = Operation::from_call(&segments[0], &call);
             let seen = core.misread(&mut call).ok().map(|()| {
-                let mut form = form_urlencoded::Serializer::new(String::new());
+                let mut form = url::form_urlencoded::Serializer::new(String::new());
                 form.extend_pairs(&call.form.0).finish()
             });
             assert_eq!(seen.as_deref(), read, "{fault:?}");

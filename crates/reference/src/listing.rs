@@ -71,7 +71,7 @@ impl Listing<'_> {
         let span = self.span(core, defects, token, page_size, &items)?;
         let (before, after) = neighbours(core, &span, page_size, &items);
         let link = |number: u64, token: Option<&str>| {
-            let mut query = form_urlencoded::Serializer::new(String::new());
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.extend_pairs(&self.filters);
             query.append_pair("PageSize", &page_size.to_string());
             query.append_pair("Page", &number.to_string());

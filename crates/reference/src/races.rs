@@ -152,7 +152,7 @@ mod tests {
 
     fn form(target: impl Into<String>, pairs: &[(&str, &str)]) -> Request {
         let mut request = request("POST", target);
-        let mut body = form_urlencoded::Serializer::new(String::new());
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
         request.body = body.extend_pairs(pairs).finish().into_bytes();
         request
             .headers

@@ -40,7 +40,7 @@ impl Client {
         request
             .headers
             .set("Authorization", format!("Basic {encoded}"));
-        request.body = form_urlencoded::Serializer::new(String::new())
+        request.body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish()
             .into_bytes();

@@ -59,7 +59,7 @@ impl World {
         // Real clients label GET requests too.
         let form_type = "application/x-www-form-urlencoded";
         request.headers.set("Content-Type", form_type);
-        request.body = form_urlencoded::Serializer::new(String::new())
+        request.body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish()
             .into_bytes();
