@@ -145,6 +145,7 @@ impl Selftest<'_> {
             for (switch, other) in beside {
                 let row = scenes.rows.entry(switch).or_default();
                 row.add_scenario(other.as_ref().unwrap_or(&came));
+                row.differing += usize::from(other.is_some());
             }
             scenes.clean.push(clean);
             all.push(concluded);
