@@ -14,8 +14,8 @@ import threading
 import time
 import urllib.parse
 
-CREDENTIALS = ("keeper", "open-sesame")
-BASIC = "Basic " + base64.b64encode(":".join(CREDENTIALS).encode()).decode()
+USERNAME, PASSWORD = "keeper", "open-sesame"
+BASIC = "Basic " + base64.b64encode(f"{USERNAME}:{PASSWORD}".encode()).decode()
 
 
 class Refused(Exception):
