@@ -111,7 +111,8 @@ fn things_of(
             things.extend(operation.response.clone());
         }
     }
-    if step.hook() == Some("collect_events") {
+    let mut hooks = step.hook().into_iter();
+    if hooks.any(|hook| rulebook.index.collects_events(hook)) {
         things.extend(rulebook.event_types.values().flatten().cloned());
     }
     things.extend(step.judge().cloned());

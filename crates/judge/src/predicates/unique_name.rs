@@ -137,14 +137,20 @@ impl UniqueName {
         let scope = history.bound[index].scope();
         let operation = case.seen[index].operation;
         let kind = operation.and_then(|o| case.rulebook.kinds.get(o.thing.as_deref()?));
-        let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
+        let Some(about) = kind.map(|kind| &kind.about) else {
+            return;
+        };
+        // Resources without a parent share the scope of the whole service.
+        let is_root = about.parents.is_empty();
+        let Some(of) = about.of().filter(|_| scope.is_some() || is_root) else {
             return;
         };
         if self.held == Held::Freely && self.sends_a_name(case, index, kind) {
             return;
         }
         // In a scope that other clients reach, any resource may have the name.
-        if !history.is_own(scope) && self.held != Held::Elsewhere {
+        let is_own = scope.is_none_or(|scope| history.is_own(scope));
+        if !is_own && self.held != Held::Elsewhere {
             return;
         }
         let holder = history.things.of_kind(of).find_map(|(id, thing)| {
@@ -153,13 +159,12 @@ impl UniqueName {
                 Held::Here | Held::Elsewhere | Held::Freely => text == name,
                 Held::InOtherCase => text != name && text.to_lowercase() == name.to_lowercase(),
             };
-            let within = thing.parents.last().is_some_and(|&parent| parent == scope);
-            let apart = thing.parents.last().is_some_and(|&parent| parent != scope);
-            let fits = if self.held == Held::Elsewhere {
-                apart
-            } else {
-                within
+            let parent = thing.parents.last().copied();
+            let fits = match self.held {
+                Held::Elsewhere => parent.is_some() && parent != scope,
+                Held::Here | Held::InOtherCase | Held::Freely => parent == scope,
             };
+            let fits = fits && (!is_root || history.is_own(id));
             let is_there = fits && history.there_since(id, &when).is_some();
             let shown = sights.find(|s| {
                 s.value(case, &self.at)
@@ -244,11 +249,11 @@ impl UniqueName {
     }
 
     /// Whether anything that was done before may have brought the very name into the scope.
-    fn is_taken(case: &Case<'_>, (index, name): (usize, &str), scope: ThingId) -> bool {
+    fn is_taken(case: &Case<'_>, (index, name): (usize, &str), scope: Option<ThingId>) -> bool {
         let history = &case.history;
         case.seen[..index].iter().enumerate().any(|(other, seen)| {
             let mut sent = seen.exchange.sent.values();
-            let is_here = history.bound[other].parents.contains(&Some(scope));
+            let is_here = scope.is_none() || history.bound[other].parents.contains(&scope);
             is_here
                 && seen.acceptance == Acceptance::Accepted
                 && sent.any(|value| as_text(value) == name)
