@@ -74,12 +74,19 @@ impl Predicate for UpdatedAtAdvances {
         vec![
             updated("b", 3).passes(),
             updated("b", 0).fails("/date_updated"),
-            Example::of("chat", json!({"operation": "update-service", "at": "/date_updated"}))
-                .answered("create-service", json!({}), service("a", 9))
-                .refused("create-role", json!({}))
-                .refused("create-role", json!({}))
-                .answered("update-service", json!({"Sid": sid, "FriendlyName": "b"}), service("b", 3))
-                .fails("/date_updated"),
+            Example::of(
+                "chat",
+                json!({"operation": "update-service", "at": "/date_updated"}),
+            )
+            .answered("create-service", json!({}), service("a", 9))
+            .refused("create-role", json!({}))
+            .refused("create-role", json!({}))
+            .answered(
+                "update-service",
+                json!({"Sid": sid, "FriendlyName": "b"}),
+                service("b", 3),
+            )
+            .fails("/date_updated"),
             updated("a", 0).not_judged(),
             made.not_judged(),
         ]
