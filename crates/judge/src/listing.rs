@@ -1,8 +1,8 @@
-//! List rules: the array stands under `meta.key`, and a walk over the pages yields each item exactly once and ends.
+//! List rules: the array stands under `meta.key`, and a walk over `next_page_url` yields each item
+//! exactly once and ends.
 
 use super::acceptance::Acceptance;
 use super::case::Case;
-use super::compare::as_text;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
 use super::verdicts::{Fact, Trivial, Verdicts};
@@ -71,8 +71,7 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
         };
         let last = walk.pages.last();
         let site = last.map_or(Site::Walk(index), |page| {
-            let operation = case.seen[*page].operation;
-            Site::answer(*page, operation.map_or("", |o| o.paging.next_at()))
+            Site::answer(*page, "/meta/next_page_url")
         });
         verdicts.instance(&rule, site).conclude(Some(fact));
         return;
@@ -106,7 +105,7 @@ fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut previous = None;
     for &page in &walk.pages {
         for (pointer, item) in items(case, page)? {
-            let identity = identity(case, page, item);
+            let identity = identity(item);
             if let Some(earlier) = first.insert(identity.clone(), page) {
                 if walk.moved && Some(earlier) == previous {
                     continue;
@@ -135,14 +134,11 @@ fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>
     Some(seen.select(&format!("/{}/*", json::escape(key))))
 }
 
-/// What identifies an item: its key, or all of it where no key is known.
-fn identity(case: &Case<'_>, page: usize, item: &Value) -> String {
-    let operation = case.seen[page].operation;
-    let kind = operation.and_then(|o| case.rulebook.kinds.get(o.thing.as_deref()?));
-    let identity = kind.and_then(|kind| kind.about.identity.as_ref());
-    let key = identity.map_or(&[][..], |identity| &identity.key);
-    let parts = key.iter().map(|at| json::get(item, at).map(as_text));
-    let parts: Option<Vec<String>> = parts.collect();
-    let known = parts.filter(|parts| !parts.is_empty());
-    known.map_or_else(|| item.to_string(), |parts| parts.join(" "))
+/// What identifies an item: its `sid`, for a user channel its `channel_sid`, else all of it.
+fn identity(item: &Value) -> String {
+    let named = item
+        .get("sid")
+        .or_else(|| item.get("channel_sid"))
+        .and_then(Value::as_str);
+    named.map_or_else(|| item.to_string(), str::to_owned)
 }

@@ -14,7 +14,6 @@ mod model;
 mod names;
 pub mod open_points;
 mod openapi;
-pub mod paging;
 mod problems;
 pub mod reach;
 mod requests;

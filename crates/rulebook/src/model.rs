@@ -5,7 +5,6 @@ use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
 use super::open_points::OpenPoint;
-use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
@@ -168,8 +167,6 @@ pub struct Operation {
     pub list_key: Option<String>,
     /// No document shows that name: the answer itself may tell another.
     pub is_list_key_told: bool,
-    /// How its service divides lists into pages.
-    pub paging: Arc<Paging>,
     /// What it does to its thing.
     pub does: Does,
     /// The kind of its thing as it shows it; nothing where no thing stands behind it.
@@ -358,22 +355,6 @@ impl Operation {
     /// Whether the last name in its path is that of its thing, and not of a parent.
     pub fn names_its_thing(&self) -> bool {
         matches!(self.does, Does::Shows | Does::Changes | Does::Ends)
-    }
-}
-
-impl Operation {
-    /// The number of items that a page of a list may have: as sent, or the default.
-    pub fn page_size(&self, sent: &BTreeMap<String, Value>) -> Option<u64> {
-        let name = self.paging.size.as_deref()?;
-        let number = |value: &Value| match value {
-            Value::String(text) => text.parse().ok(),
-            _ => value.as_u64(),
-        };
-        if let Some(asked) = sent.get(name) {
-            return number(asked);
-        }
-        let parameter = self.parameters.iter().find(|p| p.name == name)?;
-        number(parameter.schema.get("default")?)
     }
 }
 

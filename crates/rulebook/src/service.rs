@@ -7,7 +7,6 @@
 use super::draft::{Draft, File, Files, read_file};
 use super::hooks::{self, Effect, Hook};
 use super::model::{Does, Kind, Service};
-use super::paging::Paging;
 use super::problems::{Problem, Problems, suggest};
 use super::sources;
 use conformant_base::json;
@@ -48,9 +47,6 @@ pub struct ServiceFile {
     /// What in a 2xx response says that the request was rejected all the same.
     #[serde(default)]
     pub rejected_when: Vec<Rejection>,
-    /// How its lists are divided into pages; left out: by URLs under `meta`.
-    #[serde(default)]
-    pub paging: Arc<Paging>,
     /// What its responses are written in, the default first.
     #[serde(default = "json_alone")]
     pub formats: Vec<Format>,
@@ -816,9 +812,6 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
                 "expected a pointer such as `/success`",
             );
         }
-    }
-    if let Some((at, help)) = service.paging.problem() {
-        problem(at, "invalid paging style".to_owned(), help);
     }
     check_settings(draft, file, "/settings", &service.settings);
     for (key, setting) in &service.settings {

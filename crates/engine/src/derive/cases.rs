@@ -159,12 +159,6 @@ impl<'a> Cases<'a> {
         self.operation.parameters.iter().any(|p| p.name == name)
     }
 
-    /// The parameter with the number of items on a page.
-    pub(super) fn page_size(&self) -> Option<String> {
-        let size = self.operation.paging.size.clone()?;
-        self.takes(&size).then_some(size)
-    }
-
     /// Whether it makes a new thing in the scope that its path names.
     pub(super) fn makes(&self) -> bool {
         self.operation.method == "POST" && !self.operation.path.ends_with('}')

@@ -1,11 +1,10 @@
 //! Credentials that are missing, wrong, or nearly right; on the operation, on the further pages of its
 //! list and on the addresses that its answer shows.
 
-use super::cases::{Cases, accepted, only, refused};
-use super::lists::url_at;
+use super::cases::{Cases, accepted, refused};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// The pairs that nobody may get in with, each but one thing away from the right one.
 const NEAR: [Credentials; 6] = [
@@ -36,13 +35,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let step = with(Credentials::Account, accepted(&rule));
     cases.add("credentials-account", what, step, &Map::new());
     near(cases, &rule);
-    let size = cases
-        .page_size()
-        .filter(|_| cases.operation.paging.has_links());
-    if cases.operation.list_key.is_some()
-        && let Some(size) = size
-    {
-        page(cases, &size, &rule);
+    if cases.operation.list_key.is_some() && cases.takes("PageSize") {
+        page(cases, &rule);
     }
     if cases.operation.response.is_some() && cases.operation.list_key.is_none() {
         addresses(cases, &rule);
@@ -62,17 +56,17 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
 }
 
 /// The second page as nobody may see it.
-fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
+fn page(cases: &mut Cases<'_>, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let mut steps = cases.more(2);
-    steps.push(cases.call(first, &only(size, 1)));
-    let next = url_at("page", cases.operation.paging.next_at());
+    steps.push(cases.call(first, &Map::from_iter([("PageSize".to_owned(), json!(1))])));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
     for credentials in blunt.into_iter().chain(NEAR) {
-        steps.push(unfollowed(&next, credentials, rule));
+        let next = "${page.meta.next_page_url}";
+        steps.push(unfollowed(next, credentials, rule));
     }
     let what = "the next page without credentials, with wrong ones and with nearly right ones";
     cases.after_setup("page-credentials-none", what, steps);

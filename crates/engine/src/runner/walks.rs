@@ -5,12 +5,11 @@ use super::{Called, Runner};
 use crate::link::{LinkError, target_of};
 use crate::request;
 use crate::stop::Stop;
-use conformant_base::http::{Request, percent_decode, percent_encode};
+use conformant_base::http::Request;
 use conformant_judge::Acceptance;
 use conformant_judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
-use conformant_rulebook::paging::Following;
+use conformant_rulebook::Operation;
 use conformant_rulebook::step::Call;
-use conformant_rulebook::{Operation, Parameter};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
@@ -35,18 +34,15 @@ impl Runner<'_> {
         exchange.span = Span::at(self.session.now());
         exchange.via = Some(Via {
             exchange: shown_by,
-            pointer: operation.paging.next_at().to_owned(),
+            pointer: "/meta/next_page_url".to_owned(),
         });
-        let paging = &operation.paging;
-        let token = paging.next.parameter.as_ref().or(paging.parameters.last());
-        let is_token = |p: &&Parameter| Some(&p.name) == token;
-        if let Some(token) = operation.parameters.iter().find(is_token) {
+        if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
             exchange.expectation = Expectation::Accepted(token.rule.clone());
         }
         exchange
     }
 
-    /// Reads page after page from the first one; the result is `{pages, items}`.
+    /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
     pub(super) fn walk(
         &mut self,
         step: &Call,
@@ -81,16 +77,9 @@ impl Runner<'_> {
             if let Acceptance::Rejected(why) | Acceptance::Inconclusive(why) = &acceptance {
                 break WalkEnd::Broken(why.clone());
             }
-            let shown_by = pages[pages.len() - 1];
-            let previous = &self.evidence.exchanges[shown_by];
-            let here = items_of(&page, key).len();
-            let size = operation.page_size(&previous.sent);
-            let following = operation
-                .paging
-                .following(&page, here, (pages.len(), count), size);
-            let next = match &following {
-                Following::Nothing => break WalkEnd::Complete,
-                Following::Link(next) | Following::Query(_, next) => next.clone(),
+            let next = page.pointer("/meta/next_page_url").and_then(Value::as_str);
+            let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
+                break WalkEnd::Complete;
             };
             let short = conformant_base::text::excerpt(&next, 200).into_owned();
             if !seen.insert(next.clone()) {
@@ -111,16 +100,10 @@ impl Runner<'_> {
                     WalkEnd::Cut(format!("paging cap reached: {so_far}"))
                 };
             }
+            let shown_by = pages[pages.len() - 1];
+            let previous = &self.evidence.exchanges[shown_by];
             let home = &self.session.settings().targets[&previous.service];
-            let target = match &following {
-                Following::Query(parameter, value) => {
-                    Ok(with_query(&previous.request.target, parameter, value))
-                }
-                Following::Link(_) | Following::Nothing => {
-                    target_of(home, &previous.request.target, &next)
-                }
-            };
-            let target = match target {
+            let target = match target_of(home, &previous.request.target, &next) {
                 Ok(target) => target,
                 Err(why @ LinkError::Broken(_)) => {
                     break WalkEnd::Unfollowable(format!("{short}: {why}"));
@@ -175,16 +158,15 @@ impl Runner<'_> {
 
     /// The same walk in fewer pages: a target that lives on has long lists.
     pub(super) fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
-        let name = operation.paging.size.as_deref()?;
-        let size = operation.parameters.iter().find(|p| p.name == name)?;
+        let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
         let most = size.schema.get("maximum").and_then(Value::as_u64);
         let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);
-        let asked = step.with.get(name).and_then(Value::as_u64);
+        let asked = step.with.get("PageSize").and_then(Value::as_u64);
         if !self.session.is_live() || asked.is_none_or(|asked| asked >= larger) {
             return None;
         }
         let mut wider = step.clone();
-        wider.with.insert(name.to_owned(), json!(larger));
+        wider.with.insert("PageSize".to_owned(), json!(larger));
         Some(wider)
     }
 
@@ -235,18 +217,6 @@ fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
     page.get(key)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
-}
-
-/// The same target with another value of a query parameter.
-fn with_query(target: &str, parameter: &str, value: &str) -> String {
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let others = query.split('&').filter(|pair| {
-        let name = pair.split('=').next().unwrap_or_default();
-        !pair.is_empty() && percent_decode(name) != parameter
-    });
-    let own = format!("{}={}", percent_encode(parameter), percent_encode(value));
-    let pairs: Vec<&str> = others.chain([own.as_str()]).collect();
-    format!("{path}?{}", pairs.join("&"))
 }
 
 /// Query parameters as a page link has them; the first page's stay where the link is silent.

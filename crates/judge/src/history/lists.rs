@@ -5,39 +5,20 @@ use super::identity::ThingId;
 use super::sights::{Shows, When};
 use crate::acceptance::Acceptance;
 use crate::case::Case;
-use crate::evidence::{Exchange, Poll};
+use crate::evidence::Poll;
 use conformant_base::json;
-use conformant_rulebook::paging::Paging;
 use conformant_rulebook::{Does, Operation, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Which page the URL at that place of a page leads to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PageLink {
-    /// The next one.
-    Next,
-    /// The one before.
-    Previous,
-    /// The first one.
-    First,
-    /// The page itself.
-    Itself,
-}
-
-impl PageLink {
-    /// What stands at that place.
-    pub fn at(paging: &Paging, pointer: &str) -> Option<Self> {
-        let is = |at: &Option<String>| at.as_deref() == Some(pointer);
-        match paging {
-            _ if pointer == paging.next_at() => Some(Self::Next),
-            _ if is(&paging.previous) => Some(Self::Previous),
-            _ if is(&paging.first) => Some(Self::First),
-            _ if is(&paging.itself) => Some(Self::Itself),
-            _ => None,
-        }
-    }
-}
+/// Where a page names the next one.
+pub const NEXT: &str = "/meta/next_page_url";
+/// Where it names the one before.
+pub const PREVIOUS: &str = "/meta/previous_page_url";
+/// Where it names the first one.
+pub const FIRST: &str = "/meta/first_page_url";
+/// Where it names itself.
+pub const ITSELF: &str = "/meta/url";
 
 /// A list as it was read, page by page.
 #[derive(Debug)]
@@ -114,26 +95,20 @@ impl History<'_> {
         // A link leads back in time, so that this ends.
         let (of, from) =
             (via.exchange < list.pages[0]).then(|| self.page_of(case, via.exchange))??;
-        let begins = match PageLink::at(&list.operation.paging, &via.pointer)? {
-            PageLink::First => 0,
-            PageLink::Itself => from,
-            PageLink::Previous => from.checked_sub(1)?,
-            PageLink::Next => from + 1,
+        let begins = match via.pointer.as_str() {
+            FIRST => 0,
+            ITSELF => from,
+            PREVIOUS => from.checked_sub(1)?,
+            NEXT => from + 1,
+            _ => return None,
         };
         Some((of, begins + place))
     }
 }
 
-/// Whether no page follows one with so many items.
-fn is_last(operation: &Operation, exchange: &Exchange, items: usize) -> bool {
-    let paging = &operation.paging;
-    if paging.next.at.is_some() {
-        let page = exchange.document();
-        let next = page.and_then(|page| json::get(page, paging.next_at()));
-        return next.is_none_or(|next| next.is_null() || *next == "");
-    }
-    let size = operation.page_size(&exchange.sent);
-    items == 0 || size.is_some_and(|size| (items as u64) < size)
+/// Whether a link to a page stands there.
+fn is_paging(pointer: &str) -> bool {
+    [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
 /// Puts the pages of all lists together, in the order in which they were asked for.
@@ -175,12 +150,11 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
             continue;
         };
         let exchange = seen.exchange;
-        let paging = &operation.paging;
-        let via = exchange.via.as_ref();
-        let via = via.filter(|via| via.pointer == paging.next_at());
+        let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
         let page = items.remove(&index).unwrap_or_default();
         let accepted = seen.acceptance == Acceptance::Accepted;
-        let is_last = is_last(operation, exchange, page.len());
+        let next = exchange.document().and_then(|page| json::get(page, NEXT));
+        let is_last = next.is_none_or(|next| next.is_null() || *next == "");
         // What broke as a whole shows neither what it holds nor whether it ends.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
@@ -202,15 +176,17 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     .parameters
                     .iter()
                     .filter(|p| p.place == Place::Query);
-                let filters = queries.filter(|p| !paging.has(&p.name));
+                let filters = queries.filter(|p| !p.name.starts_with("Page"));
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
                     .collect();
                 let from_start = exchange
                     .via
                     .as_ref()
-                    .is_none_or(|via| !paging.is_page_at(&via.pointer))
-                    && !exchange.sent.keys().any(|name| paging.selects(name));
+                    .is_none_or(|via| !is_paging(&via.pointer))
+                    && !["Page", "PageToken"]
+                        .iter()
+                        .any(|p| exchange.sent.contains_key(*p));
                 history.lists.push(List {
                     operation,
                     face,

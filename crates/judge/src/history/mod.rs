@@ -15,7 +15,7 @@ mod writes;
 
 pub use changes::{Change, same};
 pub use identity::{Thing, ThingId, Things};
-pub use lists::{Item, List, PageLink};
+pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
 pub use sights::{Bound, Shows, Sight, When};
 pub use writes::{Named, Origin, Outcome, Write, WriteId};
 

@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::case::Seen;
 use crate::evidence::Poll;
-use crate::history::{Outcome, PageLink, ThingId};
+use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
 use conformant_rulebook::Does;
 use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl Predicate for PageLinks {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let lists = operations.filter(|o| o.does == Does::Lists && o.paging.has_links());
+        let lists = operations.filter(|o| o.does == Does::Lists && o.list_key.is_some());
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
@@ -76,14 +76,9 @@ impl Predicate for PageLinks {
             if !is_ours || !has_right || seen.exchange.poll == Poll::Attempt {
                 continue;
             }
-            let paging = from.operation.map(|operation| &operation.paging);
-            let Some(leads) = paging.and_then(|paging| PageLink::at(paging, &via.pointer)) else {
-                continue;
-            };
             let held = held.get_or_insert_with(|| held_by_page(case));
             let link = Link {
                 case,
-                leads,
                 from: (via.exchange, from),
                 pointer: &via.pointer,
                 to: (index, seen),
@@ -123,49 +118,33 @@ impl Predicate for PageLinks {
         };
         let walked = |aspect: &str| {
             let first = shown(Example::of("flow", of(aspect)), 0, "1");
-            let second = shown(first, 1, "2").via(0, "/meta/next_page_url");
-            shown(second, 2, "3").via(1, "/meta/next_page_url")
+            let second = shown(first, 1, "2").via(0, NEXT);
+            shown(second, 2, "3").via(1, NEXT)
         };
-        let back = |digit: &str| {
-            shown(
-                shown(walked("leads"), 1, digit).via(2, "/meta/previous_page_url"),
-                0,
-                "1",
-            )
-        };
+        let back = |digit: &str| shown(shown(walked("leads"), 1, digit).via(2, PREVIOUS), 0, "1");
         let mut lost = page(1, "2");
         lost["meta"]["previous_page_url"] = Value::Null;
         vec![
             back("2").passes(),
-            back("1").fails("/meta/previous_page_url"),
-            shown(
-                shown(walked("leads"), 2, "3").via(2, "/meta/first_page_url"),
-                0,
-                "1",
-            )
-            .fails("/meta/first_page_url"),
+            back("1").fails(PREVIOUS),
+            shown(shown(walked("leads"), 2, "3").via(2, FIRST), 0, "1").fails(FIRST),
             walked("leads")
                 .refused("read-steps", path.clone())
-                .via(1, "/meta/url")
-                .fails("/meta/url"),
+                .via(1, ITSELF)
+                .fails(ITSELF),
             // A step was added meanwhile.
-            shown(
-                shown(walked("leads"), 1, "1").via(2, "/meta/previous_page_url"),
-                0,
-                "9",
-            )
-            .not_judged(),
+            shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
             walked("given").passes(),
             shown(Example::of("flow", of("given")), 0, "1")
                 .answered("read-steps", path.clone(), lost)
-                .via(0, "/meta/next_page_url")
-                .fails("/meta/previous_page_url"),
+                .via(0, NEXT)
+                .fails(PREVIOUS),
             shown(shown(Example::of("flow", of("numbered")), 0, "1"), 1, "2")
-                .via(0, "/meta/next_page_url")
+                .via(0, NEXT)
                 .at("/v1/Steps?Page=1")
                 .passes(),
             shown(shown(Example::of("flow", of("numbered")), 0, "1"), 0, "2")
-                .via(0, "/meta/next_page_url")
+                .via(0, NEXT)
                 .at("/v1/Steps?Page=1")
                 .fails("/meta/page"),
             walked("numbered").not_judged(),
@@ -185,7 +164,6 @@ struct Link<'c> {
     case: &'c Case<'c>,
     from: (usize, &'c Seen<'c>),
     pointer: &'c str,
-    leads: PageLink,
     to: (usize, &'c Seen<'c>),
     held: &'c Held,
 }
@@ -196,11 +174,12 @@ impl Link<'_> {
     }
 
     fn leads(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let expected = match self.leads {
-            PageLink::First => "the first page",
-            PageLink::Previous => "the page before",
-            PageLink::Itself => "this page",
-            PageLink::Next => "the page after",
+        let expected = match self.pointer {
+            FIRST => "the first page",
+            PREVIOUS => "the page before",
+            ITSELF => "this page",
+            NEXT => "the page after",
+            _ => return,
         };
         let wrong = |actual: &str| Fact {
             kind: "page-url",
@@ -213,7 +192,7 @@ impl Link<'_> {
             .exchange
             .status()
             .is_some_and(|s| s == 404 || s == 410 || s == 400);
-        if nowhere && self.leads != PageLink::Next && !self.is_open(self.from.0) {
+        if nowhere && self.pointer != NEXT && !self.is_open(self.from.0) {
             let sites = [Site::Exchange(index), self.site()];
             verdicts
                 .instance(rule, sites)
@@ -272,11 +251,11 @@ impl Link<'_> {
         let (case, history) = (self.case, &self.case.history);
         let (at, from) = history.page_of(case, self.from.0)?;
         let list = &history.lists[at];
-        let place = match self.leads {
-            PageLink::First => 0,
-            PageLink::Previous => from.checked_sub(1)?,
-            PageLink::Itself => from,
-            PageLink::Next => from + 1,
+        let place = match self.pointer {
+            FIRST => 0,
+            PREVIOUS => from.checked_sub(1)?,
+            ITSELF => from,
+            _ => from + 1,
         };
         let page = *list.pages.get(place).filter(|page| **page != self.to.0)?;
         let (wanted, got) = (self.held.get(&page)?, self.held.get(&self.to.0)?);
@@ -344,18 +323,14 @@ impl Link<'_> {
         let holds = |page: usize| self.held.get(&page).is_some_and(|held| !held.is_empty());
         // Where something went meanwhile, this may be the first page by now.
         let is_open = self.is_open(self.from.0);
-        if self.leads != PageLink::Next || is_open || !holds(self.from.0) || !holds(index) {
+        if self.pointer != NEXT || is_open || !holds(self.from.0) || !holds(index) {
             return;
         }
-        let paging = to.operation.map(|operation| &operation.paging);
-        let Some(at) = paging.and_then(|paging| paging.previous.as_deref()) else {
-            return;
-        };
-        let Some(previous) = to.value(at) else {
+        let Some(previous) = to.value(PREVIOUS) else {
             return;
         };
         let is_missing = previous.is_null() || *previous == "";
-        let instance = verdicts.instance(rule, Site::answer(index, at));
+        let instance = verdicts.instance(rule, Site::answer(index, PREVIOUS));
         instance.conclude(is_missing.then(|| Fact {
             kind: "page-url",
             expected: "the address of the page that led here".to_owned(),
@@ -368,7 +343,7 @@ impl Link<'_> {
         let (index, to) = self.to;
         let asked = page_in(&to.exchange.request.target);
         let shown = to.value("/meta/page").and_then(Value::as_u64);
-        let Some((asked, shown)) = asked.zip(shown).filter(|_| self.leads == PageLink::Next) else {
+        let Some((asked, shown)) = asked.zip(shown).filter(|_| self.pointer == NEXT) else {
             return;
         };
         let instance = verdicts.instance(rule, Site::answer(index, "/meta/page"));

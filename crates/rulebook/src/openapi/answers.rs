@@ -9,7 +9,6 @@ use crate::schemas::{self, At, Bundler};
 use conformant_base::json;
 use conformant_record::Basis;
 use conformant_yaml::Node;
-use std::sync::Arc;
 
 pub(super) struct Answer {
     pub(super) kind: Option<String>,
@@ -134,31 +133,20 @@ impl Reader<'_> {
             return;
         };
         let id = |what: &str| format!("{}/{operation}/{what}", self.file.service());
-        let page = schemas::node_at(self.file, &at).and_then(|page| page.get("properties"));
-        if page.is_some_and(|fields| fields.get("meta").is_some()) {
-            self.add(
-                draft,
-                &id("key"),
-                &format!("The array stands under the name that meta.key gives, {key}."),
-                &source,
-                RuleExtension::default(),
-                Origin::ListKey {
-                    operation: operation.to_owned(),
-                },
-            );
-        }
-        let service = draft.index.get(self.file.service());
-        let paging = service
-            .map(|file| Arc::clone(&file.paging))
-            .unwrap_or_default();
-        let next = paging.next.at.as_ref().and_then(|at| at.rsplit('/').next());
-        let next = next
-            .or(paging.next.parameter.as_deref())
-            .unwrap_or_default();
+        self.add(
+            draft,
+            &id("key"),
+            &format!("The array stands under the name that meta.key gives, {key}."),
+            &source,
+            RuleExtension::default(),
+            Origin::ListKey {
+                operation: operation.to_owned(),
+            },
+        );
         self.add(
             draft,
             &id("walk"),
-            &format!("Following {next} yields each item exactly once and ends."),
+            "Following next_page_url yields each item exactly once and ends.",
             &source,
             RuleExtension {
                 level: None,

@@ -9,7 +9,6 @@ use conformant_base::json;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
-use std::sync::Arc;
 
 /// One operation while it is read.
 pub(super) struct Reader<'a> {
@@ -78,9 +77,6 @@ impl Reader<'_> {
         let file = draft.index.get(&service);
         let operation = Operation {
             has_xml: file.is_some_and(|file| file.has_xml()),
-            paging: file
-                .map(|file| Arc::clone(&file.paging))
-                .unwrap_or_default(),
             id: id.to_owned(),
             service,
             method: self.method.to_ascii_uppercase(),
