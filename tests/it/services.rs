@@ -57,7 +57,7 @@ impl PythonServer {
     }
 
     /// The server of the tutorial, on a free port in place of the one that it names.
-    fn of_tutorial(folder: &Path, arguments: &[&str]) -> Self {
+    pub(crate) fn of_tutorial(folder: &Path, arguments: &[&str]) -> Self {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
         let port = free.local_addr().expect("it is bound").port().to_string();
         drop(free);
@@ -77,10 +77,22 @@ impl PythonServer {
     }
 }
 
-/// The files that a page shows above its section Files: blocks whose first line is a comment with a path.
+/// The files of the tutorial.
+pub(crate) fn tutorial_files(folder: &Path) {
+    let text = std::fs::read_to_string(root().join(GUIDE)).expect("it is there");
+    write_files(text.split("\n## Files").next().unwrap_or_default(), folder);
+}
+
+/// The files that a page shows.
 pub(crate) fn shown_files(page: &str, folder: &Path) {
-    let text = std::fs::read_to_string(root().join(page)).expect("it is there");
-    let text = text.split("\n## Files").next().unwrap_or_default();
+    write_files(
+        &std::fs::read_to_string(root().join(page)).expect("it is there"),
+        folder,
+    );
+}
+
+/// Writes the blocks of a page whose first line is a comment with a path.
+fn write_files(text: &str, folder: &Path) {
     for block in text.split("\n```").filter(|block| block.contains("\n# ")) {
         let mut lines = block.splitn(3, '\n').skip(1);
         let path = lines.next().and_then(|line| line.strip_prefix("# "));
@@ -99,7 +111,7 @@ pub(crate) fn shown_files(page: &str, folder: &Path) {
 /// The rulebook of the tutorial in a folder.
 fn orders() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("there is room");
-    shown_files(GUIDE, folder.path());
+    tutorial_files(folder.path());
     folder
 }
 
