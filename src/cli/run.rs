@@ -4,8 +4,8 @@ use super::args::{Prove, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, reports_of,
-    say,
+    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    preview, reports_of, say,
 };
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;
@@ -17,7 +17,6 @@ use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
@@ -405,7 +404,6 @@ fn offline(
     filters: &[String],
     wanted: Vec<String>,
 ) -> Result<Vec<String>, Failure> {
-    let is_implemented = |name: &str| SERVICES.contains(&name) || FEEDS.contains(&name);
     let filtered = filters
         .iter()
         .filter_map(|filter| Some(filter.split_once('/')?.0));
