@@ -15,6 +15,7 @@ mod near;
 mod needs;
 pub mod plan;
 mod provision;
+pub mod race;
 mod record;
 pub mod request;
 mod runner;
@@ -499,7 +500,8 @@ fn conclude_unguarded(
     /// How often a story is told that others keep disturbing.
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
-    let mut attempt = 0;
+    // Each attempt has names of its own.
+    let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
     let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
@@ -538,7 +540,15 @@ fn conclude_unguarded(
             .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
         attempt += 1;
         waited.add(&session.waited());
-        if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
+        let may_go_on = !interrupted.load(Ordering::Relaxed);
+        disturbances += usize::from(disturbed.is_some());
+        if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
+            continue;
+        }
+        let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();
+        let rounds = || session.settings().rounds;
+        if is_sound && may_go_on && planned.is_race() && round < rounds() {
+            round += 1;
             continue;
         }
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {

@@ -1,6 +1,7 @@
 //! A session: the world that one scenario talks to. In process, behind the offline server, or a
 //! live target: the runner cannot tell them apart.
 
+use super::race::{Acted, Action, act_in_turn};
 use super::settings::Settings;
 use super::stop::Stop;
 use conformant_base::clock::Timestamp;
@@ -70,6 +71,12 @@ pub trait Session {
 
     /// Has a person or device do something.
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault>;
+
+    /// Does several things at the same time; results are in the order of the actions. An error means that nothing was
+    /// completed and all may be tried again.
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        Ok(act_in_turn(self, actions))
+    }
 
     /// Lets time pass, really or virtually.
     fn wait(&self, duration: Duration);

@@ -82,6 +82,24 @@ pub struct Span {
     pub ended: Timestamp,
 }
 
+/// The place of a request or hook among those that were sent at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Race {
+    /// Number of the race within its scenario, from 1.
+    pub number: usize,
+    /// When the last byte of the request was sent, on the clock of the race.
+    pub sent: Duration,
+    /// When the first byte of the response was received.
+    pub received: Duration,
+}
+
+impl Race {
+    /// Whether this was answered before the other was sent; `None` if they are of different races.
+    pub fn is_before(&self, other: &Self) -> Option<bool> {
+        (self.number == other.number).then_some(self.received <= other.sent)
+    }
+}
+
 /// The link that an exchange followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Via {
@@ -104,6 +122,9 @@ pub struct HookCall {
     pub result: Result<Arc<Value>, String>,
     /// When.
     pub span: Span,
+    /// Set if it was called at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
 /// A callback that came to one of the story's addresses.
@@ -156,6 +177,9 @@ pub struct Exchange {
     pub shell: Arc<Shell>,
     /// Whether a person or step broke the ground for it: its failure accuses nobody.
     pub setup: bool,
+    /// Set if it was sent at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
 /// The place of a request among the tries of one that is sent until its answer shows something.

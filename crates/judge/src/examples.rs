@@ -4,8 +4,8 @@
 //! what its predicate looks at.
 
 use super::evidence::{
-    Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
-    Statement, Via, Walk, WalkEnd,
+    Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Race,
+    Span, Statement, Via, Walk, WalkEnd,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, Response};
@@ -13,6 +13,7 @@ use conformant_base::json::Note;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The rule that an example judges by.
 pub(super) const RULE: &str = "example/rule";
@@ -110,6 +111,21 @@ impl Scene {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
+    /// The last requests were sent at the same time.
+    pub fn raced(mut self, count: usize) -> Self {
+        let first = self.evidence.exchanges.len() - count;
+        let began = self.evidence.exchanges[first].span.began;
+        for exchange in &mut self.evidence.exchanges[first..] {
+            exchange.span.began = began;
+            exchange.race = Some(Race {
+                number: 1,
+                sent: Duration::ZERO,
+                received: Duration::from_millis(1),
+            });
+        }
+        self
+    }
+
     /// A request that is answered with too many requests.
     pub fn too_many(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(429), Body::Empty)
@@ -128,6 +144,7 @@ impl Scene {
                 began: at,
                 ended: at,
             },
+            race: None,
         }));
         self
     }
@@ -289,6 +306,7 @@ impl Scene {
             },
             via: None,
             poll: Poll::Once,
+            race: None,
             shell: std::sync::Arc::default(),
             setup: false,
         });

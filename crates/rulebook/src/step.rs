@@ -32,6 +32,7 @@ verbs! {
     Token "token",
     Wait "wait",
     Use "use",
+    Concurrently "concurrently",
 }
 
 /// Sends a request of an operation; what the document's keys are stands in `written_call.rs`.
@@ -229,6 +230,44 @@ pub struct Use {
     pub r#as: Option<String>,
 }
 
+/// Sends requests at the same time.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Concurrently {
+    /// Verb: send these calls and hooks at the same time, 2 to 8 of them with repetitions. Each may be accepted
+    /// or refused; rules judge the state afterwards.
+    #[serde(deserialize_with = "contended")]
+    #[schemars(with = "Vec<Step>")]
+    pub concurrently: Vec<Step>,
+}
+
+impl Concurrently {
+    /// How many requests may be sent at the same time.
+    pub const SIZES: std::ops::RangeInclusive<usize> = 2..=8;
+
+    /// How many requests are sent at the same time.
+    pub fn size(&self) -> usize {
+        let sizes = self
+            .concurrently
+            .iter()
+            .map(|step| step.repeat.unwrap_or(1));
+        sizes.sum()
+    }
+}
+
+/// Reads steps whose calls may be accepted or refused unless they say otherwise.
+fn contended<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Error> {
+    let mut steps = Vec::<Step>::deserialize(from)?;
+    for step in &mut steps {
+        if let Verb::Call(call) = &mut step.verb
+            && matches!(call.demand, Demand::Own)
+        {
+            call.demand = Demand::Either;
+        }
+    }
+    Ok(steps)
+}
+
 impl Step {
     /// The step as a part of the set-up: its failure accuses nobody.
     #[must_use]
@@ -289,6 +328,15 @@ impl Step {
         }
     }
 
+    /// The requests that it sends at the same time.
+    pub fn race(&self) -> Option<&Concurrently> {
+        if let Verb::Concurrently(race) = &self.verb {
+            Some(race)
+        } else {
+            None
+        }
+    }
+
     /// Whether it builds a token.
     pub fn is_token(&self) -> bool {
         matches!(self.verb, Verb::Token(_))
@@ -300,9 +348,12 @@ impl Step {
             Verb::Call(call) => Some(&call.with),
             Verb::Hook(hook) => Some(&hook.with),
             Verb::Use(group) => Some(&group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -317,9 +368,12 @@ impl Step {
             Verb::Call(call) => Some(&mut call.with),
             Verb::Hook(hook) => Some(&mut hook.with),
             Verb::Use(group) => Some(&mut group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -331,7 +385,7 @@ impl Step {
             Verb::Hook(hook) => hook.capture.as_ref(),
             Verb::Await(come) => come.capture.as_ref(),
             Verb::Token(token) => token.capture.as_ref(),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
@@ -343,7 +397,7 @@ impl Step {
             Verb::Hook(hook) => Some(&mut hook.capture),
             Verb::Await(come) => Some(&mut come.capture),
             Verb::Token(token) => Some(&mut token.capture),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
@@ -357,7 +411,8 @@ impl Step {
             | Verb::Hook(_)
             | Verb::Await(_)
             | Verb::Token(_)
-            | Verb::Wait(_) => self.capture(),
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => self.capture(),
         }
     }
 
@@ -373,7 +428,11 @@ impl Step {
             Verb::Get(get) => &get.expect,
             Verb::Hook(hook) => &hook.expect,
             Verb::Await(come) => &come.expect,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
@@ -384,7 +443,11 @@ impl Step {
             Verb::Get(get) => Some(&mut get.expect),
             Verb::Hook(hook) => Some(&mut hook.expect),
             Verb::Await(come) => Some(&mut come.expect),
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -395,7 +458,11 @@ impl Step {
             Verb::Get(get) => &get.shows,
             Verb::Hook(hook) => &hook.shows,
             Verb::Await(come) => &come.shows,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
@@ -417,7 +484,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -431,7 +499,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => false,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => false,
         }
     }
 
@@ -455,7 +524,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => Credentials::Default,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => Credentials::Default,
         }
     }
 
@@ -468,9 +538,19 @@ impl Step {
         }
     }
 
-    /// Steps between its pages.
-    pub fn between(&self) -> &[Self] {
-        self.call().map_or(&[], |call| &call.between)
+    /// Steps that it contains: those between its pages, or those that it takes at the same time.
+    pub fn nested(&self) -> &[Self] {
+        match &self.verb {
+            Verb::Call(call) => &call.between,
+            Verb::Concurrently(race) => &race.concurrently,
+            Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => &[],
+        }
     }
 
     /// The kind that what it brings is judged as.
@@ -483,11 +563,12 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
-    /// Rules that this step names itself, those between its pages not included.
+    /// Rules that this step names itself, those of nested steps not included.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect().iter().map(|e| &e.rule);
         stated
@@ -496,9 +577,9 @@ impl Step {
             .chain(self.rejected())
     }
 
-    /// Whether this step, those between its pages included, names that rule.
+    /// Whether this step or a nested one names that rule.
     pub fn names_rule(&self, rule: &str) -> bool {
-        self.rules().any(|r| r == rule) || self.between().iter().any(|step| step.names_rule(rule))
+        self.rules().any(|r| r == rule) || self.nested().iter().any(|step| step.names_rule(rule))
     }
 
     /// What its verb is about; empty for a token.
@@ -512,11 +593,16 @@ impl Step {
             Verb::Token(_) => "",
             Verb::Wait(wait) => &wait.wait,
             Verb::Use(group) => &group.r#use,
+            Verb::Concurrently(race) => race.concurrently.first().map_or("", Self::about),
         }
     }
 
     /// The step in one line: its verb and what it is about.
     pub fn summary(&self) -> String {
+        if let Verb::Concurrently(race) = &self.verb {
+            let steps: Vec<String> = race.concurrently.iter().map(Self::summary).collect();
+            return format!("{} {}", self.verb.word(), steps.join(" | "));
+        }
         let mut line = format!("{} {}", self.verb.word(), self.about());
         line.truncate(line.trim_end().len());
         for (name, value) in self.with().into_iter().flatten() {

@@ -1,7 +1,8 @@
 //! What all families share: the operation, its happy path, and how a case becomes a scenario.
 
 use super::{
-    credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
+    credentials, later, lists, near, parameters, races, refusals, rest, rich, scope, second,
+    several,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
@@ -39,6 +40,7 @@ fn of_operation(
     refusals::derive(&mut cases);
     rest::derive(&mut cases);
     later::derive(&mut cases);
+    races::derive(&mut cases);
     cases.scenarios
 }
 
@@ -398,7 +400,7 @@ mod tests {
         if case.contains('=') {
             return "PARAM=VALUE".to_owned();
         }
-        for prefix in ["without-", "optional-", "unknown-", "page-urls-"] {
+        for prefix in ["without-", "optional-", "unknown-", "page-urls-", "race-"] {
             let named = case.strip_prefix(prefix);
             if named.is_some_and(|name| slugs().any(|s| s == name)) {
                 return format!("{prefix}PARAM");

@@ -13,6 +13,7 @@ pub mod moves;
 mod near;
 pub mod neighbour;
 mod parameters;
+mod races;
 mod refusals;
 mod rest;
 mod rich;

@@ -6,6 +6,7 @@ mod again;
 mod calls;
 mod hooks;
 mod links;
+mod race;
 mod statements;
 mod walks;
 
@@ -104,6 +105,7 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
             ..Evidence::default()
         },
         step: 0,
+        races: 0,
         body_bytes: 0,
         depth: 0,
         setup: false,
@@ -153,6 +155,8 @@ struct Runner<'a> {
     scope: Scope<'a>,
     evidence: Evidence,
     step: usize,
+    /// Races so far.
+    races: usize,
     /// Bytes of all bodies so far.
     body_bytes: usize,
     depth: usize,
@@ -280,6 +284,7 @@ impl<'a> Runner<'a> {
                 Ok(())
             }
             Verb::Use(group) => self.use_step(group),
+            Verb::Concurrently(race) => self.race_step(race),
         }
     }
 

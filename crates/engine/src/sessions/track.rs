@@ -40,6 +40,12 @@ enum Deed {
         response: Response,
         delivered: Vec<(Callback, Outcome)>,
     },
+    /// Requests that arrived at the same time.
+    Raced {
+        requests: Vec<Request>,
+        responses: Vec<Response>,
+        delivered: Vec<(Callback, Outcome)>,
+    },
     Waited(Duration),
 }
 
@@ -64,6 +70,21 @@ impl Track {
         let deed = Deed::Asked {
             request: request.clone(),
             response: response.clone(),
+            delivered,
+        };
+        self.add(world, deed);
+    }
+
+    pub(super) fn raced(
+        &mut self,
+        world: &World,
+        requests: &[Request],
+        responses: &[Response],
+        delivered: Vec<(Callback, Outcome)>,
+    ) {
+        let deed = Deed::Raced {
+            requests: requests.to_vec(),
+            responses: responses.to_vec(),
             delivered,
         };
         self.add(world, deed);
@@ -197,6 +218,18 @@ impl Rerun {
                     Step::Other(answer)
                 }
             }
+            Deed::Raced {
+                requests,
+                responses,
+                ..
+            } => {
+                let answers = self.world.handle_concurrently(requests);
+                if answers == *responses {
+                    Step::Same
+                } else {
+                    Step::OtherRace(answers)
+                }
+            }
         };
         if self.echo.heard_all() && self.world.now() == passage.ended {
             step
@@ -240,6 +273,8 @@ enum Step {
     Same,
     /// With another answer, and the same callbacks in the same time.
     Other(Response),
+    /// With other answers to requests at the same time, and the same callbacks in the same time.
+    OtherRace(Vec<Response>),
     /// With other callbacks, or in another time: nothing is known from here on.
     Astray,
 }
@@ -323,12 +358,46 @@ impl TakenUp {
         let response = match self.passed.step(self.next) {
             Step::Same => response.clone(),
             Step::Other(response) => response.clone(),
-            Step::Astray => return None,
+            Step::OtherRace(_) | Step::Astray => return None,
         };
         for (callback, _) in delivered {
             self.turn.onward.deliver(callback);
         }
         Some(response)
+    }
+
+    /// What comes of requests at the same time.
+    pub(super) fn handle_concurrently(&mut self, requests: &[Request]) -> Vec<Response> {
+        if let Some(responses) = self.known_race(requests) {
+            self.next += 1;
+            return responses;
+        }
+        self.catch_up();
+        self.world.handle_concurrently(requests)
+    }
+
+    fn known_race(&self, requests: &[Request]) -> Option<Vec<Response>> {
+        let passage = self.track.passages.get(self.next);
+        let Deed::Raced {
+            requests: before,
+            responses,
+            delivered,
+        } = &passage.filter(|_| !self.is_astray)?.deed
+        else {
+            return None;
+        };
+        if before != requests {
+            return None;
+        }
+        let responses = match self.passed.step(self.next) {
+            Step::Same => responses.clone(),
+            Step::OtherRace(responses) => responses.clone(),
+            Step::Other(_) | Step::Astray => return None,
+        };
+        for (callback, _) in delivered {
+            self.turn.onward.deliver(callback);
+        }
+        Some(responses)
     }
 
     /// Has the world see what passed so far, of which everybody else has heard already.
@@ -342,6 +411,7 @@ impl TakenUp {
             match &self.track.passages[self.behind].deed {
                 Deed::Waited(time) => self.world.advance(*time),
                 Deed::Asked { request, .. } => drop(self.world.handle(request)),
+                Deed::Raced { requests, .. } => drop(self.world.handle_concurrently(requests)),
             }
             self.behind += 1;
         }
@@ -433,7 +503,7 @@ impl Echo {
 
     fn delivered(&self, passage: usize) -> &[(Callback, Outcome)] {
         match self.track.passages.get(passage).map(|p| &p.deed) {
-            Some(Deed::Asked { delivered, .. }) => delivered,
+            Some(Deed::Asked { delivered, .. } | Deed::Raced { delivered, .. }) => delivered,
             Some(Deed::Waited(_)) | None => &[],
         }
     }

@@ -33,7 +33,7 @@ impl History<'_> {
             !writes.any(|write| {
                 // What happens at that very moment finds it there.
                 let is_now = write.when.event == until.event;
-                let between = write.when.event > since.event && !until.is_before(&write.when);
+                let between = write.when.may_follow(since) && !until.is_before(&write.when);
                 between && !is_now && self.may_end(write, id)
             })
         };

@@ -90,8 +90,11 @@ impl<'a> Reading<'_, 'a> {
         let Some(seen) = self.case.seen.get(index) else {
             return;
         };
-        let span = seen.exchange.span;
-        let when = When { span, event };
+        let when = When {
+            span: seen.exchange.span,
+            event,
+            race: seen.exchange.race,
+        };
         self.history.moments[index] = when;
         let Some(operation) = seen.operation else {
             return;
@@ -406,6 +409,7 @@ impl<'a> Reading<'_, 'a> {
                 when: When {
                     span: call.span,
                     event,
+                    race: call.race,
                 },
             };
             self.done(
@@ -425,6 +429,7 @@ impl<'a> Reading<'_, 'a> {
                 when: When {
                     span: call.span,
                     event,
+                    race: call.race,
                 },
             });
         }

@@ -3,7 +3,7 @@
 use super::SETTLE;
 use super::identity::ThingId;
 use crate::case::{Case, Representation};
-use crate::evidence::{Poll, Span};
+use crate::evidence::{Poll, Race, Span};
 use serde_json::Value;
 
 /// One sight of one thing.
@@ -39,6 +39,8 @@ pub struct When {
     pub span: Span,
     /// Index of the event.
     pub event: usize,
+    /// Set if it was sent at the same time as others.
+    pub race: Option<Race>,
 }
 
 /// What the path of an exchange names.
@@ -79,11 +81,25 @@ impl When {
     pub const UNKNOWN: Self = Self {
         span: Span::UNKNOWN,
         event: usize::MAX,
+        race: None,
     };
 
     /// Whether this had ended when the other began. Of two that overlap, neither is before the other.
     pub fn is_before(&self, other: &Self) -> bool {
-        self.event < other.event && self.span.is_before(&other.span)
+        let raced = self.race.zip(other.race);
+        let raced = raced.and_then(|(one, other)| one.is_before(&other));
+        raced.unwrap_or_else(|| self.event < other.event && self.span.is_before(&other.span))
+    }
+
+    /// Whether this may have taken effect after the other: it is another event that had not ended when the
+    /// other began.
+    pub fn may_follow(&self, other: &Self) -> bool {
+        self.event != other.event && !self.is_before(other)
+    }
+
+    /// Whether neither of two events is before the other.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.may_follow(other) && other.may_follow(self)
     }
 
     /// Whether what was done then had time to show by the other moment, however what shows it lags.

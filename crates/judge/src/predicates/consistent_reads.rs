@@ -109,10 +109,11 @@ fn judge_pair(
     let kind = history.things.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first observation lies before it.
-    let between =
-        history.writes.iter().filter(touches).any(|write| {
-            write.when.event > before.when.event && !later.when.is_before(&write.when)
-        });
+    let between = history
+        .writes
+        .iter()
+        .filter(touches)
+        .any(|write| write.when.may_follow(&before.when) && !later.when.is_before(&write.when));
     if between || !before.when.is_before(&later.when) {
         return;
     }

@@ -98,7 +98,7 @@ fn judge_end(
     let back = |until: &When| {
         let mut writes = history.writes.iter();
         writes.any(|other| {
-            let between = write.when.event < other.when.event && !until.is_before(&other.when);
+            let between = other.when.may_follow(&write.when) && !until.is_before(&other.when);
             let brings = !matches!(other.does, Does::Ends) && other.outcome != Outcome::Refused;
             between && brings && other.may_touch(id, thing.kind)
         })

@@ -159,7 +159,7 @@ impl ListFilterComplete {
             let touched = history.writes.iter().any(|write| {
                 let is_its_own = write.exchange().is_some() && write.exchange() == sight.exchange;
                 let between =
-                    write.when.event > sight.when.event && !list.first.is_before(&write.when);
+                    write.when.may_follow(&sight.when) && !list.first.is_before(&write.when);
                 between && !is_its_own && write.thing == Some(id) && write.may_touch(id, kind)
             });
             let value = sight.value(case, &about.at);

@@ -167,7 +167,7 @@ fn judge_pair(
     let kind = history.things.get(id).kind;
     // What else lies between the two did not touch it for certain; this write names another.
     let touched = history.writes.iter().any(|other| {
-        let between = other.when.event > before.when.event && !after.when.is_before(&other.when);
+        let between = other.when.may_follow(&before.when) && !after.when.is_before(&other.when);
         between && (other.may_touch(id, kind) || history.may_end(other, id))
     });
     let Some(by) = write

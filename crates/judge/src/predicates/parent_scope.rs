@@ -168,7 +168,7 @@ fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<(bool, Option<
         after.is_before(&s.when) && is_own
     })?;
     let touched = history.writes.iter().any(|write| {
-        let between = after.event < write.when.event && write.when.event < sight.when.event;
+        let between = write.when.may_follow(after) && sight.when.may_follow(&write.when);
         between && write.may_touch(id, thing.kind)
     });
     (!touched).then_some((sight.shows != Shows::NotFound, sight.exchange))

@@ -136,7 +136,7 @@ fn judge_lists(
         .filter(|&id| made_before(id) && history.belongs(id, before) == Some(true));
     let newest = newest.max_by_key(|&id| history.things.get(id).made);
     let opened = history.writes.iter().any(|other| {
-        let between = before.first.event < other.when.event && other.when.event < after.last.event;
+        let between = other.when.may_follow(&before.first) && !after.last.is_before(&other.when);
         let named = other.thing.is_some() && other.does == Does::Makes;
         let makes = matches!(other.does, Does::Makes | Does::FindsOrMakes);
         let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();

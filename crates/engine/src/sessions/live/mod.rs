@@ -12,6 +12,7 @@ mod clock;
 mod lease;
 mod limited;
 mod persons;
+mod race;
 mod slots;
 mod story;
 mod target;

@@ -9,6 +9,7 @@ use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use super::together::Sharer;
 use crate::provision::{freeing, is_freed};
+use crate::race::{Acted, Action};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;
@@ -159,6 +160,10 @@ impl Session for LiveStory<'_> {
             holders.retain(|made| made.key != ended);
         }
         Ok(answer)
+    }
+
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        self.race(actions)
     }
 
     /// With `advance_clock` the target's time is moved by long waits; others are waited for.
@@ -361,7 +366,7 @@ impl LiveStory<'_> {
     }
 
     /// Does nothing until then, and lets others act meanwhile.
-    fn idle(&self, until: Instant, on: Part) {
+    pub(super) fn idle(&self, until: Instant, on: Part) {
         if until <= clock::monotonic() {
             return;
         }
@@ -372,7 +377,7 @@ impl LiveStory<'_> {
     }
 
     /// Does something and notes how long it took.
-    fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
+    pub(super) fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
         let began = clock::monotonic();
         let done = work();
         let mut waited = self.waited.get();
@@ -429,7 +434,7 @@ impl LiveStory<'_> {
 }
 
 /// An answer with what was odd about it on the wire. What depended on the moment is none of that.
-fn told(answer: Answer) -> Response {
+pub(super) fn told(answer: Answer) -> Response {
     Response {
         oddities: answer
             .notes
