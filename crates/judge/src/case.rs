@@ -8,6 +8,7 @@ use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
 use super::memo::Memo;
 use super::payload;
+use super::race;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgement, Verdicts};
@@ -359,7 +360,13 @@ impl<'a> Case<'a> {
         }
         if let Some(index) = site.exchange(self.evidence) {
             let exchange = &self.evidence.exchanges[index];
-            finding.reproduce = curl(exchange);
+            match race::told(self.evidence, index) {
+                None => finding.reproduce = curl(exchange),
+                Some((says, commands)) => {
+                    finding.message = format!("{} ({says})", finding.message);
+                    finding.reproduce = commands;
+                }
+            }
             finding.diff = exchange.document().map_or_else(
                 || text::unified_diff(&finding.expected, &finding.actual),
                 |value| field_diff(value, &finding.pointer, &finding.expected),

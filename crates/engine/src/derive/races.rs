@@ -6,6 +6,7 @@
 
 use super::cases::{Cases, either, only, rename, roots, slug};
 use super::later::{settled, walk};
+use super::moves::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::step::{Call, Concurrently, Step};
 use conformant_rulebook::{Check, Does, Operation, Parameter, Place};
@@ -318,4 +319,108 @@ fn list_of_scope(cases: &Cases<'_>) -> Option<Step> {
         walk: true,
         ..either()
     }))
+}
+
+/// Once in so many sequences two requests are sent at the same time.
+const ONE_IN: usize = 4;
+
+/// Sends two neighboring requests of a drawn sequence at the same time, now and then.
+pub(super) fn at_once(steps: &mut Vec<Step>, draw: &mut Draw) {
+    if draw.below(ONE_IN) > 0 {
+        return;
+    }
+    let pairs: Vec<usize> = (1..steps.len())
+        .filter(|&later| may_race(&steps[later - 1], &steps[later]))
+        .collect();
+    let Some(&later) = draw.of(&pairs) else {
+        return;
+    };
+    let mut second = steps.remove(later);
+    let first = &mut steps[later - 1];
+    first.demand_nothing();
+    second.demand_nothing();
+    let first = std::mem::replace(first, second.clone());
+    steps[later - 1] = race([first, second]);
+}
+
+/// Whether two steps can be taken at the same time, at least one of which writes.
+fn may_race(first: &Step, second: &Step) -> bool {
+    let is_plain = |step: &Step| {
+        let is_call = step.call().is_some_and(|call| {
+            call.expect.is_empty()
+                && call.until.is_none()
+                && !call.walk
+                && call.between.is_empty()
+                && step.rejected().is_none()
+        });
+        let is_hook = step.hook().is_some_and(|hook| hook != ADVANCE_CLOCK);
+        (is_call || is_hook) && step.expect().is_empty() && step.repeat.is_none() && !step.setup
+    };
+    let reads = |step: &Step, name: &String| step.values().any(|value| roots(value).contains(name));
+    let is_apart = first.capture().is_none_or(|name| !reads(second, name));
+    is_plain(first) && is_plain(second) && is_apart
+}
+
+/// The hook that moves the clock, which other requests must not meet halfway.
+const ADVANCE_CLOCK: &str = "advance_clock";
+
+#[cfg(test)]
+mod tests {
+    use crate::sessions::Offline;
+    use crate::{Planned, Target, Telling, conclude, plan, play};
+    use conformant_judge::evidence::Event;
+    use conformant_judge::load::shared;
+    use conformant_record::Verdict;
+    use conformant_rulebook::step::Concurrently;
+    use conformant_schema::Schemas;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicBool;
+
+    fn races() -> Vec<Planned<'static>> {
+        let all = plan::all(shared()).into_iter();
+        all.filter(Planned::is_race).collect()
+    }
+
+    fn reference() -> Offline<'static> {
+        let none = (BTreeSet::new(), BTreeSet::new());
+        Offline::in_process(0, none.0, none.1, Target::all_of_reference())
+    }
+
+    /// 200 seeds are 200 orders of the requests; the campaign draws more.
+    #[test]
+    fn no_order_of_the_requests_breaks_a_rule() {
+        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        for planned in races() {
+            for seed in 0..3 {
+                let concluded = conclude(shared(), &schemas, &planned, &worlds, seed, &calm);
+                let (result, findings) = (&concluded.result, &concluded.judgement.findings);
+                let id = &planned.scenario.id;
+                assert!(findings.is_empty(), "{id}: {findings:?}");
+                assert_eq!(result.verdict, Verdict::Pass, "{id}: {}", result.reason);
+            }
+        }
+    }
+
+    #[test]
+    fn evidence_of_a_race_is_in_the_order_of_the_scenario_and_overlaps() {
+        let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
+        for planned in races() {
+            let session = crate::Sessions::open(&worlds, &planned).unwrap();
+            let telling = Telling::new(shared(), &schemas, &planned, (0, 0));
+            let evidence = play(telling, session.as_ref(), &calm).evidence;
+            let raced: Vec<_> = evidence
+                .events
+                .iter()
+                .filter_map(|event| match event {
+                    Event::Exchange(index) => evidence.exchanges[*index].race,
+                    Event::Hook(call) => call.race,
+                    Event::Delivery(_) | Event::Passed(_) => None,
+                })
+                .collect();
+            let id = &planned.scenario.id;
+            assert!(Concurrently::SIZES.contains(&raced.len()), "{id}");
+            let are_apart = |one: &_| raced[0].is_before(one) == Some(false);
+            assert!(raced.iter().all(are_apart), "{id}");
+        }
+    }
 }
