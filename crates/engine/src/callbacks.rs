@@ -149,7 +149,11 @@ pub(super) fn document(request: &Request) -> Option<Parsed> {
         return None;
     }
     if is_form(request) {
-        let value = object(form_urlencoded::parse(&request.body).into_owned().collect());
+        let value = object(
+            url::form_urlencoded::parse(&request.body)
+                .into_owned()
+                .collect(),
+        );
         let notes = Vec::new();
         return Some(Parsed { value, notes });
     }

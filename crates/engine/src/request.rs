@@ -485,7 +485,9 @@ pub fn recognise<'a>(
 fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap<String, Value>) {
     let form: Vec<(String, String)> =
         if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
-            form_urlencoded::parse(&request.body).into_owned().collect()
+            url::form_urlencoded::parse(&request.body)
+                .into_owned()
+                .collect()
         } else {
             Vec::new()
         };

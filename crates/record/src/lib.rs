@@ -4,6 +4,7 @@
 //! reports consume. Nothing is printed here.
 
 mod defects;
+pub mod junit;
 mod proof;
 mod shown;
 mod timings;

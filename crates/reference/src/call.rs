@@ -25,9 +25,11 @@ impl<'a> Call<'a> {
     pub fn new(request: &'a Request, path: &'a [String], now: Timestamp) -> Self {
         let media_type = request.headers.media_type();
         let form = match media_type.as_deref() {
-            None | Some("application/x-www-form-urlencoded") => {
-                Params(form_urlencoded::parse(&request.body).into_owned().collect())
-            }
+            None | Some("application/x-www-form-urlencoded") => Params(
+                url::form_urlencoded::parse(&request.body)
+                    .into_owned()
+                    .collect(),
+            ),
             Some(_) => Params::default(),
         };
         Self {

@@ -41,12 +41,12 @@ fn in_flow(call: &Call<'_>) -> bool {
 }
 
 /// A query with unescaped values, for a fault.
-fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
+fn unescaped(query: &str) -> url::form_urlencoded::Serializer<'static, String> {
     let raw = [("%2B", "+"), ("%26", "&"), ("%25", "%")];
     let bare = raw.iter().fold(query.to_owned(), |query, (escaped, bare)| {
         query.replace(escaped, bare)
     });
-    form_urlencoded::Serializer::new(bare)
+    url::form_urlencoded::Serializer::new(bare)
 }
 
 impl Listing<'_> {
@@ -81,7 +81,7 @@ impl Listing<'_> {
         let span = self.span(core, defects, token, page_size, &items)?;
         let (before, after) = neighbours(core, defects, &span, page_size, &items);
         let link = |number: u64, token: Option<&str>| {
-            let mut query = form_urlencoded::Serializer::new(String::new());
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
             let forgets_later = is_later
                 && !self.filters.is_empty()
                 && on(

@@ -555,12 +555,12 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
 
 fn edited(form: &str, name: &str, value: Option<&str>) -> String {
     let bracketed = format!("{name}[");
-    let mut pairs: Vec<(String, String)> = form_urlencoded::parse(form.as_bytes())
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes())
         .into_owned()
         .filter(|(n, _)| n != name && !n.starts_with(&bracketed))
         .collect();
     pairs.extend(value.map(|v| (name.to_owned(), v.to_owned())));
-    form_urlencoded::Serializer::new(String::new())
+    url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
         .finish()
 }

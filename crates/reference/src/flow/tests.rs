@@ -48,7 +48,7 @@ impl Client {
                 .headers
                 .set("Authorization", format!("{} {encoded}", self.scheme));
         }
-        request.body = form_urlencoded::Serializer::new(String::new())
+        request.body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish()
             .into_bytes();

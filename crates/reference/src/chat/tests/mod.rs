@@ -91,7 +91,7 @@ impl World {
         for (name, value) in headers {
             request.headers.set(name, *value);
         }
-        request.body = form_urlencoded::Serializer::new(String::new())
+        request.body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish()
             .into_bytes();

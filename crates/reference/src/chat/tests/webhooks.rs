@@ -53,7 +53,7 @@ fn webhooks_leave_as_configured() {
         (callback.url.as_str(), callback.timeout.as_secs()),
         ("http://h/hook?k=v", 5)
     );
-    let body = form_urlencoded::parse(&callback.request.body)
+    let body = url::form_urlencoded::parse(&callback.request.body)
         .into_owned()
         .collect::<Vec<_>>();
     for pair in [
