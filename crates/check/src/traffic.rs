@@ -182,6 +182,7 @@ impl One<'_> {
             span,
             via: None,
             poll: Poll::Once,
+            race: None,
             shell: Arc::default(),
             setup: false,
         }

@@ -6,12 +6,13 @@ use conformant_base::clock::Timestamp;
 use conformant_base::json;
 use conformant_base::text;
 use conformant_judge::Judgment;
-use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome};
-use conformant_record::{Delivery, Finding, ShownExchange, StepResult, Verdict};
+use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome, Race};
+use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Step, Verb};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// Bytes of a body that is not a document.
 const TEXT_BYTES_MAX: usize = 1_000;
@@ -355,6 +356,13 @@ fn step_result(
                 Ok(_) => "done".to_owned(),
                 Err(why) => format!("failed: {}", text::excerpt(why, TEXT_BYTES_MAX)),
             },
+            race: hook.race.map(|race| {
+                let result = hook.result.as_ref().ok();
+                race_times(
+                    race,
+                    result.map_or_else(String::new, |value| json::short(value)),
+                )
+            }),
             ..StepResult::default()
         }),
         Event::Delivery(delivery) => Some(StepResult {
@@ -394,6 +402,24 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment
         exchange: at + 1,
         setup: exchange.setup,
         broken: broken(judgment, |f| f.exchange == at + 1),
+        race: exchange.race.map(|race| {
+            let document = exchange.document();
+            race_times(
+                race,
+                document.map_or_else(String::new, |value| json::short(value)),
+            )
+        }),
+    }
+}
+
+/// A request or hook that was sent at the same time as others, with its response.
+fn race_times(race: Race, answer: String) -> RaceTimes {
+    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    RaceTimes {
+        number: race.number,
+        sent: milliseconds(race.sent),
+        received: milliseconds(race.received),
+        answer,
     }
 }
 

@@ -16,6 +16,7 @@ mod needs;
 mod on_demand;
 pub mod plan;
 mod provision;
+pub mod race;
 mod record;
 pub mod request;
 mod runner;
@@ -416,7 +417,8 @@ pub fn conclude_again(
         };
         let ScenarioOutcome { evidence, stop, .. } =
             run_scenario(scenario_run, session, &never_interrupted);
-        let judgment = conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
+        let judgment =
+            conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
         let stop = match stop {
             None if judgment.findings.is_empty() => {
                 find_invalid_request(rulebook, schemas, &evidence, recorded.valid_requests())
@@ -515,7 +517,8 @@ fn conclude_unguarded(
     /// How often a scenario is retried that other clients of the target disturb.
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
-    let mut attempt = 0;
+    // Each attempt has names of its own.
+    let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
     let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
@@ -556,7 +559,15 @@ fn conclude_unguarded(
             .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
         attempt += 1;
         waited.add(&session.waited());
-        if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
+        let may_go_on = !interrupted.load(Ordering::Relaxed);
+        disturbances += usize::from(disturbed.is_some());
+        if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
+            continue;
+        }
+        let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();
+        let rounds = || session.settings().rounds;
+        if is_sound && may_go_on && planned.is_race() && round < rounds() {
+            round += 1;
             continue;
         }
         if let Some(prover) = observers.prover.filter(|_| disturbed.is_none()) {

@@ -324,7 +324,10 @@ impl Checked<'_> {
         match self.kinds.get(&identity.of).map(|of| of.about.of()) {
             Some(of) if of == Some(identity.of.as_str()) => {}
             Some(_) => {
-                let message = format!("{} is itself a representation of another resource type", identity.of);
+                let message = format!(
+                    "{} is itself a representation of another resource type",
+                    identity.of
+                );
                 problems.push(("/x-identity/of".to_owned(), message));
             }
             None => problems.push(("/x-identity/of".to_owned(), unknown(&identity.of))),

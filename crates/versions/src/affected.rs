@@ -70,7 +70,7 @@ impl Uses<'_> {
                 .extend(step.accepted().into_iter().chain(step.rejected()).cloned());
             self.rules
                 .extend(step.expect().iter().map(|expect| expect.rule.clone()));
-            self.steps(rulebook, service, step.between(), depth + 1);
+            self.steps(rulebook, service, step.nested(), depth + 1);
             let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
             if let Some((owner, group)) = group {
                 self.steps(rulebook, owner, &group.steps, depth + 1);
@@ -225,7 +225,7 @@ fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Ste
     }
     for step in steps {
         write!(text, "{step:?}").expect("writing to a String succeeds");
-        spell(text, rulebook, service, step.between(), depth + 1);
+        spell(text, rulebook, service, step.nested(), depth + 1);
         let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
         if let Some((owner, group)) = group {
             write!(text, "{:?}", group.with).expect("writing to a String succeeds");

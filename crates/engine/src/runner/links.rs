@@ -84,6 +84,7 @@ impl<'a> Runner<'a> {
             span: Span::at(self.session.now()),
             via,
             poll: Poll::Once,
+            race: None,
             setup: self.setup,
             request,
         };

@@ -86,6 +86,7 @@ fn exchange(text: &str) -> Exchange {
         poll: Poll::Once,
         shell: Arc::default(),
         setup: false,
+        race: None,
     }
 }
 
