@@ -1,6 +1,6 @@
 //! Kill matrix: the rules that catch each fault, and the recorded ones.
 
-use super::not_yet::{NotYet, Owed};
+use super::known_gaps::{GapState, KnownGaps};
 use conformant_record::{Level, Proof};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub enum State {
     /// Caught by further or other rules than recorded; for a variation: flagged.
     OverKilled,
     /// Not caught, or flagged, and listed as a known gap.
-    NotYet,
+    KnownGaps,
     /// Listed as a known gap without need.
     StaleEntry,
     /// Not caught.
@@ -67,7 +67,7 @@ pub enum State {
 impl State {
     /// True if nothing has to be done, or the gap is known.
     pub fn is_expected(self) -> bool {
-        matches!(self, Self::Killed | Self::NotYet)
+        matches!(self, Self::Killed | Self::KnownGaps)
     }
 
     /// Name in reports.
@@ -75,7 +75,7 @@ impl State {
         match self {
             Self::Killed => "killed",
             Self::OverKilled => "over-killed",
-            Self::NotYet => "known gap",
+            Self::KnownGaps => "known gap",
             Self::StaleEntry => "stale entry",
             Self::Silent => "silent",
             Self::Error => "error",
@@ -92,7 +92,7 @@ pub struct Recorded {
     /// Kill matrix: `specs/kill-matrix.yaml`.
     pub caught_by: CaughtBy,
     /// Known gaps: `specs/not-yet-caught.yaml`.
-    pub not_yet: NotYet,
+    pub known_gaps: KnownGaps,
 }
 
 impl Matrix {
@@ -140,10 +140,10 @@ impl Matrix {
         if !row.errors.is_empty() {
             return State::Error;
         }
-        match recorded.not_yet.owes(name, row) {
-            Owed::Yes => return State::NotYet,
-            Owed::NoLonger => return State::StaleEntry,
-            Owed::No => {}
+        match recorded.known_gaps.gap_state(name, row) {
+            GapState::Yes => return State::KnownGaps,
+            GapState::NoLonger => return State::StaleEntry,
+            GapState::No => {}
         }
         if row.is_variant {
             return if row.failed_by.is_empty() {
@@ -166,7 +166,7 @@ impl Matrix {
     pub fn dead<'a>(&'a self, recorded: &'a Recorded) -> impl Iterator<Item = &'a String> {
         self.dead
             .iter()
-            .filter(|id| !recorded.not_yet.names_rule(id))
+            .filter(|id| !recorded.known_gaps.names_rule(id))
     }
 
     /// Rules that no mutation of the clean responses breaks.
@@ -183,7 +183,7 @@ impl Matrix {
         self.unclean.is_empty()
             && self.dead(recorded).next().is_none()
             // A part of the rows does not show which rules are tried.
-            && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
+            && (self.dead.is_empty() || recorded.known_gaps.tried(&self.dead).is_empty())
             && self.idle.is_empty()
             && self.vacuous().next().is_none()
             && self
@@ -194,8 +194,8 @@ impl Matrix {
 
     /// The known gaps, without entries that these rows no longer need.
     #[must_use]
-    pub fn remaining_gaps(&self, recorded: &Recorded) -> NotYet {
-        recorded.not_yet.shrunk(&self.rows, &self.dead)
+    pub fn remaining_gaps(&self, recorded: &Recorded) -> KnownGaps {
+        recorded.known_gaps.shrunk(&self.rows, &self.dead)
     }
 
     /// Rows to record: every named fault, and generated ones that break more than one rule.
@@ -241,7 +241,7 @@ impl Matrix {
         }
         let states = [
             State::Killed,
-            State::NotYet,
+            State::KnownGaps,
             State::StaleEntry,
             State::OverKilled,
             State::Silent,
@@ -263,10 +263,10 @@ impl Matrix {
                 cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]
             );
         }
-        let (silent, accused) = recorded.not_yet.counts();
+        let (silent, flagged) = recorded.known_gaps.counts();
         let _ = writeln!(
             text,
-            "known gaps: {silent} faults not caught, {accused} variations flagged"
+            "known gaps: {silent} faults not caught, {flagged} variations flagged"
         );
         if let Some(proof) = &self.proof {
             let _ = writeln!(
@@ -304,7 +304,7 @@ impl Matrix {
             }
         }
         if !self.dead.is_empty() {
-            for rule in recorded.not_yet.tried(&self.dead) {
+            for rule in recorded.known_gaps.tried(&self.dead) {
                 let _ = writeln!(text, "STALE ENTRY rule {rule}");
             }
         }

@@ -6,7 +6,7 @@ use super::matrix::Row;
 use super::{Selftest, complaint};
 use conformant_base::parallel::parallel_map;
 use conformant_engine::sessions::{Offline, Track};
-use conformant_engine::{Concluded, Planned, Sessions, Told};
+use conformant_engine::{Concluded, Findings, Planned, Sessions};
 use conformant_judge::prove::{Mode, Prover};
 use conformant_record::{Level, Proof, Verdict};
 use conformant_reference::Switch;
@@ -26,7 +26,7 @@ pub(super) struct Clean {
     /// Switches that the reference read.
     pub(super) consulted: BTreeSet<Switch>,
     /// Recording for later runs.
-    told: Mutex<Told>,
+    told: Mutex<Findings>,
 }
 
 /// Results of all scenarios on the clean reference.

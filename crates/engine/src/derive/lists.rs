@@ -5,7 +5,7 @@ use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
 use super::later::a_while;
 use conformant_rulebook::step::{Call, Get, Step};
-use conformant_rulebook::{Place, Rule, Subject};
+use conformant_rulebook::{ParameterLocation, Rule, Subject};
 use serde_json::{Map, Value, json};
 
 /// One more than a page of the default size holds (D2, Limits; D3, Limits).
@@ -153,7 +153,7 @@ impl Cases<'_> {
             let is_path = maker
                 .parameters
                 .iter()
-                .any(|p| p.name == *name && p.place == Place::Path);
+                .any(|p| p.name == *name && p.place == ParameterLocation::Path);
             match self.happy.with.get(name) {
                 Some(own) if is_path => *value = own.clone(),
                 _ => number(value),

@@ -3,7 +3,7 @@
 use super::COMMON;
 use crate::draft::{File, Files};
 use crate::problems::suggest;
-use crate::words::kebab;
+use crate::spelling::kebab;
 use conformant_base::json;
 use conformant_yaml::Node;
 
@@ -12,9 +12,7 @@ use conformant_yaml::Node;
 pub(crate) enum ReferenceError {
     /// To a file outside the rulebook.
     #[error("`{reference}` is outside the rulebook")]
-    Outside {
-        reference: String,
-    },
+    Outside { reference: String },
     /// To a missing file.
     #[error("`{reference}` names the missing file `{file}`")]
     NoFile {
