@@ -186,7 +186,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
-        let check = Check::from_json(crate::load::registry(), predicate, parameters);
+        let check = Check::from_json(crate::load::predicates(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {

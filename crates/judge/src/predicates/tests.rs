@@ -52,7 +52,7 @@ fn loosen(schema: &mut Value) {
 }
 
 fn rule(example: &Example, predicate: &str) -> Rule {
-    let registry = crate::load::registry();
+    let registry = crate::load::predicates();
     let written = Check::from_json(registry, predicate, &example.parameters);
     Rule {
         id: RULE.to_owned(),
