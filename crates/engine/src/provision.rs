@@ -9,7 +9,7 @@ use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use conformant_judge::evidence::{HookCall, Span};
 use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
-use conformant_rulebook::{Operation, Place, Rulebook};
+use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,7 +284,7 @@ fn whole_page(operation: &Operation) -> String {
     let mut parameters = operation.parameters.iter();
     let size = parameters.find_map(|parameter| {
         let most = parameter.schema.get("maximum")?;
-        (parameter.place == Place::Query).then(|| format!("?{}={most}", parameter.name))
+        (parameter.place == ParameterLocation::Query).then(|| format!("?{}={most}", parameter.name))
     });
     size.unwrap_or_default()
 }

@@ -186,7 +186,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
-        let check = Check::of_json(crate::load::catalogue(), predicate, parameters);
+        let check = Check::from_json(crate::load::predicates(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -216,7 +216,7 @@ mod tests {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
-            about: conformant_rulebook::annotations::Annotations::default(),
+            annotations: conformant_rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),

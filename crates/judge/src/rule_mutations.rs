@@ -76,7 +76,7 @@ fn written_rule_mutations(
     mutations
 }
 
-/// The values of an enumeration that may stand at a site.
+/// The values of the enumeration at a site.
 fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
     let shown = document_at(rulebook, evidence, site);
     let Some(kind) = shown.and_then(|(kind, _)| rulebook.kinds.get(kind)) else {
@@ -171,12 +171,8 @@ fn walk_mutations(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
     let exchange = &evidence.exchanges[page];
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
     let key = operation.and_then(|o| o.list_key.as_deref());
-    let twice = key.map(|key| {
-        Mutation::new(
-            Site::answer(page, json::join("", key)),
-            Change::DuplicateMember,
-        )
-    });
+    let twice =
+        key.map(|key| Mutation::new(Site::answer(page, json::join("", key)), Change::Twice));
     let again = Mutation::new(Site::Exchange(page), Change::PreviousAnswer);
     twice.into_iter().chain([again]).collect()
 }

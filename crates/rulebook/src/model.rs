@@ -42,7 +42,7 @@ pub enum Edition {
     /// The rulebook in the binary.
     Embedded,
     /// The rulebook whose files have this digest.
-    Of(String),
+    Digest(String),
 }
 
 #[derive(Clone, Debug)]
@@ -156,7 +156,7 @@ pub struct Operation {
     pub list_key: Option<String>,
     /// Whether the name is undocumented, so that the response may use another one.
     pub is_list_key_told: bool,
-    pub does: Does,
+    pub does: Action,
     /// The resource type in its response; `None` if it has no resource.
     pub resource: Option<String>,
 }
@@ -164,7 +164,7 @@ pub struct Operation {
 /// The effect of an operation or a hook on its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Does {
+pub enum Action {
     /// Creates a resource.
     Makes,
     /// Creates a resource, or returns the existing one.
@@ -183,7 +183,7 @@ pub enum Does {
 pub struct Parameter {
     /// The name in the document.
     pub name: String,
-    pub place: Place,
+    pub place: ParameterLocation,
     /// Whether requests without it are rejected.
     pub required: bool,
     /// Its JSON Schema, with references resolved one level.
@@ -209,7 +209,7 @@ pub struct Parameter {
 
 /// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ParameterLocation {
     Path,
     Query,
     Header,
@@ -234,7 +234,7 @@ pub struct Kind {
     /// Self-contained JSON Schema: every `$ref` leads into its own `$defs`.
     pub schema: Value,
     /// Annotations from its schema file.
-    pub about: Annotations,
+    pub annotations: Annotations,
     /// For a page: the resource type of its items and the name of the array; `None` if any array
     /// under `meta.key` is accepted.
     pub page_of: Option<(String, Option<String>)>,
@@ -314,7 +314,7 @@ impl Rule {
     }
 }
 
-impl Does {
+impl Action {
     /// Whether it changes any resource.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Shows | Self::Lists)
@@ -324,13 +324,16 @@ impl Does {
 impl Operation {
     /// Parameters in its path that name resources, in order; without the response format.
     pub fn path_names(&self) -> impl Iterator<Item = &Parameter> {
-        let in_path = self.parameters.iter().filter(|p| p.place == Place::Path);
+        let in_path = self
+            .parameters
+            .iter()
+            .filter(|p| p.place == ParameterLocation::Path);
         in_path.filter(|p| p.schema.get("enum").is_none())
     }
 
     /// Whether the last name in its path is that of its resource, not of a parent.
     pub fn names_its_resource(&self) -> bool {
-        matches!(self.does, Does::Shows | Does::Changes | Does::Ends)
+        matches!(self.does, Action::Shows | Action::Changes | Action::Ends)
     }
 }
 
@@ -338,7 +341,7 @@ impl Parameter {
     /// Whether it is part of a path that must name an existing resource: not for lists, which may be
     /// empty, nor for deletions, which may be repeated.
     pub fn names_a_resource(&self, operation: &Operation) -> bool {
-        self.place == Place::Path
+        self.place == ParameterLocation::Path
             && self.schema.get("enum").is_none()
             && self.echo.is_none()
             && operation.list_key.is_none()
@@ -404,7 +407,7 @@ impl Rulebook {
 
     /// The resource type of an event's payload: the version in the address of its schema, if known,
     /// else the current one.
-    pub fn announced<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
+    pub fn announced_version<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
         let version = schema.and_then(|address| Some(address.rsplit_once('/')?.1));
         let announced = version
             .zip(current.rsplit_once('/'))

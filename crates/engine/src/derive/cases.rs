@@ -6,7 +6,9 @@ use super::{
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
-use conformant_rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::{
+    Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -174,7 +176,8 @@ impl<'a> Cases<'a> {
     /// The path parameters that identify resources, outermost first.
     pub(super) fn path(&self) -> Vec<&'a Parameter> {
         let path = self.operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path && p.schema.get("enum").is_none());
+        let path =
+            path.filter(|p| p.place == ParameterLocation::Path && p.schema.get("enum").is_none());
         let mut path: Vec<&'a Parameter> = path.collect();
         path.sort_by_key(|p| self.operation.path.find(&format!("{{{}}}", p.name)));
         path
@@ -189,7 +192,7 @@ impl<'a> Cases<'a> {
     /// The members of `with` that are path parameters of the operation.
     pub(super) fn path_of(operation: &Operation, with: &Map<String, Value>) -> Map<String, Value> {
         let path = operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path);
+        let path = path.filter(|p| p.place == ParameterLocation::Path);
         path.filter_map(|p| Some((p.name.clone(), with.get(&p.name)?.clone())))
             .collect()
     }

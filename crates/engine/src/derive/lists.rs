@@ -4,7 +4,7 @@ use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
 use super::repeated_reads::a_while;
 use conformant_rulebook::step::{Call, Get, Step};
-use conformant_rulebook::{Place, Rule, Subject};
+use conformant_rulebook::{ParameterLocation, Rule, Subject};
 use serde_json::{Map, Value, json};
 
 /// One more than the default page size (D2, Limits; D3, Limits).
@@ -152,7 +152,7 @@ impl Cases<'_> {
             let is_path = maker
                 .parameters
                 .iter()
-                .any(|p| p.name == *name && p.place == Place::Path);
+                .any(|p| p.name == *name && p.place == ParameterLocation::Path);
             match self.happy.with.get(name) {
                 Some(own) if is_path => *value = own.clone(),
                 _ => number(value),

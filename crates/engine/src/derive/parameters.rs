@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// A text that is in no enumeration.
@@ -44,7 +44,7 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
     let (slug, name) = (slug(parameter), &parameter.name);
-    if parameter.required && parameter.place != Place::Path {
+    if parameter.required && parameter.place != ParameterLocation::Path {
         let what = format!("{name} is left out");
         let without = only(name, Value::Null);
         let step = refused(&parameter.rule);

@@ -7,7 +7,7 @@ use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// One case, if the operation updates a resource.
@@ -66,7 +66,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 /// A value that violates a documented constraint of a parameter.
 pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
-    if parameter.place != Place::Body {
+    if parameter.place != ParameterLocation::Body {
         return None;
     }
     let is_json = parameter

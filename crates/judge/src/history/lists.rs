@@ -7,7 +7,7 @@ use crate::acceptance::Acceptance;
 use crate::context::Context;
 use crate::evidence::Poll;
 use conformant_base::json;
-use conformant_rulebook::{Does, Operation, Place};
+use conformant_rulebook::{Action, Operation, ParameterLocation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -145,7 +145,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     }
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, seen) in context.seen.iter().enumerate() {
-        let Some(operation) = seen.operation.filter(|o| o.does == Does::Lists) else {
+        let Some(operation) = seen.operation.filter(|o| o.does == Action::Lists) else {
             continue;
         };
         let exchange = seen.exchange;
@@ -174,7 +174,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                 let queries = operation
                     .parameters
                     .iter()
-                    .filter(|p| p.place == Place::Query);
+                    .filter(|p| p.place == ParameterLocation::Query);
                 let filters = queries.filter(|p| !p.name.starts_with("Page"));
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))

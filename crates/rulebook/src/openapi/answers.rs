@@ -82,7 +82,7 @@ impl Reader<'_> {
         described.kinds.push(Kind {
             name: name.clone(),
             schema: Bundler::new(self.files).bundle(self.file, schema, root),
-            about: Annotations::default(),
+            annotations: Annotations::default(),
             page_of,
         });
         Some(Answer {

@@ -3,8 +3,8 @@
 use super::document::Described;
 use super::keys::OperationObject;
 use crate::draft::{Derived, Draft, File, Files, RuleExtension};
-use crate::model::{Does, Operation, Origin, Place};
-use crate::words::is_id;
+use crate::model::{Action, Operation, Origin, ParameterLocation};
+use crate::spelling::is_id;
 use conformant_base::json;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
@@ -25,7 +25,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     pub(super) fn read(&self, draft: &mut Draft, described: &mut Described) {
         let (file, node) = (self.file, self.node);
-        let checked: Option<OperationObject> = draft.typed(file, node);
+        let checked: Option<OperationObject> = draft.deserialize(file, node);
         let Some(id) = node.get("operationId").and_then(Node::text) else {
             return;
         };
@@ -123,18 +123,18 @@ impl Reader<'_> {
     }
 
     /// Its effect, by method and path, or by `x-does`.
-    fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
+    fn does(&self, draft: &mut Draft, is_list: bool) -> Action {
         let by_itself = match self.method {
-            "delete" => Does::Ends,
-            "get" if is_list => Does::Lists,
-            "get" => Does::Shows,
-            _ if self.path.ends_with('}') => Does::Changes,
-            _ => Does::Makes,
+            "delete" => Action::Ends,
+            "get" if is_list => Action::Lists,
+            "get" => Action::Shows,
+            _ if self.path.ends_with('}') => Action::Changes,
+            _ => Action::Makes,
         };
         let Some(written) = self.node.get("x-does") else {
             return by_itself;
         };
-        let does = draft.typed(self.file, written).unwrap_or(by_itself);
+        let does = draft.deserialize(self.file, written).unwrap_or(by_itself);
         if does == by_itself {
             let message = "redundant `x-does`: method and path determine the same";
             let at = format!("{}/x-does", self.at);
@@ -194,7 +194,7 @@ impl Reader<'_> {
 fn rule_paths(draft: &mut Draft, operation: &Operation) {
     for parameter in &operation.parameters {
         let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
-        if parameter.place != Place::Path || is_compared {
+        if parameter.place != ParameterLocation::Path || is_compared {
             continue;
         }
         if !parameter.names_a_resource(operation) {

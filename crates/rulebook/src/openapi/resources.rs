@@ -1,6 +1,6 @@
 //! Resource types of operations, resolved once all of a service's operations and resource types are known.
 
-use crate::model::{Does, Kind, Operation, Service};
+use crate::model::{Action, Kind, Operation, Service};
 use std::collections::BTreeMap;
 
 /// Assigns the resource type of each operation: the one that it returns or lists. An operation with an
@@ -12,12 +12,15 @@ pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kin
             Some((item, _)) => kinds.get(item)?,
             None => kind,
         };
-        kind.about.identity.is_some().then(|| kind.name.clone())
+        kind.annotations
+            .identity
+            .is_some()
+            .then(|| kind.name.clone())
     };
     let by_path: BTreeMap<String, String> = service
         .operations
         .values()
-        .filter(|operation| operation.does == Does::Shows)
+        .filter(|operation| operation.does == Action::Shows)
         .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
         .collect();
     for operation in service.operations.values_mut() {
