@@ -22,6 +22,9 @@ const GITHUB: &str = include_str!("init/github.yml");
 const GITLAB: &str = include_str!("init/gitlab.yml");
 
 pub(super) fn init(args: &InitArgs) -> Done {
+    if let Some((document, folder)) = args.from.as_ref().zip(args.dir.as_ref()) {
+        return super::import::init_from(document, folder);
+    }
     let index = ServiceIndex::embedded();
     let targets = targets(index, &args.targets)?;
     let services: Vec<_> = index

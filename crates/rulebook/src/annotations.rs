@@ -30,7 +30,7 @@ pub(super) const EXTENSIONS: [&str; 8] = [
 pub struct Annotations {
     /// What it is a face of; nothing where no thing stands behind it.
     pub identity: Option<Identity>,
-    /// What it belongs to, outermost first: the field that names it, and its kind.
+    /// What it belongs to, outermost first: the field that names it, or else the path parameter, and its kind.
     pub parents: Vec<(String, String)>,
     /// Fields that are equal in all sights.
     pub immutable: Vec<String>,
@@ -335,7 +335,10 @@ impl Checked<'_> {
         let named = identity.key.iter().chain(&identity.names);
         problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
         for (at, parent) in &about.parents {
-            problems.extend(self.missing("/x-parent", at));
+            // Without a slash it is the path parameter that names the parent where no field does.
+            if at.starts_with('/') {
+                problems.extend(self.missing("/x-parent", at));
+            }
             let about = self.kinds.get(parent).map(|kind| &kind.about);
             if about.is_none_or(|about| about.identity.is_none()) {
                 problems.push((json::join("/x-parent", at), unknown(parent)));

@@ -134,6 +134,18 @@ impl Rulebook {
         Ok(rulebook)
     }
 
+    /// What files in memory describe, without checks: invariants may still lack rows.
+    pub fn sound_of_files_by(
+        catalogue: &dyn Catalogue,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, Problems> {
+        let sources: Sources = files
+            .into_iter()
+            .map(|(path, bytes)| (path, bytes.into()))
+            .collect();
+        read(&sources, Problems::default(), Extent::Shapes, catalogue)
+    }
+
     /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
     /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
     pub fn load_by(

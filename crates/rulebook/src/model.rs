@@ -5,6 +5,7 @@ use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
 use super::open_points::OpenPoint;
+use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
@@ -163,8 +164,10 @@ pub struct Operation {
     pub response: Option<String>,
     /// Kind of the refusing answer, where the document shows one (`4XX` in OpenAPI).
     pub error: Option<String>,
-    /// The array's name of a list answer.
+    /// The array's name of a list answer; empty where the answer is the array.
     pub list_key: Option<String>,
+    /// How the list is read page by page.
+    pub paging: Paging,
     /// No document shows that name: the answer itself may tell another.
     pub is_list_key_told: bool,
     /// What it does to its thing.
@@ -280,6 +283,14 @@ pub fn event_version(kind: &str) -> Option<(&str, u64)> {
     Some((name, version.parse().ok()?))
 }
 
+/// Where a page contains the array of that name; the page itself if the name is empty.
+pub fn items_at(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => conformant_base::json::join("", key),
+    }
+}
+
 /// Whether both are versions of one event.
 pub fn is_one_event(a: &str, b: &str) -> bool {
     let named = event_version(a).zip(event_version(b));
@@ -350,6 +361,28 @@ impl Operation {
     pub fn path_names(&self) -> impl Iterator<Item = &Parameter> {
         let in_path = self.parameters.iter().filter(|p| p.place == Place::Path);
         in_path.filter(|p| p.schema.get("enum").is_none())
+    }
+
+    /// Where a page contains the items; nothing where the operation is no list.
+    pub fn items_at(&self) -> Option<String> {
+        self.list_key.as_deref().map(items_at)
+    }
+
+    /// The items of a page.
+    pub fn items_of<'v>(&self, page: &'v Value) -> &'v [Value] {
+        let items = self.items_at().and_then(|at| page.pointer(&at)?.as_array());
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it takes a parameter with the number of items on a page.
+    pub fn has_page_size(&self) -> bool {
+        self.list_key.is_some() && self.page_size().is_some()
+    }
+
+    /// The parameter with the number of items on a page.
+    pub fn page_size(&self) -> Option<&Parameter> {
+        let size = self.paging.size.as_deref()?;
+        self.parameters.iter().find(|p| p.name == size)
     }
 
     /// Whether the last name in its path is that of its thing, and not of a parent.

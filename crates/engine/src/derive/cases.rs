@@ -154,9 +154,11 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Whether the operation takes a parameter of that name.
-    pub(super) fn takes(&self, name: &str) -> bool {
-        self.operation.parameters.iter().any(|p| p.name == name)
+    /// The name of the parameter with the number of items on a page, where the operation is a list.
+    pub(super) fn page_size(&self) -> Option<String> {
+        let size = self.operation.page_size()?;
+        self.operation.list_key.as_ref()?;
+        Some(size.name.clone())
     }
 
     /// Whether it makes a new thing in the scope that its path names.
@@ -240,13 +242,22 @@ impl<'a> Cases<'a> {
             let is_below = below == self.operation.path && o.response == self.operation.response;
             let at = match &parameter.echo {
                 Some(echo) => echo.at.clone(),
-                None => "/sid".to_owned(),
+                None => self.key_of(o).unwrap_or_else(|| "/sid".to_owned()),
             };
             (is_below || self.answers_with(&at)).then(|| {
                 let field = at.replace('/', ".");
                 (o, last.to_owned(), field)
             })
         })
+    }
+
+    /// The field that identifies what an operation shows.
+    pub(super) fn key_of(&self, operation: &Operation) -> Option<String> {
+        let kind = self.rulebook.kinds.get(operation.response.as_ref()?)?;
+        let [key] = &kind.about.identity.as_ref()?.key[..] else {
+            return None;
+        };
+        Some(key.clone())
     }
 
     /// Whether a nested field, which no other kind has, is one of its answer's.

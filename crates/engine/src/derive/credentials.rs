@@ -35,7 +35,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let step = with(Credentials::Account, accepted(&rule));
     cases.add("credentials-account", what, step, &Map::new());
     near(cases, &rule);
-    if cases.operation.list_key.is_some() && cases.takes("PageSize") {
+    if cases.page_size().is_some() && cases.operation.paging.has_meta() {
         page(cases, &rule);
     }
     if cases.operation.response.is_some() && cases.operation.list_key.is_none() {

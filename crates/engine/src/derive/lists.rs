@@ -10,22 +10,22 @@ use serde_json::{Map, Value, json};
 
 /// One more than a page of the default size holds (D2, Limits; D3, Limits).
 const BEYOND_A_PAGE: usize = 51;
-/// Parameters of paging; every other one of a list is a filter.
-const PAGING: [&str; 3] = ["PageSize", "Page", "PageToken"];
 
 /// Every case about lists, where the operation is one.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    if cases.operation.list_key.is_none() || !cases.takes("PageSize") {
+    let Some(size) = cases.page_size() else {
         return;
-    }
+    };
     let walk = Call {
         walk: true,
         ..accepted(&cases.own_rule())
     };
-    let two = only("PageSize", 2);
+    let two = only(&size, 2);
     cases.add("walk", "a walk over small pages", walk.clone(), &two);
-    page_urls(cases);
-    filtered_page_urls(cases);
+    if cases.operation.paging.has_meta() {
+        page_urls(cases);
+        filtered_page_urls(cases);
+    }
     beyond_a_page(cases, &walk);
 }
 
@@ -57,7 +57,7 @@ fn page_urls(cases: &mut Cases<'_>) {
 fn filtered_page_urls(cases: &mut Cases<'_>) {
     let filters = cases.happy.optional.iter();
     let filters: Vec<_> = filters
-        .filter(|(name, _)| !PAGING.contains(&name.as_str()))
+        .filter(|(name, _)| !cases.operation.paging.has_parameter(name))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     for (name, value) in filters {
@@ -104,14 +104,17 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     }
     steps.extend(more);
     steps.push(cases.call(walk.clone(), &Map::new()));
-    steps.push(cases.call(walk.clone(), &only("PageSize", 20)));
+    let Some(page_size) = cases.page_size() else {
+        return;
+    };
+    steps.push(cases.call(walk.clone(), &only(&page_size, 20)));
     let filters = cases.happy.optional.iter();
-    let filters = filters.filter(|(name, _)| !PAGING.contains(&name.as_str()));
+    let filters = filters.filter(|(name, _)| !cases.operation.paging.has_parameter(name));
     for (name, value) in filters {
         // A list of values finds few, a range of time may find all.
         let size = if value.is_array() { 1 } else { 20 };
         let mut with = only(name, value.clone());
-        with.insert("PageSize".to_owned(), json!(size));
+        with.insert(page_size.clone(), json!(size));
         steps.push(cases.call(walk.clone(), &with));
     }
     let what = format!("a walk over {BEYOND_A_PAGE} more, filtered and not");

@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Does, Parameter, Place};
 use serde_json::{Map, Value, json};
 
 /// A text that is no value of any enumeration.
@@ -35,7 +35,7 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
     if cases.makes() {
         return cases.found_again("made", &sent);
     }
-    let writes = cases.operation.method == "POST";
+    let writes = cases.operation.does == Does::Changes;
     let reader = cases.reader().filter(|_| writes).into_iter();
     reader
         .map(|o| Cases::look(o, Cases::path_of(o, &sent)))

@@ -4,15 +4,15 @@ use super::History;
 use super::identity::ThingId;
 use super::sights::{Shows, When};
 use crate::acceptance::Acceptance;
-use crate::case::Case;
-use crate::evidence::Poll;
-use conformant_base::json;
+use crate::case::{Case, Seen};
+use crate::evidence::{Exchange, Poll};
+use conformant_rulebook::paging::{NEXT_PAGE_URL, NextPage, Paging};
 use conformant_rulebook::{Does, Operation, Place};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a page names the next one.
-pub const NEXT: &str = "/meta/next_page_url";
+pub const NEXT: &str = NEXT_PAGE_URL;
 /// Where it names the one before.
 pub const PREVIOUS: &str = "/meta/previous_page_url";
 /// Where it names the first one.
@@ -69,8 +69,7 @@ impl List<'_> {
 
     /// Where its items stand on a page.
     pub fn place(&self) -> String {
-        let key = self.operation.list_key.as_deref().unwrap_or_default();
-        conformant_base::json::join("", key)
+        self.operation.items_at().unwrap_or_default()
     }
 
     /// Whether each of its items is known by its key.
@@ -109,6 +108,39 @@ impl History<'_> {
 /// Whether a link to a page stands there.
 fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
+}
+
+/// Whether a request for a page behind the last one was rejected, as it may be where pages are counted.
+fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
+    let is_counted = matches!(paging.next, NextPage::Offset(_) | NextPage::Page(..));
+    is_counted && matches!(seen.acceptance, Acceptance::Rejected(_))
+}
+
+/// How many items a page holds if there are as many: what the request asks for within the documented bounds, or the
+/// documented default.
+fn asked(operation: &Operation, exchange: &Exchange) -> Option<u64> {
+    let size = operation.page_size()?;
+    let Some(sent) = exchange.sent.get(&size.name) else {
+        return size.default.as_ref().and_then(Value::as_u64);
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    let sent = sent.as_u64().or_else(text)?;
+    let most = size.schema.get("maximum").and_then(Value::as_u64);
+    most.is_some_and(|most| sent <= most).then_some(sent)
+}
+
+/// Whether a parameter selects another page than the first one.
+fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> bool {
+    let first = match &paging.next {
+        NextPage::Offset(name) if name == parameter => Some(0),
+        NextPage::Page(name, first) if name == parameter => Some(*first),
+        _ => None,
+    };
+    let Some(sent) = exchange.sent.get(parameter) else {
+        return false;
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    first.is_none_or(|first| sent.as_u64().or_else(text) != Some(first))
 }
 
 /// Puts the pages of all lists together, in the order in which they were asked for.
@@ -150,11 +182,16 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
             continue;
         };
         let exchange = seen.exchange;
-        let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
+        let paging = &operation.paging;
+        let via = exchange.via.as_ref();
+        let via = via.filter(|via| via.pointer == paging.next_at());
         let page = items.remove(&index).unwrap_or_default();
-        let accepted = seen.acceptance == Acceptance::Accepted;
-        let next = exchange.document().and_then(|page| json::get(page, NEXT));
-        let is_last = next.is_none_or(|next| next.is_null() || *next == "");
+        let is_past_end = via.is_some() && ends_list(paging, seen);
+        let accepted = seen.acceptance == Acceptance::Accepted || is_past_end;
+        let document = exchange.document().filter(|_| !is_past_end);
+        let count = document.map_or(0, |page| operation.items_of(page).len());
+        let asked = asked(operation, exchange);
+        let is_last = paging.is_last(document.map(|page| &**page), count, asked);
         // What broke as a whole shows neither what it holds nor whether it ends.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
@@ -176,7 +213,7 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     .parameters
                     .iter()
                     .filter(|p| p.place == Place::Query);
-                let filters = queries.filter(|p| !p.name.starts_with("Page"));
+                let filters = queries.filter(|p| !paging.has_parameter(&p.name));
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
                     .collect();
@@ -184,9 +221,10 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     .via
                     .as_ref()
                     .is_none_or(|via| !is_paging(&via.pointer))
-                    && !["Page", "PageToken"]
+                    && !paging
+                        .positions
                         .iter()
-                        .any(|p| exchange.sent.contains_key(*p));
+                        .any(|p| is_beyond_first(paging, p, exchange));
                 history.lists.push(List {
                     operation,
                     face,

@@ -221,9 +221,10 @@ impl<'a> Reading<'_, 'a> {
         index: usize,
     ) -> Option<(ThingId, bool)> {
         let shown = self.shown[index].first()?;
-        let key = self.case.representations[*shown].value(at)?.as_str()?;
+        let key = self.case.representations[*shown].value(at);
+        let key = spelled(key.filter(|key| is_key(key))?);
         let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
-        let id = self.met(kind, key, &parents?);
+        let id = self.met(kind, &key, &parents?);
         self.history.things.name(id, text);
         Some((id, true))
     }
@@ -282,9 +283,9 @@ impl<'a> Reading<'_, 'a> {
         let mut parents = Vec::new();
         for (n, (at, kind)) in about.parents.iter().enumerate() {
             let named = bound.parents.get(n).copied().flatten();
-            let said = representation.value(at).and_then(Value::as_str);
-            let said = said.filter(|key| !key.is_empty());
-            let parent = match (named, said) {
+            let said = representation.value(at).filter(|said| is_key(said));
+            let said = said.map(spelled);
+            let parent = match (named, said.as_deref()) {
                 // It was shown where it does not belong: its address says nothing of it.
                 (Some(named), Some(said)) if self.history.things.get(named).key != said => return,
                 (Some(named), _) => Some(named),
@@ -473,8 +474,7 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
         let value = representation.value(at)?;
-        let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
-        if !is_usable {
+        if !is_key(value) {
             return None;
         }
         if n > 0 {
@@ -483,6 +483,11 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
         key.push_str(&spelled(value));
     }
     Some(key)
+}
+
+/// Whether a value can identify a resource.
+fn is_key(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
 }
 
 /// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
