@@ -126,6 +126,8 @@ pub struct InitArgs {
     /// With --from: the folder for the rulebook, empty or missing.
     #[arg(value_name = "DIR", requires = "from")]
     pub dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub specs: Specs,
 }
 
 /// `conformant doctor`.
