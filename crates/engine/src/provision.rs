@@ -290,9 +290,7 @@ fn whole_page(operation: &Operation) -> String {
 }
 
 fn items<'v>(operation: &Operation, page: &'v Value) -> &'v [Value] {
-    let key = operation.list_key.as_deref().unwrap_or_default();
-    let items = page.get(key).and_then(Value::as_array);
-    items.map_or(&[][..], Vec::as_slice)
+    operation.items_of(page)
 }
 
 fn shows(value: &Value, condition: &Condition) -> bool {

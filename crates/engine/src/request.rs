@@ -296,8 +296,11 @@ fn encode_body(
     }
     let as_json = offers("application/json")
         && (target.json_bodies || !offers("application/x-www-form-urlencoded"));
-    if as_json {
-        request.headers.set("Content-Type", "application/json");
+    let other_json = operation.bodies.iter().find(|body| body.ends_with("+json"));
+    if as_json || other_json.is_some() {
+        let media_type = other_json.filter(|_| !as_json);
+        let media_type = media_type.map_or("application/json", String::as_str);
+        request.headers.set("Content-Type", media_type);
         request.body = nested(body).to_string().into_bytes();
     } else {
         let mut pairs = Vec::new();
@@ -412,6 +415,17 @@ fn every_byte(count: u64) -> Vec<u8> {
     (0..count)
         .map(|n| low(n).wrapping_add(low(n / 256)))
         .collect()
+}
+
+/// A request target with other values of some query parameters.
+pub(super) fn with_query(target: &str, parameters: &Map<String, Value>) -> String {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .filter(|(name, _)| !parameters.contains_key(name))
+        .collect();
+    pairs.extend(parameters.iter().map(|(n, v)| (n.clone(), text_of(v))));
+    format!("{path}?{}", encode::query(borrowed(&pairs)))
 }
 
 fn texts_of(value: &Value) -> Vec<String> {

@@ -15,7 +15,7 @@ use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
-use conformant_rulebook::{EvidenceSelection, Operation, Rulebook};
+use conformant_rulebook::{EvidenceSelection, Operation, Rulebook, items_at};
 use conformant_schema::{DEFECTS_MAX, Schemas};
 use serde_json::Value;
 use std::sync::Arc;
@@ -266,9 +266,11 @@ impl<'a> Context<'a> {
         let key = key
             .as_deref()
             .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
-        let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
+        let at = key.map(items_at);
+        let items = at.as_ref().and_then(|at| json::get(value, at));
+        let items = items.and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
-            let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));
+            let prefix = format!("{}/{index}", at.as_deref().unwrap_or_default());
             let here = |b: &&String| json::within(b, &prefix) || json::within(&prefix, b);
             let broken = broken.iter().filter(here).cloned().collect();
             self.representations.push(Representation {

@@ -227,7 +227,7 @@ pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
             kinds.insert(format!("{}/list-meta", exchange.service));
             let items = key
                 .as_ref()
-                .and_then(|k| value.get(k))
+                .and_then(|k| value.pointer(&conformant_rulebook::items_at(k)))
                 .and_then(serde_json::Value::as_array);
             if items.is_some_and(|i| !i.is_empty()) {
                 kinds.insert(item.clone());

@@ -30,7 +30,7 @@ pub(super) const EXTENSIONS: [&str; 8] = [
 pub struct Annotations {
     /// The resource that it represents; `None` without one.
     pub identity: Option<Identity>,
-    /// The parents, outermost first: the field with the key, and the resource type.
+    /// What it belongs to, outermost first: the field that names it, or else the path parameter, and its kind.
     pub parents: Vec<(String, String)>,
     /// Fields that are equal in all observations.
     pub immutable: Vec<String>,
@@ -338,7 +338,10 @@ impl Checked<'_> {
         let named = identity.key.iter().chain(&identity.names);
         problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
         for (at, parent) in &about.parents {
-            problems.extend(self.missing("/x-parent", at));
+            // Without a slash it is the path parameter that names the parent where no field does.
+            if at.starts_with('/') {
+                problems.extend(self.missing("/x-parent", at));
+            }
             let about = self.kinds.get(parent).map(|kind| &kind.annotations);
             if about.is_none_or(|about| about.identity.is_none()) {
                 problems.push((json::join("/x-parent", at), unknown(parent)));

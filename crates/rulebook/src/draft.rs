@@ -183,7 +183,9 @@ impl Draft {
         pointer: &str,
         source: &SourceRef,
     ) -> Option<Source> {
-        if source.lines.is_empty() || source.lines.contains(&0) {
+        // A pointer into a document needs no lines.
+        let needs_lines = !source.section.starts_with("#/");
+        if source.lines.is_empty() && needs_lines || source.lines.contains(&0) {
             self.problems.push(
                 file.problem(pointer, "a source names lines, counted from 1")
                     .help("cite the lines of the document that state it"),

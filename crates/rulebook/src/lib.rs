@@ -15,6 +15,7 @@ mod model;
 mod names;
 pub mod open_points;
 mod openapi;
+pub mod paging;
 mod problems;
 pub mod reach;
 mod requests;
@@ -40,7 +41,7 @@ pub use check::{
 pub use load::{companion, parse_configuration, parse_file};
 pub use model::{
     Action, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, ParameterLocation,
-    Rule, Rulebook, Service, event_version, is_one_event,
+    Rule, Rulebook, Service, event_version, is_one_event, items_at,
 };
 pub use names::{KindPointers, OperationParts, References};
 pub use problems::{Problem, Problems};

@@ -140,8 +140,20 @@ impl Rulebook {
         Ok(rulebook)
     }
 
-    /// The rulebook in a folder, or the embedded one, with additional scenarios.
-    /// Those are files as in `SERVICE/scenarios/`, in a folder with the name of the service.
+    /// What files in memory describe, without checks: invariants may still lack rows.
+    pub fn sound_of_files_by(
+        registry: &dyn PredicateRegistry,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, Problems> {
+        let sources: Sources = files
+            .into_iter()
+            .map(|(path, bytes)| (path, bytes.into()))
+            .collect();
+        read(&sources, Problems::default(), Extent::Shapes, registry)
+    }
+
+    /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
+    /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
     pub fn load_with(
         registry: &dyn PredicateRegistry,
         specs: Option<&Path>,

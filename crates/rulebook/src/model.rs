@@ -5,6 +5,7 @@ use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
 use super::open_points::OpenPoint;
+use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
@@ -152,9 +153,11 @@ pub struct Operation {
     pub response: Option<String>,
     /// Resource type of a rejection, if documented (`4XX` in OpenAPI).
     pub error: Option<String>,
-    /// The name of the array in a list response.
+    /// The array's name of a list answer; empty where the answer is the array.
     pub list_key: Option<String>,
-    /// Whether the name is undocumented, so that the response may use another one.
+    /// How the list is read page by page.
+    pub paging: Paging,
+    /// No document shows that name: the answer itself may tell another.
     pub is_list_key_told: bool,
     pub does: Action,
     /// The resource type in its response; `None` if it has no resource.
@@ -256,7 +259,15 @@ pub fn event_version(kind: &str) -> Option<(&str, u64)> {
     Some((name, version.parse().ok()?))
 }
 
-/// Whether both are versions of the same event.
+/// Where a page contains the array of that name; the page itself if the name is empty.
+pub fn items_at(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => conformant_base::json::join("", key),
+    }
+}
+
+/// Whether both are versions of one event.
 pub fn is_one_event(a: &str, b: &str) -> bool {
     let named = event_version(a).zip(event_version(b));
     named.is_some_and(|((a, _), (b, _))| a == b)
@@ -331,7 +342,29 @@ impl Operation {
         in_path.filter(|p| p.schema.get("enum").is_none())
     }
 
-    /// Whether the last name in its path is that of its resource, not of a parent.
+    /// Where a page contains the items; nothing where the operation is no list.
+    pub fn items_at(&self) -> Option<String> {
+        self.list_key.as_deref().map(items_at)
+    }
+
+    /// The items of a page.
+    pub fn items_of<'v>(&self, page: &'v Value) -> &'v [Value] {
+        let items = self.items_at().and_then(|at| page.pointer(&at)?.as_array());
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it takes a parameter with the number of items on a page.
+    pub fn has_page_size(&self) -> bool {
+        self.list_key.is_some() && self.page_size().is_some()
+    }
+
+    /// The parameter with the number of items on a page.
+    pub fn page_size(&self) -> Option<&Parameter> {
+        let size = self.paging.size.as_deref()?;
+        self.parameters.iter().find(|p| p.name == size)
+    }
+
+    /// Whether the last name in its path is that of its thing, and not of a parent.
     pub fn names_its_resource(&self) -> bool {
         matches!(self.does, Action::Shows | Action::Changes | Action::Ends)
     }

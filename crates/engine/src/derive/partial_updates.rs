@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 
 /// One case, if the operation updates a resource.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    let is_change = cases.operation.method == "POST" && cases.operation.path.ends_with('}');
+    let is_partial = matches!(cases.operation.method.as_str(), "POST" | "PATCH");
+    let is_change = is_partial && cases.operation.path.ends_with('}');
     if !is_change || cases.happy.optional.is_empty() {
         return;
     }
@@ -122,6 +123,7 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
         ..either()
     });
     let mut own = cases.happy.with.clone();
-    own.insert(last, json!(format!("${{{name}.sid}}")));
+    let key = cases.key_of(maker).unwrap_or_else(|| "/sid".to_owned());
+    own.insert(last, json!(format!("${{{name}{}}}", key.replace('/', "."))));
     Some((step, own))
 }

@@ -363,7 +363,8 @@ impl RandomSequence<'_> {
         if let Some(second_tenant) = &second_tenant {
             self.prepare(second_tenant.steps.clone());
         }
-        if operation.list_key.is_some() && cases.takes("PageSize") && draw.once_in(2) {
+        let page_size = cases.page_size().filter(|_| draw.once_in(2));
+        if let Some(page_size) = page_size {
             if !only_safe {
                 // A list may be full already.
                 let more = cases.more(2 + draw.below(2)).into_iter();
@@ -374,7 +375,7 @@ impl RandomSequence<'_> {
                 walk: true,
                 ..either()
             };
-            let call = cases.call(walk, &only("PageSize", 1 + draw.below(2)));
+            let call = cases.call(walk, &only(&page_size, 1 + draw.below(2)));
             self.moves.push(call);
             return;
         }

@@ -228,9 +228,10 @@ impl<'a> HistoryBuilder<'_, 'a> {
         index: usize,
     ) -> Option<(ResourceId, bool)> {
         let shown = self.shown[index].first()?;
-        let key = self.context.representations[*shown].value(at)?.as_str()?;
+        let key = self.context.representations[*shown].value(at);
+        let key = spelled(key.filter(|key| is_key(key))?);
         let parents: Option<Vec<ResourceId>> = parents.iter().copied().collect();
-        let id = self.find_or_add(kind, key, &parents?);
+        let id = self.find_or_add(kind, &key, &parents?);
         self.history.resources.name(id, text);
         Some((id, true))
     }
@@ -289,10 +290,10 @@ impl<'a> HistoryBuilder<'_, 'a> {
         let mut parents = Vec::new();
         for (n, (at, kind)) in about.parents.iter().enumerate() {
             let named = bound.parents.get(n).copied().flatten();
-            let said = representation.value(at).and_then(Value::as_str);
-            let said = said.filter(|key| !key.is_empty());
-            let parent = match (named, said) {
-                // It was returned under another parent: its address does not determine it.
+            let said = representation.value(at).filter(|said| is_key(said));
+            let said = said.map(spelled);
+            let parent = match (named, said.as_deref()) {
+                // It was shown where it does not belong: its address says nothing of it.
                 (Some(named), Some(said)) if self.history.resources.get(named).key != said => {
                     return;
                 }
@@ -493,8 +494,7 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
         let value = representation.value(at)?;
-        let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
-        if !is_usable {
+        if !is_key(value) {
             return None;
         }
         if n > 0 {
@@ -505,7 +505,12 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was certainly rejected: 4xx, and 2xx with a documented rejection.
+/// Whether a value can identify a resource.
+fn is_key(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     let service = rulebook.index.get(&seen.exchange.service);
     let document = service.zip(seen.exchange.document());

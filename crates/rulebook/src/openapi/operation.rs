@@ -66,7 +66,8 @@ impl Reader<'_> {
         let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
         let list_key = response.as_ref().and_then(|r| r.list_key.clone());
         if let Some(list) = &list_key {
-            self.list_rules(draft, id, list);
+            let has_meta = response.as_ref().is_some_and(|r| r.paging.has_meta());
+            self.list_rules(draft, id, list, has_meta);
         }
         let secured = self.credentials(draft, id, &source);
         let path_from = node
@@ -91,11 +92,12 @@ impl Reader<'_> {
             secured,
             parameters,
             bodies: self.bodies().map(|(media, _)| media.to_owned()).collect(),
-            response: response.and_then(|r| r.kind),
+            response: response.as_ref().and_then(|r| r.kind.clone()),
             error,
             does: self.does(draft, list_key.is_some()),
             resource: None,
             list_key,
+            paging: response.map(|r| r.paging).unwrap_or_default(),
             is_list_key_told,
         };
         rule_paths(draft, &operation);

@@ -24,6 +24,13 @@ pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kin
         .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
         .collect();
     for operation in service.operations.values_mut() {
-        operation.resource = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
+        let at_path = || by_path.get(&operation.path).cloned();
+        // `/orders/{id}/cancel` changes what `/orders/{id}` shows.
+        let above = || {
+            let is_action = operation.does == Action::Changes && !operation.path.ends_with('}');
+            let (above, _) = operation.path.rsplit_once('/').filter(|_| is_action)?;
+            by_path.get(above).cloned()
+        };
+        operation.resource = shown(operation).or_else(at_path).or_else(above);
     }
 }
