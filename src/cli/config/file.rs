@@ -115,10 +115,13 @@ pub(super) struct CallbacksEntry {
     pub(super) listen: Option<String>,
     /// URL under which the target reaches it.
     pub(super) public_url: Option<String>,
-    /// No other run sets the target's callback addresses meanwhile, default false: then a callback that
-    /// does not come is a finding although no hook `lease` keeps other runs away.
+    /// No other run uses the target meanwhile, default false.
     #[serde(default)]
     pub(super) exclusive: bool,
+    /// Other runs set the target's callback addresses meanwhile, default false. Then a callback that does
+    /// not come is inconclusive, unless the hook `lease` keeps other runs away. `--partition` implies it.
+    #[serde(default)]
+    pub(super) shared: bool,
 }
 
 /// The people that scenarios speak of. What is left out comes from ranges that are reserved for

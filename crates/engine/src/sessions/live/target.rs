@@ -275,6 +275,7 @@ impl Sessions for Live {
             off_ms: Cell::new(0),
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
+            callback_missed: Cell::new(false),
             turned_away: RefCell::new(None),
             phone_number,
             holders: RefCell::default(),
