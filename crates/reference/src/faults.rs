@@ -302,7 +302,6 @@ switches! {
         ChatServiceUrlWrong = "chat/service-url-wrong": "A service's url does not lead to a service." => [shown("Services", "/url", Turned)],
         ChatServiceLinksWrong = "chat/service-links-wrong": "A service's links are broken." => [shown("Services", "/links", Turned)],
         ChatServiceBindingsLinkMissing = "chat/service-bindings-link-missing": "A service has no link to its bindings." => [shown("Services", "/links/bindings", Removed)],
-        ChatRolesLinkNull = "chat/roles-link-null": "A service's link to its roles is null." => [shown("Services", "/links/roles", Null)],
         ChatServiceLinksOfFirst = "chat/service-links-of-first": "The links of every service lead to those of the first." => [shown("Services", "/links", LinkOfFirst)],
         ChatListedServiceLimitMissing = "chat/listed-service-limit-missing": "A listed service shows one of its two limits only." => [listed("Services", "/limits/user_channels", Removed)],
         ChatListedServiceDiffers = "chat/listed-service-differs": "A listed service has another default role than a fetched one." => [listed("Services", "/default_service_role_sid", Turned)],
@@ -647,7 +646,6 @@ switches! {
         ChatBindingEndpointOfFirst = "chat/binding-endpoint-of-first": "Later bindings show the endpoint of the first of their list." => [shown("Bindings", "/endpoint", OfFirst)],
         ChatBindingIdentityOfFirst = "chat/binding-identity-of-first": "Later bindings show the identity of the first of their list." => [shown("Bindings", "/identity", OfFirst)],
         ChatBackupOffsetLost = "chat/backup-offset-lost": "DateCreated loses its offset." => [on_create("Services/Channels|Members|Messages", "DateCreated", Misread(Garble::OffsetDropped), Given)],
-        ChatConsumptionOffsetLost = "chat/consumption-offset-lost": "LastConsumptionTimestamp loses its offset." => [on_any("Members|Users/Channels", "LastConsumptionTimestamp", Misread(Garble::OffsetDropped), Given)],
         // chat: updates that reach too far
         ChatUpdateServiceResetsRole = "chat/update-service-resets-role": "Updating a service without DefaultServiceRoleSid resets its default role.",
         ChatUpdateServiceResetsLimits = "chat/update-service-resets-limits": "Updating a service resets its limits.",
