@@ -202,7 +202,7 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     let mut address = Map::new();
     address.insert("scheme".to_owned(), Value::from(scheme));
     address.insert("host".to_owned(), Value::from(host));
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         // A parameter with the name of an address part gets another name.
         let name = if matches!(&*name, "scheme" | "host") {
             format!("{name}=")

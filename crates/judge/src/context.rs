@@ -8,6 +8,7 @@ use super::cache::DocumentCache;
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
 use super::payload;
+use super::race;
 use super::reproduce::curl;
 use super::sites::Site;
 use super::verdicts::{Fact, Judgment, Verdicts};
@@ -349,7 +350,13 @@ impl<'a> Context<'a> {
         }
         if let Some(index) = site.exchange(self.evidence) {
             let exchange = &self.evidence.exchanges[index];
-            finding.reproduce = curl(exchange);
+            match race::told(self.evidence, index) {
+                None => finding.reproduce = curl(exchange),
+                Some((says, commands)) => {
+                    finding.message = format!("{} ({says})", finding.message);
+                    finding.reproduce = commands;
+                }
+            }
             finding.diff = exchange.document().map_or_else(
                 || text::unified_diff(&finding.expected, &finding.actual),
                 |value| field_diff(value, &finding.pointer, &finding.expected),

@@ -80,6 +80,24 @@ pub struct Span {
     pub ended: Timestamp,
 }
 
+/// The place of a request or hook among those that were sent at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Race {
+    /// Number of the race within its scenario, from 1.
+    pub number: usize,
+    /// When the last byte of the request was sent, on the clock of the race.
+    pub sent: Duration,
+    /// When the first byte of the response was received.
+    pub received: Duration,
+}
+
+impl Race {
+    /// Whether this was answered before the other was sent; `None` if they are of different races.
+    pub fn is_before(&self, other: &Self) -> Option<bool> {
+        (self.number == other.number).then_some(self.received <= other.sent)
+    }
+}
+
 /// The link that an exchange followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FollowedLink {
@@ -99,6 +117,9 @@ pub struct HookCall {
     /// The result, or the reason of a failure.
     pub result: Result<Arc<Value>, String>,
     pub span: Span,
+    /// Set if it was called at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
 /// A callback to one of the scenario's addresses.
@@ -147,6 +168,9 @@ pub struct Exchange {
     pub shell: Arc<Shell>,
     /// Whether it is part of a setup, so that its failure violates no rule.
     pub setup: bool,
+    /// Set if it was sent at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
 /// The role of a request in a poll, which repeats a request until its response meets a condition.

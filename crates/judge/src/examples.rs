@@ -5,7 +5,7 @@
 
 use super::evidence::{
     Body, Delivery, Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome,
-    Payload, Poll, Span, Statement, Walk, WalkEnd,
+    Payload, Poll, Race, Span, Statement, Walk, WalkEnd,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, Response};
@@ -13,6 +13,7 @@ use conformant_base::json::Note;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The id of the rule in examples.
 pub(super) const RULE: &str = "example/rule";
@@ -107,6 +108,21 @@ impl ExampleBuilder {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
+    /// The last requests were sent at the same time.
+    pub fn raced(mut self, count: usize) -> Self {
+        let first = self.evidence.exchanges.len() - count;
+        let began = self.evidence.exchanges[first].span.began;
+        for exchange in &mut self.evidence.exchanges[first..] {
+            exchange.span.began = began;
+            exchange.race = Some(Race {
+                number: 1,
+                sent: Duration::ZERO,
+                received: Duration::from_millis(1),
+            });
+        }
+        self
+    }
+
     /// A request that is rejected with status 429.
     pub fn too_many(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(429), Body::Empty)
@@ -125,6 +141,7 @@ impl ExampleBuilder {
                 began: at,
                 ended: at,
             },
+            race: None,
         }));
         self
     }
@@ -284,6 +301,7 @@ impl ExampleBuilder {
             },
             via: None,
             poll: Poll::Once,
+            race: None,
             shell: std::sync::Arc::default(),
             setup: false,
         });

@@ -27,6 +27,7 @@ pub mod payload;
 mod predicate;
 pub mod predicates;
 pub mod prove;
+mod race;
 mod reproduce;
 mod rule_mutations;
 mod sites;

@@ -59,7 +59,7 @@ fn collect<'a>(
     for step in steps {
         hooks.extend(step.hook());
         rules.extend(step.rules().map(String::as_str));
-        collect(rulebook, service, step.between(), hooks, rules, depth);
+        collect(rulebook, service, step.nested(), hooks, rules, depth);
         let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
         if let Some((owner, group)) = group.filter(|_| depth < DEPTH_MAX) {
             collect(rulebook, owner, &group.steps, hooks, rules, depth + 1);

@@ -25,6 +25,13 @@ pub struct Hook {
     pub result: Vec<String>,
 }
 
+impl Hook {
+    /// Whether its result holds events: a list under `events`, each with `type` and `payload`.
+    pub fn collects_events(&self) -> bool {
+        self.result.iter().any(|member| member == "events")
+    }
+}
+
 /// The effect of a hook on a resource of one type. Without a key or name, any resource may be affected.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

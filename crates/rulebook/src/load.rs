@@ -360,7 +360,7 @@ pub(super) fn read(
         }
         let own = |path: &str| given.contains_key(path);
         service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
-        annotations::check(&mut draft, &files, &kinds);
+        annotations::check(&mut draft, &files, &index, (&services, &kinds));
         invariants::check(&mut draft, &files, registry, (&services, &kinds), &covered);
         scenarios::check_names(&mut draft, &files_of_stories, &services, &kinds);
         scenarios::check_whole(&mut draft, &files, &services);

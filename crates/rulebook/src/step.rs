@@ -31,6 +31,7 @@ verbs! {
     Token "token",
     Wait "wait",
     Use "use",
+    Concurrently "concurrently",
 }
 
 /// Sends a request of an operation. The keys are documented in `written_call.rs`.
@@ -228,6 +229,44 @@ pub struct Use {
     pub r#as: Option<String>,
 }
 
+/// Sends requests at the same time.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Concurrently {
+    /// Verb: send these calls and hooks at the same time, 2 to 8 of them with repetitions. Each may be accepted
+    /// or refused; rules judge the state afterwards.
+    #[serde(deserialize_with = "contended")]
+    #[schemars(with = "Vec<Step>")]
+    pub concurrently: Vec<Step>,
+}
+
+impl Concurrently {
+    /// How many requests may be sent at the same time.
+    pub const SIZES: std::ops::RangeInclusive<usize> = 2..=8;
+
+    /// How many requests are sent at the same time.
+    pub fn size(&self) -> usize {
+        let sizes = self
+            .concurrently
+            .iter()
+            .map(|step| step.repeat.unwrap_or(1));
+        sizes.sum()
+    }
+}
+
+/// Reads steps whose calls may be accepted or refused unless they say otherwise.
+fn contended<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Error> {
+    let mut steps = Vec::<Step>::deserialize(from)?;
+    for step in &mut steps {
+        if let Verb::Call(call) = &mut step.verb
+            && matches!(call.demand, Demand::Own)
+        {
+            call.demand = Demand::Either;
+        }
+    }
+    Ok(steps)
+}
+
 impl Step {
     /// The step as a part of the setup: its failure violates no rule.
     #[must_use]
@@ -287,6 +326,15 @@ impl Step {
         }
     }
 
+    /// The requests that it sends at the same time.
+    pub fn race(&self) -> Option<&Concurrently> {
+        if let Verb::Concurrently(race) = &self.verb {
+            Some(race)
+        } else {
+            None
+        }
+    }
+
     /// Whether it builds a token.
     pub fn is_token(&self) -> bool {
         matches!(self.verb, Verb::Token(_))
@@ -298,9 +346,12 @@ impl Step {
             Verb::Call(call) => Some(&call.with),
             Verb::Hook(hook) => Some(&hook.with),
             Verb::Use(group) => Some(&group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -315,9 +366,12 @@ impl Step {
             Verb::Call(call) => Some(&mut call.with),
             Verb::Hook(hook) => Some(&mut hook.with),
             Verb::Use(group) => Some(&mut group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -329,7 +383,7 @@ impl Step {
             Verb::Hook(hook) => hook.capture.as_ref(),
             Verb::Await(wait) => wait.capture.as_ref(),
             Verb::Token(token) => token.capture.as_ref(),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
@@ -341,7 +395,7 @@ impl Step {
             Verb::Hook(hook) => Some(&mut hook.capture),
             Verb::Await(wait) => Some(&mut wait.capture),
             Verb::Token(token) => Some(&mut token.capture),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
@@ -355,7 +409,8 @@ impl Step {
             | Verb::Hook(_)
             | Verb::Await(_)
             | Verb::Token(_)
-            | Verb::Wait(_) => self.capture(),
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => self.capture(),
         }
     }
 
@@ -371,7 +426,11 @@ impl Step {
             Verb::Get(get) => &get.expect,
             Verb::Hook(hook) => &hook.expect,
             Verb::Await(wait) => &wait.expect,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
@@ -382,7 +441,11 @@ impl Step {
             Verb::Get(get) => Some(&mut get.expect),
             Verb::Hook(hook) => Some(&mut hook.expect),
             Verb::Await(wait) => Some(&mut wait.expect),
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -393,7 +456,11 @@ impl Step {
             Verb::Get(get) => &get.shows,
             Verb::Hook(hook) => &hook.shows,
             Verb::Await(wait) => &wait.shows,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
@@ -415,7 +482,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -429,7 +497,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => false,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => false,
         }
     }
 
@@ -453,7 +522,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => Credentials::Default,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => Credentials::Default,
         }
     }
 
@@ -466,9 +536,19 @@ impl Step {
         }
     }
 
-    /// Steps between its pages.
-    pub fn between(&self) -> &[Self] {
-        self.call().map_or(&[], |call| &call.between)
+    /// Steps that it contains: those between its pages, or those that it takes at the same time.
+    pub fn nested(&self) -> &[Self] {
+        match &self.verb {
+            Verb::Call(call) => &call.between,
+            Verb::Concurrently(race) => &race.concurrently,
+            Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => &[],
+        }
     }
 
     /// The resource type that its payload is validated as.
@@ -481,7 +561,8 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -494,9 +575,9 @@ impl Step {
             .chain(self.rejected())
     }
 
-    /// Whether this step, those between its pages included, names that rule.
+    /// Whether this step or a nested one names that rule.
     pub fn names_rule(&self, rule: &str) -> bool {
-        self.rules().any(|r| r == rule) || self.between().iter().any(|step| step.names_rule(rule))
+        self.rules().any(|r| r == rule) || self.nested().iter().any(|step| step.names_rule(rule))
     }
 
     /// The operand of its verb; empty for a token.
@@ -510,11 +591,16 @@ impl Step {
             Verb::Token(_) => "",
             Verb::Wait(wait) => &wait.wait,
             Verb::Use(group) => &group.r#use,
+            Verb::Concurrently(race) => race.concurrently.first().map_or("", Self::about),
         }
     }
 
     /// The step in one line: its verb and operand.
     pub fn summary(&self) -> String {
+        if let Verb::Concurrently(race) = &self.verb {
+            let steps: Vec<String> = race.concurrently.iter().map(Self::summary).collect();
+            return format!("{} {}", self.verb.word(), steps.join(" | "));
+        }
         let mut line = format!("{} {}", self.verb.word(), self.about());
         line.truncate(line.trim_end().len());
         for (name, value) in self.with().into_iter().flatten() {

@@ -136,7 +136,7 @@ fn every_place_of_a_request_gives_them_back() {
         let request = Request::new("GET", format!("/x?{query}"));
         assert_eq!(request.query_pairs()[0], ("name".to_owned(), text.clone()));
         let form = encode::form([("name", text.as_str())]);
-        let back: Vec<(String, String)> = form_urlencoded::parse(form.as_bytes())
+        let back: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes())
             .into_owned()
             .collect();
         assert_eq!(back, [("name".to_owned(), text.clone())]);

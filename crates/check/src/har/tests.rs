@@ -9,7 +9,7 @@ use conformant_base::clock::Timestamp;
 use conformant_base::http::Headers;
 use conformant_engine::plan;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Planned, Sessions, Target, Telling, play};
+use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
 use conformant_judge::load::shared as rulebook;
@@ -123,8 +123,8 @@ fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) 
     let session = sessions.open(planned).unwrap();
     let schemas = Schemas::default();
     let calm = AtomicBool::new(false);
-    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
-    let story = play(telling, session.as_ref(), &calm);
+    let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
+    let story = run_scenario(scenario_run, session.as_ref(), &calm);
     (story.evidence.exchanges, story.evidence.configured)
 }
 
@@ -376,4 +376,58 @@ fn a_huge_entry_is_refused_without_being_held() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("entry 1"), "{error}");
+}
+
+/// The exchanges of a race as another tool records them: one second apart, those of the race at the same time.
+fn recorded_race(exchanges: &[Exchange]) -> Vec<Value> {
+    let mut entries = recorded(exchanges);
+    let mut second = 0;
+    for (entry, pair) in entries.iter_mut().zip(1..) {
+        let (own, next) = (
+            exchanges[pair - 1].race,
+            exchanges.get(pair).map(|e| e.race),
+        );
+        let started = format!("2026-01-01T00:00:{second:02}.000Z");
+        entry["startedDateTime"] = json!(started);
+        entry["time"] = json!(if own.is_some() { 500 } else { 20 });
+        if own.is_none() || next != Some(own) {
+            second += 1;
+        }
+    }
+    entries
+}
+
+#[test]
+fn entries_that_overlap_are_judged_as_requests_at_the_same_time() {
+    let (exchanges, _) = exchanges_of("chat/create-message/race-creations", None);
+    let raced: Vec<usize> = (0..exchanges.len())
+        .filter(|&index| exchanges[index].race.is_some())
+        .collect();
+    let broken = |entries: &[Value]| -> BTreeSet<String> {
+        let (checker, result) = check(&har(entries), &[]);
+        result.unwrap();
+        let (record, _) = checker.finish();
+        let findings = record.findings;
+        findings.into_iter().map(|finding| finding.rule).collect()
+    };
+    let entries = recorded_race(&exchanges);
+    assert_eq!(broken(&entries), BTreeSet::new());
+    // The answers came in another order.
+    let mut turned = entries.clone();
+    turned.swap(raced[0], raced[1]);
+    assert_eq!(broken(&turned), BTreeSet::new());
+    // Two messages with one number are wrong in any order.
+    let number = |entry: &Value| {
+        let text = entry["response"]["content"]["text"].as_str().unwrap();
+        let body = STANDARD.decode(text).unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap()
+    };
+    let mut same = entries.clone();
+    let mut second = number(&same[raced[1]]);
+    second["index"] = number(&same[raced[0]])["index"].clone();
+    same[raced[1]]["response"]["content"]["text"] = json!(STANDARD.encode(second.to_string()));
+    assert_eq!(
+        broken(&same),
+        BTreeSet::from(["chat/messages/index-increases".to_owned()])
+    );
 }

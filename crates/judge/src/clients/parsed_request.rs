@@ -101,7 +101,7 @@ impl<'r> Body<'r> {
         }
         match media_type {
             FORM if object.is_some() => Self::Other(format!("JSON under the name of {FORM}")),
-            FORM => Self::Form(form_urlencoded::parse(bytes).into_owned().collect()),
+            FORM => Self::Form(url::form_urlencoded::parse(bytes).into_owned().collect()),
             MULTIPART => {
                 let field = request.headers.get("Content-Type").unwrap_or_default();
                 let parts = multipart_parts(field, bytes);

@@ -94,8 +94,11 @@ impl<'a> HistoryBuilder<'_, 'a> {
         let Some(seen) = self.context.seen.get(index) else {
             return;
         };
-        let span = seen.exchange.span;
-        let moment = Moment { span, event };
+        let moment = Moment {
+            span: seen.exchange.span,
+            event,
+            race: seen.exchange.race,
+        };
         self.history.moments[index] = moment;
         let Some(operation) = seen.operation else {
             return;
@@ -416,6 +419,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
                 moment: Moment {
                     span: call.span,
                     event,
+                    race: call.race,
                 },
             };
             self.apply_write(
@@ -435,6 +439,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
                 moment: Moment {
                     span: call.span,
                     event,
+                    race: call.race,
                 },
             });
         }

@@ -37,7 +37,7 @@ impl History<'_> {
             !writes.any(|write| {
                 // An action at that moment finds it.
                 let is_now = write.moment.event == until.event;
-                let between = write.moment.event > since.event && !until.is_before(&write.moment);
+                let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)
             })
         };

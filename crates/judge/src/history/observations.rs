@@ -3,7 +3,7 @@
 use super::SETTLE;
 use super::identity::ResourceId;
 use crate::context::{Context, Representation};
-use crate::evidence::{Poll, Span};
+use crate::evidence::{Poll, Race, Span};
 use serde_json::Value;
 
 /// One observation of one resource.
@@ -36,6 +36,8 @@ pub struct Moment {
     pub span: Span,
     /// Index of the event.
     pub event: usize,
+    /// Set if it was sent at the same time as others.
+    pub race: Option<Race>,
 }
 
 /// The resources in the path of an exchange.
@@ -80,11 +82,25 @@ impl Moment {
     pub const UNKNOWN: Self = Self {
         span: Span::UNKNOWN,
         event: usize::MAX,
+        race: None,
     };
 
     /// Whether this one ended before the other began. Overlapping moments are unordered.
     pub fn is_before(&self, other: &Self) -> bool {
-        self.event < other.event && self.span.is_before(&other.span)
+        let raced = self.race.zip(other.race);
+        let raced = raced.and_then(|(one, other)| one.is_before(&other));
+        raced.unwrap_or_else(|| self.event < other.event && self.span.is_before(&other.span))
+    }
+
+    /// Whether this one may have taken effect after the other: it is another event and had not ended when
+    /// the other began.
+    pub fn may_follow(&self, other: &Self) -> bool {
+        self.event != other.event && !self.is_before(other)
+    }
+
+    /// Whether neither of two moments is before the other.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.may_follow(other) && other.may_follow(self)
     }
 
     /// Whether the consistency window after this moment ended before the other.

@@ -112,7 +112,7 @@ fn evaluate_pair(
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first observation lies before it.
     let between = history.writes.iter().filter(touches).any(|write| {
-        write.moment.event > before.moment.event && !later.moment.is_before(&write.moment)
+        write.moment.may_follow(&before.moment) && !later.moment.is_before(&write.moment)
     });
     if between || !before.moment.is_before(&later.moment) {
         return;

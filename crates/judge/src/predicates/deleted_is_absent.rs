@@ -98,8 +98,7 @@ fn evaluate_deletion(
     let back = |until: &Moment| {
         let mut writes = history.writes.iter();
         writes.any(|other| {
-            let between =
-                write.moment.event < other.moment.event && !until.is_before(&other.moment);
+            let between = other.moment.may_follow(&write.moment) && !until.is_before(&other.moment);
             let brings = !matches!(other.does, Action::Ends) && other.outcome != Outcome::Refused;
             between && brings && other.may_touch(id, resource.kind)
         })

@@ -21,6 +21,7 @@ struct Linked {
     /// Pointer to its links.
     at: String,
     /// The resources that they lead to, in the document's words.
+    #[serde(rename = "things")]
     resources: Vec<String>,
     /// A field with the key of one of them, which may not exist if the field is empty.
     given: Option<String>,

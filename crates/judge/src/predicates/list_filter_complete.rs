@@ -159,7 +159,7 @@ impl ListFilterComplete {
             let touched = history.writes.iter().any(|write| {
                 let is_its_own = write.exchange().is_some() && write.exchange() == sight.exchange;
                 let between =
-                    write.moment.event > sight.moment.event && !list.first.is_before(&write.moment);
+                    write.moment.may_follow(&sight.moment) && !list.first.is_before(&write.moment);
                 between && !is_its_own && write.resource == Some(id) && write.may_touch(id, kind)
             });
             let value = sight.value(context, &about.at);

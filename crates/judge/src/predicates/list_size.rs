@@ -14,6 +14,10 @@ pub struct ListSize {
     /// The bound. Either this or `size` is given.
     #[serde(default)]
     at_most: Option<u64>,
+    /// With `at-most`: the rule that so many resources are accepted, for derived scenarios.
+    #[serde(default)]
+    #[expect(dead_code, reason = "the engine reads it from the parameters")]
+    accepts: Option<String>,
     /// The bound in the same response: `/meta/page_size`.
     #[serde(default)]
     size: Option<String>,

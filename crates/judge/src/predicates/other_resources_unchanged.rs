@@ -176,7 +176,7 @@ fn evaluate_pair(
     // What else lies between the two did not touch it for certain; this write names another.
     let touched = history.writes.iter().any(|other| {
         let between =
-            other.moment.event > before.moment.event && !after.moment.is_before(&other.moment);
+            other.moment.may_follow(&before.moment) && !after.moment.is_before(&other.moment);
         between && (other.may_touch(id, kind) || history.may_end(other, id))
     });
     let Some(by) = write

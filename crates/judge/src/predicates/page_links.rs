@@ -370,7 +370,7 @@ impl Link<'_> {
 /// The number that an address asks for.
 fn page_in(target: &str) -> Option<u64> {
     let (_, query) = target.split_once('?')?;
-    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let (_, number) = pairs.find(|(name, _)| name == "Page")?;
     number.parse().ok()
 }

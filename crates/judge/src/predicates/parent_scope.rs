@@ -172,7 +172,7 @@ fn survives(
         after.is_before(&s.moment) && is_own
     })?;
     let touched = history.writes.iter().any(|write| {
-        let between = after.event < write.moment.event && write.moment.event < sight.moment.event;
+        let between = write.moment.may_follow(after) && sight.moment.may_follow(&write.moment);
         between && write.may_touch(id, resource.kind)
     });
     (!touched).then_some((sight.shows != Appearance::NotFound, sight.exchange))

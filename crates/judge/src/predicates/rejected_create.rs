@@ -141,7 +141,7 @@ fn evaluate_lists(
     let newest = newest.max_by_key(|&id| history.resources.get(id).made);
     let opened = history.writes.iter().any(|other| {
         let between =
-            before.first.event < other.moment.event && other.moment.event < after.last.event;
+            other.moment.may_follow(&before.first) && !after.last.is_before(&other.moment);
         let named = other.resource.is_some() && other.does == Action::Makes;
         let makes = matches!(other.does, Action::Makes | Action::FindsOrMakes);
         let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();

@@ -36,7 +36,8 @@ impl Predicate for StateTransition {
     /// Judges each resource that was observed at least twice. Between two observations several steps may have
     /// been taken, so any state that can be reached will do.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut last: BTreeMap<String, (&Representation<'_>, &str)> = BTreeMap::new();
+        // The newest observations of each resource: several if they overlap.
+        let mut last: BTreeMap<String, Vec<(&Representation<'_>, &str)>> = BTreeMap::new();
         for resource in context.of_kind(&self.kind) {
             let (Some(identity), Some(state)) = (
                 resource.value(&self.key).map(Value::to_string),
@@ -44,13 +45,25 @@ impl Predicate for StateTransition {
             ) else {
                 continue;
             };
-            let Some((earlier, before)) = last.insert(identity, (resource, state)) else {
+            let newest = last.entry(identity).or_default();
+            if newest
+                .iter()
+                .any(|(other, _)| overlap(context, other, resource))
+            {
+                newest.push((resource, state));
+                continue;
+            }
+            let earlier = std::mem::replace(newest, vec![(resource, state)]);
+            let unreachable =
+                |(_, before): &&(&Representation<'_>, &str)| !self.can_reach(before, state);
+            let broken = earlier.iter().find(unreachable);
+            let Some((compared, before)) = broken.or(earlier.first()) else {
                 verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
-            let sites = [earlier.site(&self.at), resource.site(&self.at)];
+            let sites = [compared.site(&self.at), resource.site(&self.at)];
             let instance = verdicts.instance(rule, sites);
-            instance.conclude((!self.can_reach(before, state)).then(|| Fact {
+            instance.conclude(broken.is_some().then(|| Fact {
                 kind: "transition",
                 expected: format!("{before} or what follows it"),
                 actual: state.to_owned(),
@@ -72,11 +85,23 @@ impl Predicate for StateTransition {
             let first = scene.clone().payload(kind, execution(from));
             first.payload(kind, execution(to))
         };
+        let read_at_once = |state: &str| {
+            let first = scene.clone().shown("fetch-execution", execution("ended"));
+            first.shown("fetch-execution", execution(state)).raced(2)
+        };
         vec![
             from("active", "active").passes(),
             from("waiting", "ended").passes(),
             from("ended", "active").fails("/status"),
             from("active", "unheard-of").fails("/status"),
+            // Reads at the same time may show the states in any order.
+            read_at_once("active").not_judged(),
+            read_at_once("active")
+                .shown("fetch-execution", execution("ended"))
+                .passes(),
+            read_at_once("active")
+                .shown("fetch-execution", execution("active"))
+                .fails("/status"),
             scene
                 .clone()
                 .payload(kind, execution("active"))
@@ -102,4 +127,11 @@ impl StateTransition {
         }
         false
     }
+}
+
+/// Whether neither of two observations is before the other.
+fn overlap(context: &Context<'_>, one: &Representation<'_>, other: &Representation<'_>) -> bool {
+    let moment = |one: &Representation<'_>| Some(context.history.moments[one.exchange?]);
+    let both = moment(one).zip(moment(other));
+    both.is_some_and(|(one, other)| one.overlaps(&other))
 }

@@ -138,7 +138,9 @@ impl Predicate for TokenRegistration {
             };
             // A second scan does not register the user again.
             let is_first = scanned.insert(token.of.clone());
-            let is_judged = is_first && shown.contains(qr);
+            // Another scan at the same time may have been the first.
+            let is_contended = call.race.is_some() && self.token.is_good();
+            let is_judged = is_first && shown.contains(qr) && !is_contended;
             if !is_judged || token.like(application, call, &self.codes) != Some(self.token) {
                 continue;
             }

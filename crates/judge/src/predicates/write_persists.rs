@@ -146,6 +146,18 @@ impl Predicate for WritePersists {
         let fetched = |scene: ExampleBuilder, name: &str| {
             scene.answered("fetch-service", json!({"Sid": sid("IS")}), service(name))
         };
+        let renamed_at_once = || {
+            let update = |scene: ExampleBuilder, name: &str| {
+                let sent = json!({"Sid": sid("IS"), "FriendlyName": name});
+                scene.answered("update-service", sent, service(name))
+            };
+            let made = Example::for_rule("chat", json!({"of": "chat/update-service"})).answered(
+                "create-service",
+                json!({"FriendlyName": " a "}),
+                service(" a "),
+            );
+            update(update(made, "b"), "c").raced(2)
+        };
         let execution = |data: Value| {
             json!({
                 "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
@@ -209,6 +221,10 @@ impl Predicate for WritePersists {
                 "b",
             )
             .not_judged(),
+            // Of updates at the same time any may be the last.
+            fetched(renamed_at_once(), "b").passes(),
+            fetched(renamed_at_once(), "c").passes(),
+            fetched(renamed_at_once(), " a ").fails("/friendly_name"),
             began(json!({"n": 1.5, "more": true})).passes(),
             began(json!({"n": 1})).fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
@@ -386,6 +402,29 @@ impl<'c> Since<'c> {
             }
             sites.push(site);
         }
+        for one in expected {
+            let rivals = self.rivals(one);
+            let got = shown.value(one.at).filter(|_| !rivals.is_empty());
+            let site = shown.site(one.at);
+            let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
+                continue;
+            };
+            let is_of_one = one.wrong(got, self.is_xml()).is_none()
+                || rivals
+                    .iter()
+                    .any(|value| one.of(value).wrong(got, self.is_xml()).is_none());
+            if !is_of_one {
+                let sent: Vec<String> = rivals.iter().map(|value| json::short(value)).collect();
+                let fact = Fact {
+                    kind: "not-kept",
+                    expected: format!("{} or {}", json::short(one.sent), sent.join(" or ")),
+                    actual: json::short(got),
+                    ..Fact::default()
+                };
+                wrong.get_or_insert((site.clone(), fact));
+            }
+            sites.push(site);
+        }
         if let Some(sites) = Sites::collect(sites) {
             verdicts.instance(rule, sites).conclude_at(wrong);
         }
@@ -446,8 +485,39 @@ impl<'c> Since<'c> {
         }
     }
 
+    /// Values that other writes at the same time sent for the field: one of all these must be shown. None if another
+    /// write named it later, or if this is not the first of them.
+    fn rivals(&self, one: &Expected<'_>) -> Vec<&'c Value> {
+        let (_, write) = self.of;
+        let is_plain = matches!(one.how, Persistence::Echoed(..)) && one.kind.is_none();
+        let others = self
+            .others
+            .iter()
+            .flatten()
+            .filter(|_| is_plain && self.shows(one));
+        let mut values = Vec::new();
+        for other in others {
+            let mut named = other.named.iter().filter(|n| overlaps(&n.echo.at, one.at));
+            let Some(value) = named.next() else { continue };
+            let is_rival =
+                other.moment.overlaps(&write.moment) && other.moment.event > write.moment.event;
+            if !is_rival || value.echo.at != one.at || named.next().is_some() {
+                return Vec::new();
+            }
+            values.push(value.value);
+        }
+        values
+    }
+
     /// Whether this observation must contain the value: no other action named it meanwhile.
     fn open(&self, one: &Expected<'_>) -> bool {
+        let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
+        let others = self.others.as_ref();
+        self.shows(one) && others.is_some_and(|others| !others.iter().any(named))
+    }
+
+    /// Whether this observation shows what requests sent for the field.
+    fn shows(&self, one: &Expected<'_>) -> bool {
         let face = self.sight.face;
         let about = self
             .context
@@ -465,12 +535,7 @@ impl<'c> Since<'c> {
         let is_derived = about.is_some_and(|about| {
             about.is_derived(one.at) && about.derived_at(one.at).is_none_or(moves)
         });
-        let overlaps = |at: &str| json::within(at, one.at) || json::within(one.at, at);
-        let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at));
-        let others = self.others.as_ref();
-        one.kind.is_none_or(|kind| kind == face)
-            && (one.kind.is_some() || !is_derived)
-            && others.is_some_and(|others| !others.iter().any(named))
+        one.kind.is_none_or(|kind| kind == face) && (one.kind.is_some() || !is_derived)
     }
 
     fn is_xml(&self) -> bool {
@@ -482,7 +547,27 @@ impl<'c> Since<'c> {
     }
 }
 
-impl Expected<'_> {
+/// Whether one place lies within another.
+fn overlaps(one: &str, other: &str) -> bool {
+    json::within(one, other) || json::within(other, one)
+}
+
+impl<'c> Expected<'c> {
+    /// The same place with another value.
+    fn of<'v>(&'v self, sent: &'v Value) -> Expected<'v> {
+        Expected {
+            kind: self.kind,
+            at: self.at,
+            sent,
+            names_max: self.names_max,
+            stays_while: self.stays_while,
+            how: match self.how {
+                Persistence::Echoed(compare, or) => Persistence::Echoed(compare, or),
+                Persistence::Part => Persistence::Part,
+            },
+        }
+    }
+
     fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
         match self.how {
             Persistence::Echoed(compare, or) if is_xml => {

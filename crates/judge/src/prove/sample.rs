@@ -146,7 +146,9 @@ impl Generator {
         places: &[(String, &Value)],
     ) -> Option<Change> {
         if value.is_array() {
-            return self.choose(&[Change::Twice, Change::Swapped]).cloned();
+            return self
+                .choose(&[Change::DuplicateMember, Change::Swapped])
+                .cloned();
         }
         Some(match self.below(6) {
             0 => Change::Gone,

@@ -207,8 +207,9 @@ impl Step {
         let is_form = media_type
             .as_deref()
             .is_none_or(|media_type| media_type == FORM);
-        let pairs: Vec<(String, String)> =
-            form_urlencoded::parse(&request.body).into_owned().collect();
+        let pairs: Vec<(String, String)> = url::form_urlencoded::parse(&request.body)
+            .into_owned()
+            .collect();
         if request.body.is_empty() {
             step.headers.remove("Content-Type");
         } else if is_form && std::str::from_utf8(&request.body).is_ok() {
@@ -260,7 +261,7 @@ impl Step {
             request.body = STANDARD.decode(text)?;
         } else if !self.form.is_empty() {
             request.headers.set("Content-Type", FORM);
-            let mut form = form_urlencoded::Serializer::new(String::new());
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
             for (name, value) in &self.form {
                 let one = std::slice::from_ref(value);
                 for value in value.as_array().map_or(one, Vec::as_slice) {

@@ -302,7 +302,7 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
         request.body = Value::Object(body).to_string().into_bytes();
         request.headers.set("Content-Type", "application/json");
     } else {
-        let mut body = form_urlencoded::Serializer::new(String::new());
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
         request.body = body.extend_pairs(&pairs).finish().into_bytes();
         let form = "application/x-www-form-urlencoded; charset=utf-8";
         request.headers.set("Content-Type", form);

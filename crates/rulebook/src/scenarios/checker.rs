@@ -320,7 +320,7 @@ impl<'a> Checker<'a> {
             {
                 inside.accepted_calls(steps, accepted, depth + 1);
             }
-            self.accepted_calls(step.between(), accepted, depth);
+            self.accepted_calls(step.nested(), accepted, depth);
         }
     }
 

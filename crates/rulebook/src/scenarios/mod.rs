@@ -213,7 +213,7 @@ fn named_rules(services: &BTreeMap<String, Service>) -> BTreeSet<String> {
             .flat_map(|g| &g.steps)
             .chain(service.happy.values().flat_map(|h| &h.setup))
             .chain(service.scenarios.values().flat_map(|(s, _)| &s.steps));
-        for step in steps.flat_map(|s| std::iter::once(s).chain(s.between())) {
+        for step in steps.flat_map(|s| std::iter::once(s).chain(s.nested())) {
             named.extend(step.expect().iter().map(|e| e.rule.clone()));
             named.extend(step.accepted().cloned());
             named.extend(step.rejected().cloned());

@@ -279,8 +279,10 @@ impl<'a> Filler<'a> {
                     used.push(address);
                 }
             }
-            if let Verb::Call(call) = &mut step.verb {
-                self.steps(service, &mut call.between, used);
+            match &mut step.verb {
+                Verb::Call(call) => self.steps(service, &mut call.between, used),
+                Verb::Concurrently(race) => self.steps(service, &mut race.concurrently, used),
+                _ => {}
             }
         }
     }
