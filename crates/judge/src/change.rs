@@ -295,7 +295,7 @@ mod tests {
             (json!(1), Change::Down, json!(1 - FAR)),
             (json!(true), Change::Near, json!(false)),
             (json!("a0"), Change::Near, json!("a1")),
-            (json!([1]), Change::DuplicateMember, json!([1, 1])),
+            (json!([1]), Change::Twice, json!([1, 1])),
             (json!([1, 2, 3]), Change::Swapped, json!([3, 2, 1])),
             (
                 json!({"a": 1}),
@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(change.of_value(&value), Some(wanted), "{value}");
         }
         assert_eq!(Change::Near.of_value(&json!({})), None);
-        assert_eq!(Change::DuplicateMember.of_value(&json!([])), None);
+        assert_eq!(Change::Twice.of_value(&json!([])), None);
         assert_eq!(Change::Swapped.of_value(&json!([1, 1])), None);
         assert_eq!(Change::To(json!(1)).of_value(&json!(1)), None);
     }

@@ -171,12 +171,8 @@ fn walk_mutations(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
     let exchange = &evidence.exchanges[page];
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
     let key = operation.and_then(|o| o.list_key.as_deref());
-    let twice = key.map(|key| {
-        Mutation::new(
-            Site::answer(page, json::join("", key)),
-            Change::DuplicateMember,
-        )
-    });
+    let twice =
+        key.map(|key| Mutation::new(Site::answer(page, json::join("", key)), Change::Twice));
     let again = Mutation::new(Site::Exchange(page), Change::PreviousAnswer);
     twice.into_iter().chain([again]).collect()
 }

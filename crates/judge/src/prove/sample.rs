@@ -146,9 +146,7 @@ impl Generator {
         places: &[(String, &Value)],
     ) -> Option<Change> {
         if value.is_array() {
-            return self
-                .choose(&[Change::DuplicateMember, Change::Swapped])
-                .cloned();
+            return self.choose(&[Change::Twice, Change::Swapped]).cloned();
         }
         Some(match self.below(6) {
             0 => Change::Gone,
