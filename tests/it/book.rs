@@ -183,9 +183,9 @@ struct Played {
 
 fn play(page: &str) -> Played {
     let mut told = Played::default();
-    let above = tempfile::tempdir().expect("there is room");
+    let above = tempfile::tempdir().expect("the folder is writable");
     let folder = above.path().join("here");
-    std::fs::create_dir(&folder).expect("there is room");
+    std::fs::create_dir(&folder).expect("the folder is writable");
     prepare(page, &folder);
     let hosts = hosts(page, &folder);
     let mut served = None;
@@ -243,7 +243,7 @@ fn play(page: &str) -> Played {
         }
         session.is_shown_in(&format!("{out}{err}"));
         if let Some(file) = shown.into {
-            std::fs::write(folder.join(file), out).expect("there is room");
+            std::fs::write(folder.join(file), out).expect("the folder is writable");
         }
         written(page, &folder, url);
     }
@@ -276,14 +276,14 @@ fn prepare(page: &str, folder: &Path) {
     let put = |path: &str, text: &str| {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().expect("it lies in a folder"))
-            .expect("there is room");
-        std::fs::write(path, text).expect("there is room");
+            .expect("the folder is writable");
+        std::fs::write(path, text).expect("the folder is writable");
     };
     match page {
         "docs/src/events.md" => {
             copy_of(&["specs", "fixtures/events"], folder);
             let file = "fixtures/manifest.json";
-            std::fs::copy(root().join(file), folder.join(file)).expect("there is room");
+            std::fs::copy(root().join(file), folder.join(file)).expect("the folder is writable");
             put(
                 "recorded/sent.json",
                 &first_fixture("events/MessageSent/4").to_string(),
@@ -350,7 +350,8 @@ fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
     ];
     let file = folder.join("rooms.yaml");
     let text = std::fs::read_to_string(&file).expect("the page shows it");
-    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url)).expect("there is room");
+    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url))
+        .expect("the folder is writable");
     hosts
 }
 
@@ -396,7 +397,7 @@ fn written(page: &str, folder: &Path, url: &str) {
         .lines()
         .map(|line| line.get(margin..).unwrap_or_default())
         .collect();
-    std::fs::write(configuration, lines.join("\n")).expect("there is room");
+    std::fs::write(configuration, lines.join("\n")).expect("the folder is writable");
 }
 
 /// Compares the output of `serve`: the address, and with `--judge requests` each finding about a client.
