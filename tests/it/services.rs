@@ -59,7 +59,7 @@ operations:
     with: { Sid: \"${target.orders.first_order}\" }
 ";
 
-/// The rulebook of orders in a folder, and a configuration beside it.
+/// The rulebook of orders in a folder, and a configuration next to it.
 fn orders(folder: &Path) {
     for (path, text) in [
         ("specs/orders/service.yaml", SERVICE),
@@ -68,8 +68,9 @@ fn orders(folder: &Path) {
         ("specs/orders/scenarios/orders.yaml", SCENARIOS),
     ] {
         let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("there is room");
-        std::fs::write(path, text).expect("there is room");
+        std::fs::create_dir_all(path.parent().expect("it has a folder"))
+            .expect("the temporary folder is writable");
+        std::fs::write(path, text).expect("the temporary folder is writable");
     }
 }
 
@@ -112,11 +113,12 @@ fn answer(mut stream: TcpStream, status: &str) {
 }
 
 fn judge(status: &'static str) -> (i32, String, String) {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     orders(folder.path());
     let url = serve(status);
     let config = format!("targets: {{ orders: {{ url: \"{url}\", first_order: OR1 }} }}\n");
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("there is room");
+    std::fs::write(folder.path().join("conformant.yaml"), config)
+        .expect("the temporary folder is writable");
     let target = format!("orders={url}");
     run(
         folder.path(),
@@ -139,7 +141,7 @@ fn a_defect_of_a_service_of_a_folder_is_found() {
 
 #[test]
 fn a_service_without_a_reference_and_a_target_is_a_usage_error() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     orders(folder.path());
     let (code, out, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{out}{err}");
@@ -148,10 +150,11 @@ fn a_service_without_a_reference_and_a_target_is_a_usage_error() {
 
 #[test]
 fn a_setting_that_no_service_has_is_an_unknown_key() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     orders(folder.path());
     let config = "targets: { orders: { url: \"http://127.0.0.1:9\", first_ordr: OR1 } }\n";
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("there is room");
+    std::fs::write(folder.path().join("conformant.yaml"), config)
+        .expect("the temporary folder is writable");
     let (code, _, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{err}");
     assert!(
@@ -162,7 +165,7 @@ fn a_setting_that_no_service_has_is_an_unknown_key() {
 
 #[test]
 fn a_folder_without_a_service_file_is_refused() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     orders(folder.path());
     std::fs::remove_file(folder.path().join("specs/orders/service.yaml")).expect("it is there");
     let (code, _, err) = run(folder.path(), &["list", "rules", "--specs", "specs"]);
