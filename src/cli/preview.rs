@@ -48,7 +48,7 @@ impl Preview<'_> {
                 continue;
             }
             text.push_str(&format!("{indent}{}\n", self.step(service, step)));
-            self.steps(service, step.between(), &inner, text, depth);
+            self.steps(service, step.nested(), &inner, text, depth);
         }
     }
 

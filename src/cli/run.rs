@@ -1,11 +1,11 @@
 //! `run`: runs the scenarios and writes the reports.
 
-use super::args::{Prove, RunArgs};
+use super::args::{Prove, Races, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, print,
-    reports_of,
+    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    preview, reports_of, print,
 };
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;
@@ -17,7 +17,6 @@ use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
@@ -36,7 +35,12 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 )]
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.output.reports, &REPORTS)?;
-    let config = config::read(args)?;
+    let mut config = config::read(args)?;
+    config.settings.rounds = match args.rounds {
+        Some(rounds) => usize::from(rounds),
+        None if config.settings.targets.is_empty() => 1,
+        None => config.settings.rounds,
+    };
     if !config.settings.targets.is_empty() {
         memory::share_between_threads();
     }
@@ -57,7 +61,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
             return Ok(Exit::NothingJudged);
         }
     }
-    let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
+    let mut planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
+    if args.races == Races::Off {
+        planned.retain(|planned| !planned.is_race());
+    }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
         return Ok(nothing(args));
     }
@@ -322,7 +329,7 @@ pub(super) fn sessions<'a>(
             Target::all_of_reference(),
         );
         let offline = offline.map_err(|error| Failure::Trouble(format!("failed to {error}")))?;
-        return Ok(Box::new(offline));
+        return Ok(Box::new(offline.with_rounds(config.settings.rounds)));
     }
     let limits = Limits {
         connect: config.connect,
@@ -405,7 +412,6 @@ fn offline(
     filters: &[String],
     wanted: Vec<String>,
 ) -> Result<Vec<String>, Failure> {
-    let is_implemented = |name: &str| SERVICES.contains(&name) || FEEDS.contains(&name);
     let filtered = filters
         .iter()
         .filter_map(|filter| Some(filter.split_once('/')?.0));

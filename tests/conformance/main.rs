@@ -96,7 +96,7 @@ impl Suite {
             SEED,
             &calm,
         );
-        if concluded.result.verdict == Verdict::Pass && concluded.judgement.findings.is_empty() {
+        if concluded.result.verdict == Verdict::Pass && concluded.judgment.findings.is_empty() {
             return Ok(());
         }
         Err(failure_text(&concluded).into())
@@ -111,7 +111,7 @@ fn failure_text(concluded: &Concluded) -> String {
         result.verdict.word(),
         result.reason
     );
-    for finding in &concluded.judgement.findings {
+    for finding in &concluded.judgment.findings {
         write_finding(&mut text, finding);
     }
     let _ = writeln!(

@@ -16,6 +16,7 @@ mod needs;
 mod on_demand;
 pub mod plan;
 mod provision;
+pub mod race;
 mod record;
 pub mod request;
 mod runner;
@@ -46,7 +47,7 @@ use conformant_base::http::Cause;
 use conformant_judge::clients;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
-use conformant_judge::{Judgement, Memo};
+use conformant_judge::{DocumentCache, Judgment};
 use conformant_record::{
     Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict,
 };
@@ -233,7 +234,7 @@ pub fn run(
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
                 emit(RunEvent::ScenarioEnded {
                     result: concluded.result.clone(),
-                    findings: concluded.judgement.findings.clone(),
+                    findings: concluded.judgment.findings.clone(),
                     exchanges: concluded.exchanges,
                 });
                 recorder.add(concluded);
@@ -350,7 +351,7 @@ pub fn conclude(
 #[derive(Debug, Default)]
 pub struct RecordedRun {
     evidence: Evidence,
-    memo: Memo,
+    memo: DocumentCache,
     /// Whether neither the responses nor the requests had a finding.
     is_sound: bool,
 }
@@ -416,14 +417,15 @@ pub fn conclude_again(
         };
         let ScenarioOutcome { evidence, stop, .. } =
             run_scenario(scenario_run, session, &never_interrupted);
-        let judgement = conformant_judge::judge_again(rulebook, schemas, &evidence, &recorded.memo);
+        let judgment =
+            conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
         let stop = match stop {
-            None if judgement.findings.is_empty() => {
+            None if judgment.findings.is_empty() => {
                 find_invalid_request(rulebook, schemas, &evidence, recorded.valid_requests())
             }
             stop => stop,
         };
-        conclude_run(id, judgement, stop, evidence.exchanges.len(), 0.0)
+        conclude_run(id, judgment, stop, evidence.exchanges.len(), 0.0)
     };
     guarded(id, work)
 }
@@ -499,7 +501,7 @@ fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
-        conclude_run(id, Judgement::default(), Some(stop), 0, 0.0)
+        conclude_run(id, Judgment::default(), Some(stop), 0, 0.0)
     })
 }
 
@@ -515,7 +517,8 @@ fn conclude_unguarded(
     /// How often a scenario is retried that other clients of the target disturb.
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
-    let mut attempt = 0;
+    // Each attempt has names of its own.
+    let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
     let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
@@ -524,7 +527,7 @@ fn conclude_unguarded(
             Err(error) => {
                 observers.skip();
                 let stop = Stop::Error(format!("failed to {error}"));
-                return conclude_run(id, Judgement::default(), Some(stop), 0, 0.0);
+                return conclude_run(id, Judgment::default(), Some(stop), 0, 0.0);
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
@@ -537,16 +540,16 @@ fn conclude_unguarded(
         } = run_scenario(scenario_run, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
         let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
-        let judgement =
-            conformant_judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
+        let judgment =
+            conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
         // An invalid request of ours may repeat a value that the target returned, so findings come first.
         let stop = match stop {
-            None if judgement.findings.is_empty() => {
+            None if judgment.findings.is_empty() => {
                 find_invalid_request(rulebook, schemas, &evidence, &[])
             }
             stop => stop,
         };
-        let went_wrong = !judgement.findings.is_empty()
+        let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         // A token may be rejected because another client moved the clock, which looks correct.
         let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
@@ -556,26 +559,34 @@ fn conclude_unguarded(
             .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
         attempt += 1;
         waited.add(&session.waited());
-        if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
+        let may_go_on = !interrupted.load(Ordering::Relaxed);
+        disturbances += usize::from(disturbed.is_some());
+        if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
+            continue;
+        }
+        let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();
+        let rounds = || session.settings().rounds;
+        if is_sound && may_go_on && planned.is_race() && round < rounds() {
+            round += 1;
             continue;
         }
         if let Some(prover) = observers.prover.filter(|_| disturbed.is_none()) {
             let turn = sessions.resource_claim(planned).priority();
-            prover.story(turn, &mut evidence, &judgement, &memo);
+            prover.test_scenario(turn, &mut evidence, &judgment, &memo);
         }
-        let judgement = judgement.without_examples();
-        let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+        let judgment = judgment.without_examples();
+        let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
         let void = disturbed.clone();
-        let (judgement, stop) = match disturbed {
-            Some(why) => (judgement.void(&why), Some(Stop::Inconclusive(why))),
-            None => (judgement, stop),
+        let (judgment, stop) = match disturbed {
+            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
+            None => (judgment, stop),
         };
         let turned_away = session.turned_away();
         let scenario = Some(&planned.scenario);
-        let judged = (judgement, stop.clone());
+        let judged = (judgment, stop.clone());
         let concluded = summarize(rulebook, scenario, &evidence, judged, seconds);
         if let Some(recorded) = observers.recorded {
-            let is_sound = concluded.stopped.is_none() && concluded.judgement.findings.is_empty();
+            let is_sound = concluded.stopped.is_none() && concluded.judgment.findings.is_empty();
             recorded.replace(RecordedRun {
                 evidence,
                 memo,
@@ -613,7 +624,7 @@ fn find_invalid_request(
     evidence: &Evidence,
     valid_requests: &[Exchange],
 ) -> Option<Stop> {
-    let found = clients::misdeeds(rulebook, schemas, evidence, valid_requests);
+    let found = clients::find_invalid_requests(rulebook, schemas, evidence, valid_requests);
     let first = found.first()?;
     Some(Stop::Error(format!(
         "step {} is not a valid request: {} ({})",
@@ -626,11 +637,11 @@ fn summarize(
     rulebook: &Rulebook,
     scenario: Option<&Scenario>,
     evidence: &Evidence,
-    (judgement, stop): (Judgement, Option<Stop>),
+    (judgment, stop): (Judgment, Option<Stop>),
     seconds: f64,
 ) -> Concluded {
     let exchanges = evidence.exchanges.len();
-    let concluded = conclude_run(&evidence.scenario, judgement, stop, exchanges, seconds);
+    let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
     let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
         // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
         Outcome::Fault { cause, .. } => {
@@ -651,7 +662,7 @@ fn summarize(
             .or_default()
             .add(asked);
     }
-    let shown = excerpt::Shown::of(evidence, &concluded.judgement);
+    let shown = excerpt::Shown::of(evidence, &concluded.judgment);
     let mut concluded = Concluded {
         has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
             || matches!(
@@ -665,19 +676,19 @@ fn summarize(
         ..concluded
     };
     if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
-        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgement);
+        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
     }
     concluded
 }
 
 fn conclude_run(
     id: &str,
-    judgement: Judgement,
+    judgment: Judgment,
     stop: Option<Stop>,
     exchanges: usize,
     seconds: f64,
 ) -> Concluded {
-    let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
+    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
     let (verdict, reason) = match &stop {
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
@@ -704,7 +715,7 @@ fn conclude_run(
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {
         result,
-        judgement,
+        judgment,
         stopped: stop,
         exchanges,
         services: BTreeMap::new(),

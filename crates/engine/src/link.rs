@@ -2,7 +2,7 @@
 
 use super::settings::Target;
 use conformant_base::json;
-use conformant_judge::evidence::{Exchange, Via};
+use conformant_judge::evidence::{Exchange, FollowedLink};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use url::Url;
@@ -123,16 +123,16 @@ pub(super) fn place_of_link(
     url: &str,
     read: &str,
     captured: &BTreeMap<String, usize>,
-) -> Option<Via> {
+) -> Option<FollowedLink> {
     if let Some((exchange, pointer)) = place_in(read, captured)
         && let Some(document) = exchanges.get(exchange).and_then(Exchange::document)
         && document.pointer(&pointer).is_some_and(|held| held == url)
     {
-        return Some(Via { exchange, pointer });
+        return Some(FollowedLink { exchange, pointer });
     }
     let shown = |(exchange, seen): (usize, &Exchange)| {
         let pointer = place_of(seen.document()?, url)?;
-        Some(Via { exchange, pointer })
+        Some(FollowedLink { exchange, pointer })
     };
     exchanges.iter().enumerate().rev().find_map(shown)
 }
@@ -167,7 +167,7 @@ fn place_of(value: &Value, text: &str) -> Option<String> {
 
 /// The links of answers, by destination.
 #[derive(Debug, Default)]
-pub struct Shown(BTreeMap<String, Via>);
+pub struct Shown(BTreeMap<String, FollowedLink>);
 
 impl Shown {
     /// Adds the links of an answer from `origin`.
@@ -179,12 +179,12 @@ impl Shown {
                 Some(path) => format!("{origin}/{path}"),
                 None => link.to_owned(),
             };
-            self.0.insert(address, Via { exchange, pointer });
+            self.0.insert(address, FollowedLink { exchange, pointer });
         }
     }
 
     /// The last answer that contained an address, and the place.
-    pub fn find(&self, address: &str) -> Option<Via> {
+    pub fn find(&self, address: &str) -> Option<FollowedLink> {
         self.0.get(address).cloned()
     }
 }

@@ -111,7 +111,8 @@ fn subjects_of(
             subjects.extend(operation.response.clone());
         }
     }
-    if step.hook() == Some("collect_events") {
+    let mut hooks = step.hook().into_iter();
+    if hooks.any(|hook| rulebook.index.collects_events(hook)) {
         subjects.extend(rulebook.event_types.values().flatten().cloned());
     }
     subjects.extend(step.judge().cloned());

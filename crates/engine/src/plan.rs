@@ -63,6 +63,11 @@ impl Planned<'_> {
         any_step(self.service, &self.scenario.steps, is, 0)
     }
 
+    /// Whether it sends requests at the same time.
+    pub fn is_race(&self) -> bool {
+        self.any_step(&|step| step.race().is_some())
+    }
+
     /// Services that its steps call or change. The steps of a group belong to the group's service.
     pub fn touches(&self) -> BTreeSet<String> {
         let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
@@ -136,7 +141,11 @@ fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
                 let group = group.filter(|_| depth < DEPTH_MAX);
                 group.map_or(STEP, |g| length_of(service, &g.steps, depth + 1))
             }
-            Verb::Call(_) | Verb::Get(_) | Verb::Hook(_) | Verb::Token(_) => STEP,
+            Verb::Call(_)
+            | Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Token(_)
+            | Verb::Concurrently(_) => STEP,
         };
         let times = u32::try_from(step.repeat.unwrap_or(1)).unwrap_or(u32::MAX);
         once.saturating_mul(times)
@@ -151,7 +160,7 @@ fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth
     steps.iter().any(|step| {
         let group = step.group().and_then(|g| service.groups.get(&g.r#use));
         is(step)
-            || any_step(service, step.between(), is, depth)
+            || any_step(service, step.nested(), is, depth)
             || group
                 .is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
     })
@@ -402,8 +411,7 @@ mod tests {
     }
 
     fn names_any(steps: &[Step], is: &dyn Fn(&str) -> bool) -> bool {
-        let named =
-            |step: &Step| step.rules().any(|rule| is(rule)) || names_any(step.between(), is);
+        let named = |step: &Step| step.rules().any(|rule| is(rule)) || names_any(step.nested(), is);
         steps.iter().any(named)
     }
 

@@ -97,12 +97,17 @@ pub(super) fn hook(
             began,
             ended: session.now(),
         },
+        race: None,
     });
     result
 }
 
 /// A result without a required part is a hook failure and no evidence about the target.
-fn complete(index: &ServiceIndex, name: &str, result: Value) -> Result<Value, HookFault> {
+pub(super) fn complete(
+    index: &ServiceIndex,
+    name: &str,
+    result: Value,
+) -> Result<Value, HookFault> {
     let wanted = index.hook(name).map_or(&[][..], |hook| &hook.result);
     match wanted
         .iter()

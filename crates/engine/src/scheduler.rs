@@ -4,7 +4,7 @@
 //! a time. Scenarios that do not need them continue in parallel.
 
 use conformant_base::parallel::processors;
-use conformant_judge::prove::Turn;
+use conformant_judge::prove::Priority;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ pub struct ResourceClaim {
 impl ResourceClaim {
     /// The order of execution. Exclusive scenarios run first, while the lists that they walk are short, and among them
     /// those that do not move the clock. Then the longest run first, or the shortest where waits take no real time.
-    pub(super) fn priority(&self) -> Turn {
+    pub(super) fn priority(&self) -> Priority {
         let (concurrency, moves) = (self.concurrency as u8, u8::from(self.moves_the_clock));
         (2 * concurrency + moves, Reverse(self.duration), self.length)
     }

@@ -2,6 +2,7 @@
 //!
 //! The target is in process, behind the offline server, or live. The runner does not know which.
 
+use super::race::{Acted, Action, act_in_turn};
 use super::settings::Settings;
 use super::stop::Stop;
 use conformant_base::clock::Timestamp;
@@ -71,6 +72,12 @@ pub trait Session {
 
     /// Triggers the action of a person or device.
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault>;
+
+    /// Does several things at the same time; results are in the order of the actions. An error means that nothing was
+    /// completed and all may be tried again.
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        Ok(act_in_turn(self, actions))
+    }
 
     /// Lets time pass, really or virtually.
     fn wait(&self, duration: Duration);

@@ -35,7 +35,12 @@ pub struct Settings {
     pub callback_max: Duration,
     /// Other runs may use the targets at the same time.
     pub is_shared: bool,
+    /// How often a scenario with requests at the same time is run until it has a finding.
+    pub rounds: usize,
 }
+
+/// Rounds of a race against a live target: a window between check and write may be missed once.
+pub const ROUNDS_LIVE: usize = 3;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -49,6 +54,7 @@ impl Default for Settings {
             people: People::default(),
             callback_max: Duration::from_secs(30),
             is_shared: true,
+            rounds: ROUNDS_LIVE,
         }
     }
 }

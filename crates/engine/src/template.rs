@@ -7,7 +7,7 @@ use super::boundary::BoundaryChange;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
-use conformant_judge::{Memo, payload};
+use conformant_judge::{DocumentCache, payload};
 use conformant_rulebook::step::Wait;
 use conformant_rulebook::{Rulebook, kebab};
 use conformant_schema::Schemas;
@@ -40,7 +40,7 @@ pub(super) struct Scope<'a> {
     /// The broken rule of a value that was used nevertheless; see [`Scope::take_taint`].
     taint: RefCell<Option<String>>,
     /// Cached validation results of captured answers.
-    memo: Memo,
+    memo: DocumentCache,
 }
 
 /// A captured result.
@@ -121,12 +121,12 @@ impl<'a> Scope<'a> {
             now: Timestamp::UNIX_EPOCH,
             masked: BTreeMap::new(),
             taint: RefCell::default(),
-            memo: Memo::default(),
+            memo: DocumentCache::default(),
         }
     }
 
     /// The cached validation results of captured answers.
-    pub(super) fn into_memo(self) -> Memo {
+    pub(super) fn into_memo(self) -> DocumentCache {
         self.memo
     }
 
@@ -377,7 +377,7 @@ impl<'a> Scope<'a> {
         let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
             let (kind, value) = (&origin.kind, &captured.value);
-            let judge = || payload::judge_payload(self.rulebook, self.schemas, kind, value);
+            let judge = || payload::validate_payload(self.rulebook, self.schemas, kind, value);
             let outcome = self.memo.of(kind, value, judge);
             let broken = outcome.violations.iter();
             broken

@@ -13,8 +13,8 @@ pub mod waivers;
 pub use defects::{KnownDefect, defects, recognise, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
-    Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
-    WallClock,
+    Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
+    WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
 

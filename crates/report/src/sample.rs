@@ -4,9 +4,9 @@ use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
-    OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
-    Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings,
-    Tool, Verdict, WaiverResult, WallClock,
+    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
+    Summary, Timings, Tool, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -217,6 +217,12 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             exchange: 2,
             setup: false,
             broken: vec![all()],
+            race: Some(RaceTimes {
+                number: 1,
+                sent: 0.5,
+                received: 1.5,
+                answer: all(),
+            }),
         }];
     }
     record.findings = vec![Finding {
@@ -475,6 +481,7 @@ fn steps() -> Vec<StepResult> {
         exchange,
         setup: false,
         broken: broken.iter().map(|rule| (*rule).to_owned()).collect(),
+        race: None,
     };
     vec![
         call(1, "flow/read-flows", 0.0, "200", 3, &[]),

@@ -62,7 +62,7 @@ struct Scene {
 
 impl Came {
     pub(super) fn of(concluded: &Concluded) -> Self {
-        let findings = concluded.judgement.findings.iter();
+        let findings = concluded.judgment.findings.iter();
         let is_ours = concluded.result.verdict == Verdict::Error;
         Self {
             findings: findings.map(|f| (f.rule.clone(), f.level)).collect(),
@@ -137,7 +137,7 @@ impl Selftest<'_> {
                     .unclean
                     .push(complaint("clean reference", &concluded));
             }
-            let tallies = concluded.judgement.tallies.iter();
+            let tallies = concluded.judgment.tallies.iter();
             let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
             scenes
                 .judged
@@ -145,6 +145,7 @@ impl Selftest<'_> {
             for (switch, other) in beside {
                 let row = scenes.rows.entry(switch).or_default();
                 row.add_scenario(other.as_ref().unwrap_or(&came));
+                row.differing += usize::from(other.is_some());
             }
             scenes.clean.push(clean);
             all.push(concluded);

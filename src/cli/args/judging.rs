@@ -59,6 +59,12 @@ pub struct RunArgs {
     /// Mutate the recorded responses and judge them again, to check that rules can fail.
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub prove: Prove,
+    /// Run scenarios that send requests at the same time, or leave them out.
+    #[arg(long, value_enum, value_name = "WHETHER", default_value_t)]
+    pub races: Races,
+    /// Run each of these scenarios until it fails, at most N times [default: 3; without a target 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: Option<u16>,
     /// Keep the record of each run in this folder, and report what changed since earlier runs.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
@@ -92,6 +98,16 @@ pub enum Prove {
     Rules,
     /// The same, and random mutations as an estimate of what would be missed.
     Sample,
+}
+
+/// Whether scenarios run that send requests at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Races {
+    /// Leave them out.
+    Off,
+    /// Run them.
+    #[default]
+    On,
 }
 
 /// CI system to write a file for.

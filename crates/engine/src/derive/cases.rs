@@ -1,7 +1,7 @@
 //! Common parts of all derived scenarios: the operation, its happy path, and the conversion of a case to a scenario.
 
 use super::{
-    boundary, credentials, foreign_ids, lists, parameters, partial_updates, refusals,
+    boundary, credentials, foreign_ids, lists, parameters, partial_updates, races, refusals,
     repeated_reads, second_entry, special_characters, two_tenants,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
@@ -40,6 +40,7 @@ fn of_operation(
     refusals::derive(&mut cases);
     partial_updates::derive(&mut cases);
     repeated_reads::derive(&mut cases);
+    races::derive(&mut cases);
     cases.scenarios
 }
 
@@ -397,7 +398,7 @@ mod tests {
         if case.contains('=') {
             return "PARAM=VALUE".to_owned();
         }
-        for prefix in ["without-", "optional-", "unknown-", "page-urls-"] {
+        for prefix in ["without-", "optional-", "unknown-", "page-urls-", "race-"] {
             let named = case.strip_prefix(prefix);
             if named.is_some_and(|name| slugs().any(|s| s == name)) {
                 return format!("{prefix}PARAM");

@@ -5,6 +5,7 @@
 
 use super::cases::derive;
 use super::notifications;
+use super::races;
 use super::sequence::{Draw, random_sequence};
 use conformant_rulebook::step::Step;
 use conformant_rulebook::{Rulebook, Service};
@@ -68,7 +69,12 @@ impl<'a> Deck<'a> {
             Some((service, case)) => (*service, case.as_slice()),
             None => (draw.pick(&self.services).copied()?, &[][..]),
         };
-        let steps = random_sequence(self.rulebook, service, case, &mut draw, self.only_safe);
+        let mut steps = random_sequence(self.rulebook, service, case, &mut draw, self.only_safe);
+        if !self.only_safe {
+            // Drawn apart, so that the sequence itself stays the same.
+            let mut draw = Draw::new(!self.seed, number);
+            races::at_once(&mut steps, &mut draw);
+        }
         (!steps.is_empty()).then_some((service, steps))
     }
 }

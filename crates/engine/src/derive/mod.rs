@@ -11,6 +11,7 @@ mod lists;
 mod notifications;
 mod parameters;
 mod partial_updates;
+mod races;
 mod refusals;
 mod repeated_reads;
 mod second_entry;

@@ -11,7 +11,7 @@ const A_WHILE: &str = "2s";
 
 /// A read; if it returns one resource, the same read after a pause, and its list.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    if cases.operation.does != Does::Shows || cases.operation.thing.is_none() {
+    if cases.operation.does != Does::Shows || cases.operation.resource.is_none() {
         return;
     }
     let again = || cases.call(either(), &Map::new());

@@ -164,16 +164,24 @@ pub fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &steps {
         reads_of(step, &mut read);
     }
-    for step in &mut steps {
-        let is_call = matches!(step.verb, Verb::Call(_) | Verb::Hook(_));
-        let capture = step.capture_mut().filter(|_| is_call);
-        if let Some(capture) = capture
-            && capture.as_ref().is_some_and(|name| !read.contains(name))
-        {
-            *capture = None;
-        }
-    }
     steps
+        .iter_mut()
+        .for_each(|step| drop_idle_capture(step, &read));
+    steps
+}
+
+fn drop_idle_capture(step: &mut Step, read: &BTreeSet<String>) {
+    if let Verb::Concurrently(race) = &mut step.verb {
+        let racers = race.concurrently.iter_mut();
+        return racers.for_each(|step| drop_idle_capture(step, read));
+    }
+    let is_call = matches!(step.verb, Verb::Call(_) | Verb::Hook(_));
+    let capture = step.capture_mut().filter(|_| is_call);
+    if let Some(capture) = capture
+        && capture.as_ref().is_some_and(|name| !read.contains(name))
+    {
+        *capture = None;
+    }
 }
 
 /// The step without an expectation.
@@ -184,6 +192,12 @@ fn without_expectation(mut step: Step) -> Step {
 
 /// The names that a step reads.
 fn reads_of(step: &Step, read: &mut BTreeSet<String>) {
+    if let Some(race) = step.race() {
+        return race
+            .concurrently
+            .iter()
+            .for_each(|step| reads_of(step, read));
+    }
     let mut text = |text: &str| {
         let found = interpolations(text).unwrap_or_default();
         read.extend(found.into_iter().map(|one| one.path[0].clone()));
@@ -529,7 +543,7 @@ impl RandomSequence<'_> {
             parameter.name.clone(),
             json!({"$near": with.get(&parameter.name)?, "by": by}),
         );
-        let step = match parameter.names_a_thing(cases.operation) {
+        let step = match parameter.names_a_resource(cases.operation) {
             true => refused(&parameter.rule),
             false => either(),
         };

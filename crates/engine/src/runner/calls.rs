@@ -11,7 +11,8 @@ use crate::{body, provision, request};
 use conformant_base::http::{Cause, Response};
 use conformant_base::json;
 use conformant_judge::evidence::{
-    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
+    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Payload, Poll, SkippedRule,
+    Span,
 };
 use conformant_judge::{Acceptance, acceptance};
 use conformant_rulebook::scenario::{Credentials, Until};
@@ -25,18 +26,7 @@ use std::time::Duration;
 const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
 impl<'a> Runner<'a> {
     pub(super) fn call_step(&mut self, step: &Call) -> Result<(), Stop> {
-        let operation = self.operation(&step.call)?;
-        if !self
-            .session
-            .settings()
-            .targets
-            .contains_key(&operation.service)
-        {
-            return Err(Stop::NotApplicable(format!(
-                "service {} is not targeted",
-                operation.service
-            )));
-        }
+        let operation = self.targeted_operation(&step.call)?;
         self.provide(&step.with)?;
         let mut called = match &step.until {
             Some(until) => self.poll(step, operation, until)?,
@@ -64,7 +54,7 @@ impl<'a> Runner<'a> {
         {
             let why = format!("answered {}", exchange.status().unwrap_or_default());
             let missed = step.expect.iter();
-            let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+            let missed = missed.map(|e| SkippedRule::because(&e.rule, why.clone()));
             self.evidence.missed.extend(missed);
             if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());
@@ -95,7 +85,7 @@ impl<'a> Runner<'a> {
                 return Err(Stop::Masked(rule));
             }
             let named = step.demand.rule();
-            let missed = named.map(|named| Missed::behind(named, &rule));
+            let missed = named.map(|named| SkippedRule::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
         let is_captured = step.capture.is_some() && !step.walk;
@@ -138,7 +128,33 @@ impl<'a> Runner<'a> {
         found.ok_or_else(|| Stop::Error(format!("no operation is named {name}")))
     }
 
+    /// An operation of a service that is a target.
+    pub(super) fn targeted_operation(&self, name: &str) -> Result<&'a Operation, Stop> {
+        let operation = self.operation(name)?;
+        let targets = &self.session.settings().targets;
+        match targets.contains_key(&operation.service) {
+            true => Ok(operation),
+            false => Err(Stop::NotApplicable(format!(
+                "service {} is not targeted",
+                operation.service
+            ))),
+        }
+    }
+
     pub(super) fn call(&mut self, step: &Call, operation: &Operation) -> Result<Called, Stop> {
+        let (exchange, taint) = self.built(step, operation)?;
+        let called = self.exchange(exchange, operation)?;
+        self.note_holder(&called);
+        self.accept_existing(step, &called)?;
+        Ok(Called { taint, ..called })
+    }
+
+    /// The request of a step, before it is sent, and the rule that a value breaks which it was built of.
+    pub(super) fn built(
+        &mut self,
+        step: &Call,
+        operation: &Operation,
+    ) -> Result<(Exchange, Option<String>), Stop> {
         let with = self.scope.fill_map(&step.with)?;
         let taint = self.scope.take_taint();
         let settings = self.session.settings();
@@ -168,13 +184,11 @@ impl<'a> Runner<'a> {
             span: Span::at(self.session.now()),
             via: None,
             poll: Poll::Once,
+            race: None,
             setup: self.setup,
             request: built.request,
         };
-        let called = self.exchange(exchange, operation)?;
-        self.note_holder(&called);
-        self.accept_existing(step, &called)?;
-        Ok(Called { taint, ..called })
+        Ok((exchange, taint))
     }
 
     /// Notes the new holder of an exclusive value.
@@ -246,7 +260,9 @@ impl<'a> Runner<'a> {
 
     /// Keeps an exchange that has just ended.
     pub(super) fn keep(&mut self, mut exchange: Exchange) -> usize {
-        exchange.span.ended = self.session.now();
+        if exchange.race.is_none() {
+            exchange.span.ended = self.session.now();
+        }
         if let Some(status) = exchange.status()
             && exchange.credentials == Credentials::Default
         {
@@ -256,23 +272,36 @@ impl<'a> Runner<'a> {
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);
         self.evidence.events.push(Event::Exchange(index));
-        self.note_deliveries();
+        if self.evidence.exchanges[index].race.is_none() {
+            self.note_deliveries();
+        }
         index
     }
 
     /// Sends a request and keeps the exchange.
     pub(super) fn exchange(
         &mut self,
-        mut exchange: Exchange,
+        exchange: Exchange,
         operation: &Operation,
     ) -> Result<Called, Stop> {
         let answer = self.session.send(&exchange.service, &exchange.request);
+        let unreachable = answer.as_ref().err().filter(|f| f.cause.is_unreachable());
+        let unreachable = unreachable.map(|f| format!("{}: {}", f.cause, f.detail));
+        let called = self.received(exchange, answer, operation);
+        match unreachable {
+            Some(why) => Err(Stop::Unreachable(why)),
+            None => Ok(called),
+        }
+    }
+
+    /// Keeps what came of a request.
+    pub(super) fn received(
+        &mut self,
+        mut exchange: Exchange,
+        answer: Result<Response, SendFault>,
+        operation: &Operation,
+    ) -> Called {
         let answer = answer.and_then(|response| self.within_budget(response));
-        let unreachable = matches!(&answer, Err(fault) if fault.cause.is_unreachable());
-        let detail = answer
-            .as_ref()
-            .err()
-            .map(|f| format!("{}: {}", f.cause, f.detail));
         exchange.outcome = self.outcome(&exchange, answer, operation);
         let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
         let value = exchange
@@ -283,17 +312,13 @@ impl<'a> Runner<'a> {
             Acceptance::Rejected(_) => operation.error.clone(),
             Acceptance::Inconclusive(_) => None,
         };
-        let index = self.keep(exchange);
-        if unreachable {
-            return Err(Stop::Unreachable(detail.unwrap_or_default()));
-        }
-        Ok(Called {
-            exchange: index,
+        Called {
+            exchange: self.keep(exchange),
             acceptance,
             value,
             kind,
             taint: None,
-        })
+        }
     }
 
     /// The outcome of a request. A document that is equal to the one of the recorded run shares its validation
@@ -461,6 +486,7 @@ pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
         span: exchange.span,
         via: None,
         poll: Poll::Once,
+        race: None,
         setup: exchange.setup,
     }
 }

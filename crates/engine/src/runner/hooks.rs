@@ -30,7 +30,7 @@ impl Runner<'_> {
             Some(rule) => Stop::Masked(rule),
             None => Stop::of_hook(name, &fault),
         })?;
-        if name == "collect_events" {
+        if self.rulebook.index.collects_events(name) {
             self.collect_events(&result);
         }
         self.finish((step.capture.as_ref(), &step.expect), result, None, None)

@@ -6,6 +6,7 @@ mod calls;
 mod hooks;
 mod links;
 mod polling;
+mod race;
 mod statements;
 mod walks;
 
@@ -16,7 +17,7 @@ use crate::template::{Scope, wait_of};
 use crate::{provision, token};
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange};
-use conformant_judge::{Acceptance, Memo};
+use conformant_judge::{Acceptance, DocumentCache};
 use conformant_rulebook::scenario::Group;
 use conformant_rulebook::step::{Step, Use, Verb};
 use conformant_rulebook::{Rulebook, Service};
@@ -37,7 +38,7 @@ pub struct ScenarioOutcome {
     /// Why it ended early, if it did.
     pub stop: Option<Stop>,
     /// Cached validation results of documents that later steps read.
-    pub memo: Memo,
+    pub memo: DocumentCache,
 }
 
 /// The input of a scenario run.
@@ -106,6 +107,7 @@ pub fn run_scenario(
             ..Evidence::default()
         },
         step: 0,
+        races: 0,
         body_bytes: 0,
         depth: 0,
         setup: false,
@@ -155,6 +157,8 @@ struct Runner<'a> {
     scope: Scope<'a>,
     evidence: Evidence,
     step: usize,
+    /// Races so far.
+    races: usize,
     /// Bytes of all bodies so far.
     body_bytes: usize,
     depth: usize,
@@ -282,6 +286,7 @@ impl<'a> Runner<'a> {
                 Ok(())
             }
             Verb::Use(group) => self.use_step(group),
+            Verb::Concurrently(race) => self.race_step(race),
         }
     }
 

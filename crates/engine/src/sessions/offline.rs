@@ -3,13 +3,14 @@
 //! Waits cost nothing, and scenarios are isolated.
 
 use super::replay::{DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance};
+use crate::race::{Acted, Action, ActionResult};
 use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use crate::settings::{Settings, Target};
 use crate::{Planned, Sessions};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_net::server::{self, Deliver, Outcome, Server, World, WorldClock};
-use conformant_net::transport::{BaseUrl, Client, Limits, Sink};
+use conformant_net::transport::{BaseUrl, Client, Departure, Limits, Sink};
 use conformant_record::REFERENCE;
 use conformant_reference::SERVICES;
 use conformant_reference::{Callback, Fault, Switch, Variant};
@@ -109,6 +110,13 @@ impl<'a> Offline<'a> {
             sinks,
             network: None,
         })
+    }
+
+    /// The same sessions with that many rounds of each race.
+    #[must_use]
+    pub fn with_rounds(mut self, rounds: usize) -> Self {
+        self.settings.rounds = rounds;
+        self
     }
 
     /// Applies `mutator` to all traffic.
@@ -222,6 +230,8 @@ impl Offline<'_> {
 fn settings(targets: BTreeMap<String, Target>) -> Settings {
     let mut settings = Settings {
         targets,
+        // A fault shows in each round, because the order of requests follows from the seed.
+        rounds: 1,
         ..Settings::default()
     };
     for (service, target) in &mut settings.targets {
@@ -296,6 +306,47 @@ impl OfflineSession<'_> {
     }
 }
 
+impl OfflineSession<'_> {
+    /// Requests that arrive at the same time; a control request for each hook.
+    fn exchange_concurrently(
+        &self,
+        requests: &[Request],
+    ) -> Result<Vec<Result<Response, SendFault>>, SendFault> {
+        let responses = match &self.transport {
+            Transport::InProcess(world) => world.handle_concurrently(requests),
+            Transport::Tracked {
+                world,
+                delivery_recorder,
+                log,
+                ..
+            } => {
+                let responses = world.handle_concurrently(requests);
+                let delivered = delivery_recorder.take();
+                let mut log = log.borrow_mut();
+                log.raced(world, requests, &responses, delivered);
+                responses
+            }
+            Transport::ReplayedInstance(world) => world.borrow_mut().handle_concurrently(requests),
+            Transport::Tcp { client, base, .. } => {
+                let departures: Vec<Departure<'_>> = requests
+                    .iter()
+                    .map(|request| Departure { base, request })
+                    .collect();
+                let timeout = client.limits().timeout;
+                let arrived = client.send_concurrently(&departures, timeout, || {});
+                let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
+                let answers = arrived.into_iter().map(|one| one.answer);
+                let answers = answers.map(|answer| match answer {
+                    Ok(answer) => Ok(answer.response),
+                    Err(fault) => Err(SendFault::from(&fault)),
+                });
+                return Ok(answers.collect());
+            }
+        };
+        Ok(responses.into_iter().map(Ok).collect())
+    }
+}
+
 impl Session for OfflineSession<'_> {
     fn settings(&self) -> &Settings {
         &self.offline.settings
@@ -317,13 +368,41 @@ impl Session for OfflineSession<'_> {
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
-        let mut request = Request::new("POST", format!("/_control/{name}"));
-        request.headers.set("Content-Type", "application/json");
-        request.body = arguments.to_string().into_bytes();
-        let response = self
-            .exchange(&request)
-            .map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
-        super::hooks::result(&response)
+        hook_result(self.exchange(&control_request(name, arguments)))
+    }
+
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        let mutator = self.offline.mutator;
+        let requests: Vec<Request> = actions
+            .iter()
+            .map(|action| match action {
+                Action::Request { service, request } => {
+                    let mut request = Request::clone(request);
+                    if let Some(mutator) = mutator {
+                        mutator.request(service, &mut request);
+                    }
+                    request
+                }
+                Action::Hook { name, arguments } => control_request(name, arguments),
+            })
+            .collect();
+        let responses = self.exchange_concurrently(&requests)?;
+        let acted = actions.iter().zip(responses);
+        let acted = acted.map(|(action, mut response)| Acted {
+            result: match action {
+                Action::Request { service, request } => {
+                    if let (Some(mutator), Ok(response)) = (mutator, &mut response) {
+                        mutator.response(service, request, response);
+                    }
+                    ActionResult::Response(response)
+                }
+                Action::Hook { .. } => ActionResult::Hook(hook_result(response)),
+            },
+            // All arrive before the first is answered.
+            sent: Duration::ZERO,
+            received: Duration::from_micros(1),
+        });
+        Ok(acted.collect())
     }
 
     fn wait(&self, duration: Duration) {
@@ -434,4 +513,17 @@ impl Deliver for Sinks {
             after: reply.after,
         }
     }
+}
+
+/// The request to the control plane that carries a hook out.
+fn control_request(name: &str, arguments: &Value) -> Request {
+    let mut request = Request::new("POST", format!("/_control/{name}"));
+    request.headers.set("Content-Type", "application/json");
+    request.body = arguments.to_string().into_bytes();
+    request
+}
+
+fn hook_result(answer: Result<Response, SendFault>) -> Result<Value, HookFault> {
+    let answer = answer.map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
+    super::hooks::result(&answer)
 }

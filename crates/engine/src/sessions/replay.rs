@@ -39,6 +39,12 @@ enum Action {
         response: Response,
         delivered: Vec<(Callback, Outcome)>,
     },
+    /// Requests that arrived at the same time.
+    Raced {
+        requests: Vec<Request>,
+        responses: Vec<Response>,
+        delivered: Vec<(Callback, Outcome)>,
+    },
     Waited(Duration),
 }
 
@@ -63,6 +69,21 @@ impl ReplayLog {
         let action = Action::Asked {
             request: request.clone(),
             response: response.clone(),
+            delivered,
+        };
+        self.add(world, action);
+    }
+
+    pub(super) fn raced(
+        &mut self,
+        world: &World,
+        requests: &[Request],
+        responses: &[Response],
+        delivered: Vec<(Callback, Outcome)>,
+    ) {
+        let action = Action::Raced {
+            requests: requests.to_vec(),
+            responses: responses.to_vec(),
             delivered,
         };
         self.add(world, action);
@@ -197,6 +218,18 @@ impl Replay {
                     Step::Other(answer)
                 }
             }
+            Action::Raced {
+                requests,
+                responses,
+                ..
+            } => {
+                let answers = self.world.handle_concurrently(requests);
+                if answers == *responses {
+                    Step::Same
+                } else {
+                    Step::OtherRace(answers)
+                }
+            }
         };
         if self.logged_receiver.received_all() && self.world.now() == entry.ended {
             step
@@ -240,6 +273,8 @@ enum Step {
     Same,
     /// With another answer, and the same callbacks at the same time.
     Other(Response),
+    /// With other answers to requests at the same time, and the same callbacks at the same time.
+    OtherRace(Vec<Response>),
     /// With other callbacks or at another time; later entries are unknown.
     Diverged,
 }
@@ -323,12 +358,46 @@ impl ReplayedInstance {
         let response = match self.known.step(self.next) {
             Step::Same => response.clone(),
             Step::Other(response) => response.clone(),
-            Step::Diverged => return None,
+            Step::OtherRace(_) | Step::Diverged => return None,
         };
         for (callback, _) in delivered {
             self.filter.onward.deliver(callback);
         }
         Some(response)
+    }
+
+    /// Handles requests that arrive at the same time.
+    pub(super) fn handle_concurrently(&mut self, requests: &[Request]) -> Vec<Response> {
+        if let Some(responses) = self.known_race(requests) {
+            self.next += 1;
+            return responses;
+        }
+        self.catch_up();
+        self.world.handle_concurrently(requests)
+    }
+
+    fn known_race(&self, requests: &[Request]) -> Option<Vec<Response>> {
+        let entry = self.log.entries.get(self.next);
+        let Action::Raced {
+            requests: logged,
+            responses,
+            delivered,
+        } = &entry.filter(|_| !self.has_diverged)?.action
+        else {
+            return None;
+        };
+        if logged != requests {
+            return None;
+        }
+        let responses = match self.known.step(self.next) {
+            Step::Same => responses.clone(),
+            Step::OtherRace(responses) => responses.clone(),
+            Step::Other(_) | Step::Diverged => return None,
+        };
+        for (callback, _) in delivered {
+            self.filter.onward.deliver(callback);
+        }
+        Some(responses)
     }
 
     /// Sends the logged requests to the real instance without delivering their callbacks again.
@@ -342,6 +411,7 @@ impl ReplayedInstance {
             match &self.log.entries[self.behind].action {
                 Action::Waited(time) => self.world.advance(*time),
                 Action::Asked { request, .. } => drop(self.world.handle(request)),
+                Action::Raced { requests, .. } => drop(self.world.handle_concurrently(requests)),
             }
             self.behind += 1;
         }
@@ -441,7 +511,7 @@ impl LoggedReceiver {
 
     fn delivered(&self, entry: usize) -> &[(Callback, Outcome)] {
         match self.log.entries.get(entry).map(|p| &p.action) {
-            Some(Action::Asked { delivered, .. }) => delivered,
+            Some(Action::Asked { delivered, .. } | Action::Raced { delivered, .. }) => delivered,
             Some(Action::Waited(_)) | None => &[],
         }
     }

@@ -1,18 +1,18 @@
-//! One step of a scenario: that it does one thing, says only what belongs to it, and names what there
-//! is.
+//! Checks one step of a scenario: one verb, valid values, and names that resolve.
 
 use super::checker::{ALWAYS, Checker, Scope, results};
 use crate::draft::Draft;
 use crate::expect::{Comparison, Expect};
 use crate::model::{Operation, Origin, Place};
 use crate::scenario::{TokenSpec, Until};
-use crate::step::{Await, Call, Hook, Listen, Step, Use, Verb, Wait};
-use crate::words::{duration, shift};
+use crate::step::{Await, Call, Concurrently, Hook, Listen, Step, Use, Verb, Wait};
+use crate::words::{duration, interpolations, shift};
 use conformant_base::json;
 use conformant_yaml::{Node, Span};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// One step while it is checked.
+/// Checks one step.
 pub(super) struct StepChecker<'a> {
     pub(super) checker: &'a Checker<'a>,
     pub(super) at: &'a str,
@@ -22,7 +22,7 @@ pub(super) struct StepChecker<'a> {
 
 impl StepChecker<'_> {
     pub(super) fn check(&self, draft: &mut Draft, scope: &mut Scope) {
-        // What a listening address is told first is its own URL.
+        // The first use of a listening address is its own URL.
         if let Verb::Listen(listen) = &self.step.verb {
             scope.names.insert(listen.listen.clone());
             scope.listening.insert(listen.listen.clone());
@@ -46,15 +46,17 @@ impl StepChecker<'_> {
                 self.duration(draft, "wait", text);
             }
             Verb::Use(group) => self.group(draft, group, scope),
+            Verb::Concurrently(race) => self.race(draft, race, scope),
         }
         self.kind(draft);
         self.statements(draft);
-        let between = format!("{}/between", self.at);
-        self.checker
-            .steps(draft, &between, self.step.between(), scope);
+        if let Verb::Call(call) = &self.step.verb {
+            let between = format!("{}/between", self.at);
+            self.checker.steps(draft, &between, &call.between, scope);
+        }
         if let Some(name) = self.step.capture() {
             if ALWAYS.contains(&name.as_str()) || matches!(name.as_str(), "with" | "matrix") {
-                let message = format!("`{name}` has a meaning of its own");
+                let message = format!("`{name}` is a reserved name");
                 self.problem(draft, "capture", message, "name the capture otherwise");
             }
             let span = self.span("capture");
@@ -139,8 +141,13 @@ impl StepChecker<'_> {
         self.duration(draft, "until/within", until.within.as_ref());
         self.duration(draft, "until/every", until.every.as_ref());
         if until.equals.is_some() && until.one_of.is_some() {
-            let message = "`until` compares with one thing";
-            self.problem(draft, "until", message, "either `equals` or `one-of`");
+            let message = "`until` has two comparisons";
+            self.problem(
+                draft,
+                "until",
+                message,
+                "expected either `equals` or `one-of`",
+            );
         }
     }
 
@@ -203,6 +210,58 @@ impl StepChecker<'_> {
         }
     }
 
+    /// Requests that are sent at the same time know nothing of each other.
+    fn race(&self, draft: &mut Draft, race: &Concurrently, scope: &mut Scope) {
+        let (size, sizes) = (race.size(), Concurrently::SIZES);
+        if !sizes.contains(&size) {
+            let message = format!(
+                "`concurrently` sends {size} requests: expected {} to {}",
+                sizes.start(),
+                sizes.end()
+            );
+            let help = "repeat a call with `repeat`, or move other requests to steps of their own";
+            self.problem(draft, "concurrently", message, help);
+        }
+        let before = scope.clone();
+        for (n, step) in race.concurrently.iter().enumerate() {
+            let key = format!("concurrently/{n}");
+            let own = step.capture();
+            let siblings = race.concurrently.iter().filter_map(Step::capture);
+            let siblings: BTreeSet<&String> = siblings
+                .filter(|name| own != Some(*name) && !before.names.contains(*name))
+                .collect();
+            let text = Value::from_iter(step.values().cloned()).to_string();
+            let read = interpolations(&text).unwrap_or_default();
+            if let Some(read) = read.iter().find(|one| siblings.contains(&one.path[0])) {
+                let message = format!(
+                    "`${{{}}}` is captured by a request that is sent at the same time",
+                    read.path[0]
+                );
+                let help = "capture it in an earlier step";
+                self.problem(draft, &key, message, help);
+                continue;
+            }
+            if let Some(message) = unfit_for_a_race(step) {
+                let help = "state it in a step after `concurrently`";
+                self.problem(draft, &key, message, help);
+            }
+            let at = format!("{}/{key}", self.at);
+            if let Some(node) = crate::schemas::node_at(self.checker.file, &at) {
+                let mut own = before.clone();
+                let checker = StepChecker {
+                    checker: self.checker,
+                    at: &at,
+                    node,
+                    step,
+                };
+                checker.check(draft, &mut own);
+                scope.names.append(&mut own.names);
+                scope.captures.append(&mut own.captures);
+                scope.used.append(&mut own.used);
+            }
+        }
+    }
+
     fn listen(&self, draft: &mut Draft, listen: &Listen) {
         for (n, answer) in listen.answers.iter().enumerate() {
             if let Some(text) = answer.after.as_ref().filter(|t| duration(t).is_none()) {
@@ -245,7 +304,7 @@ impl StepChecker<'_> {
                 None => None,
             };
             if is_story == Some(true) {
-                let message = format!("`{rule}` is a story rule, which a statement judges");
+                let message = format!("`{rule}` is a scenario rule, which only a statement judges");
                 self.problem(
                     draft,
                     &format!("shows/{n}"),
@@ -310,7 +369,36 @@ impl StepChecker<'_> {
     }
 }
 
-/// True when a case of that name can be derived from the operation (specs/README.md, Scenarios).
+/// Why a step cannot be one of several that are taken at the same time.
+fn unfit_for_a_race(step: &Step) -> Option<String> {
+    let word = step.verb.word();
+    let Verb::Call(call) = &step.verb else {
+        let is_hook = step.hook().is_some();
+        let states = is_hook && !step.expect().is_empty();
+        return match (is_hook, states) {
+            (false, _) => Some(format!(
+                "`{word}` cannot be sent at the same time as another step"
+            )),
+            (true, true) => {
+                Some("`expect` does not apply to requests sent at the same time".to_owned())
+            }
+            (true, false) => None,
+        };
+    };
+    let unfit = [
+        ("expect", !call.expect.is_empty()),
+        ("until", call.until.is_some()),
+        ("walk", call.walk),
+        ("accepted", step.accepted().is_some()),
+        ("rejected", step.rejected().is_some()),
+    ];
+    let (key, _) = unfit.into_iter().find(|(_, is_given)| *is_given)?;
+    Some(format!(
+        "`{key}` does not apply to requests sent at the same time"
+    ))
+}
+
+/// True when a context of that name can be derived from the operation (specs/README.md, Scenarios).
 pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
     let parameter = |name: &str| operation.parameters.iter().any(|p| p.name == name);
     let general = [
@@ -331,6 +419,11 @@ pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
         "path-near",
         "in-turn",
         "refused-then-listed",
+        "race-limit",
+        "race-creations",
+        "race-fields",
+        "race-values",
+        "race-deletion",
     ];
     let of_parameters = [
         "-foreign",
@@ -345,7 +438,7 @@ pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
         "-rich",
     ];
     general.contains(&case)
-        || ["without-", "optional-", "unknown-"]
+        || ["without-", "optional-", "unknown-", "race-"]
             .iter()
             .any(|prefix| case.strip_prefix(prefix).is_some_and(parameter))
         || of_parameters

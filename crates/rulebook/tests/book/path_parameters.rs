@@ -21,7 +21,7 @@ fn load(service: &str, groups: &str, steps: &str) -> Result<Vec<Step>, Problems>
 fn last(service: &str, groups: &str, steps: &str) -> Vec<String> {
     let steps = load(service, groups, steps).unwrap_or_else(|problems| panic!("{problems}"));
     let step = steps.last().expect("there is a step");
-    let step = step.between().last().unwrap_or(step);
+    let step = step.nested().last().unwrap_or(step);
     let with = step.with().into_iter().flatten();
     let mut with: Vec<String> = with
         .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))

@@ -13,6 +13,7 @@ mod clock;
 mod clock_offset;
 mod lease;
 mod phone_numbers;
+mod race;
 mod rate_limit;
 mod scenario;
 mod slots;

@@ -9,6 +9,7 @@ use super::rate_limit::Next;
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::{freeing, is_freed};
+use crate::race::{Acted, Action};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;
@@ -164,6 +165,10 @@ impl Session for LiveScenario<'_> {
             holders.retain(|made| made.key != ended);
         }
         Ok(answer)
+    }
+
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        self.race(actions)
     }
 
     /// Long waits move the target's time by `advance_clock`; others take real time.
@@ -369,7 +374,7 @@ impl LiveScenario<'_> {
     }
 
     /// Waits until then without a slot.
-    fn idle(&self, until: Instant, on: Part) {
+    pub(super) fn idle(&self, until: Instant, on: Part) {
         if until <= clock::monotonic() {
             return;
         }
@@ -380,7 +385,7 @@ impl LiveScenario<'_> {
     }
 
     /// Runs `work` and records its duration.
-    fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
+    pub(super) fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
         let began = clock::monotonic();
         let done = work();
         let mut waited = self.waited.get();
@@ -442,7 +447,7 @@ impl LiveScenario<'_> {
 }
 
 /// An answer with its anomalies on the wire, except those that depend on timing.
-fn response_of(answer: Answer) -> Response {
+pub(super) fn response_of(answer: Answer) -> Response {
     Response {
         oddities: answer
             .notes

@@ -1,0 +1,26 @@
+//! Resource types of operations, resolved once all of a service's operations and resource types are known.
+
+use crate::model::{Does, Kind, Operation, Service};
+use std::collections::BTreeMap;
+
+/// Assigns the resource type of each operation: the one that it returns or lists. An operation with an
+/// empty response gets the type that another one returns at the same address.
+pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+    let shown = |operation: &Operation| -> Option<String> {
+        let kind = kinds.get(operation.response.as_ref()?)?;
+        let kind = match &kind.page_of {
+            Some((item, _)) => kinds.get(item)?,
+            None => kind,
+        };
+        kind.about.identity.is_some().then(|| kind.name.clone())
+    };
+    let by_path: BTreeMap<String, String> = service
+        .operations
+        .values()
+        .filter(|operation| operation.does == Does::Shows)
+        .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
+        .collect();
+    for operation in service.operations.values_mut() {
+        operation.resource = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
+    }
+}
