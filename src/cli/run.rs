@@ -5,7 +5,7 @@ use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
     Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
-    preview, reports_of, print,
+    preview, print, reports_of,
 };
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;

@@ -63,7 +63,8 @@ impl PythonServer {
         drop(free);
         let text = std::fs::read_to_string(folder.join("orders.py")).expect("the guide shows it");
         let script = folder.join(format!("orders-{port}.py"));
-        std::fs::write(&script, text.replace(PORTS[0].0, &port)).expect("the temporary folder is writable");
+        std::fs::write(&script, text.replace(PORTS[0].0, &port))
+            .expect("the temporary folder is writable");
         let child = Self::spawn(&script, arguments)
             .spawn()
             .expect("Python is there");
@@ -103,7 +104,8 @@ fn write_files(text: &str, folder: &Path) {
             continue;
         }
         let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("the temporary folder is writable");
+        std::fs::create_dir_all(path.parent().expect("it has a folder"))
+            .expect("the temporary folder is writable");
         std::fs::write(path, format!("{rest}\n")).expect("the temporary folder is writable");
     }
 }
@@ -184,7 +186,8 @@ fn what_needs_the_reference_is_a_usage_error_without_it() {
 fn a_setting_that_no_service_has_is_an_unknown_key() {
     let folder = orders();
     let config = "targets: { orders: { url: \"http://127.0.0.1:9\", usernam: a } }\n";
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("the temporary folder is writable");
+    std::fs::write(folder.path().join("conformant.yaml"), config)
+        .expect("the temporary folder is writable");
     let (code, _, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("usernam") && err.contains("username"), "{err}");

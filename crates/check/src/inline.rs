@@ -115,7 +115,10 @@ impl<'a> Inline<'a> {
         };
         let judgment = self.history.close(&one);
         let reported = std::mem::take(&mut self.reported);
-        let new = judgment.findings.iter().filter(|f| !reported.contains(&key(f)));
+        let new = judgment
+            .findings
+            .iter()
+            .filter(|f| !reported.contains(&key(f)));
         let new: Vec<Finding> = new.cloned().collect();
         self.keep(judgment);
         new

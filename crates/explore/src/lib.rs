@@ -372,7 +372,8 @@ impl Whole {
         self.sequences += 1;
         self.exchanges += outcome.evidence.exchanges.len();
         self.in_doubt += u64::from(outcome.in_doubt);
-        self.seen.add(rulebook, &outcome.evidence, &outcome.judgment);
+        self.seen
+            .add(rulebook, &outcome.evidence, &outcome.judgment);
         for finding in &outcome.judgment.findings {
             let found = Found {
                 sequence: number,
