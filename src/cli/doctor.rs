@@ -13,7 +13,7 @@ use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Limits};
-use conformant_rulebook::{Rulebook, unlocked};
+use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -116,7 +116,7 @@ fn left_out(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> 
             ));
         }
     }
-    for (hook, rules) in unlocked::by_hook(rulebook) {
+    for (hook, rules) in hook_rules::rules_by_hook(rulebook) {
         if !config.settings.hooks.contains_key(&hook) {
             left_out.push((format!("hook {hook} is not configured"), rules));
         }

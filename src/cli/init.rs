@@ -22,8 +22,11 @@ const GITHUB: &str = include_str!("init/github.yml");
 const GITLAB: &str = include_str!("init/gitlab.yml");
 
 pub(super) fn init(args: &InitArgs) -> Done {
-    let index = ServiceIndex::embedded();
-    let targets = targets(index, &args.targets)?;
+    if let Some((document, folder)) = args.from.as_ref().zip(args.dir.as_ref()) {
+        return super::import::init_from(document, folder);
+    }
+    let index = ServiceIndex::load(args.specs.specs.as_deref()).map_err(Failure::Problems)?;
+    let targets = targets(&index, &args.targets)?;
     let services: Vec<_> = index
         .iter()
         .filter(|(_, file)| file.base.is_some())
@@ -43,7 +46,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
         .collect();
     let hooks: Vec<_> = index.hooks().map(described).collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
-    let schema = serde_json::to_string_pretty(&config::schema(index))
+    let schema = serde_json::to_string_pretty(&config::schema(&index))
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),

@@ -18,6 +18,7 @@ mod fixtures;
 mod generate;
 mod glossary;
 mod history;
+mod import;
 mod init;
 mod invocation;
 mod list;

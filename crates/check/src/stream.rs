@@ -155,7 +155,7 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     };
     // Another known version of the same event: both may be in use.
     let announced = schema.and_then(|address| {
-        let kind = rulebook.announced(current, schema);
+        let kind = rulebook.announced_version(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
     let misannounced = schema.is_some() && announced.is_none();

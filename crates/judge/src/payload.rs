@@ -6,7 +6,7 @@
 use super::predicate::predicate_of;
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{Rule, Rulebook, event_version};
+use conformant_rulebook::{Rule, Rulebook, event_version, items_at};
 use conformant_schema::Schemas;
 use serde_json::Value;
 
@@ -108,9 +108,9 @@ fn representations<'a>(
         let key = key
             .as_deref()
             .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
-        let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
-        if let Some((key, items)) = list {
-            let prefix = json::join("", key);
+        let at = key.map(items_at);
+        let list = at.and_then(|at| Some((json::get(value, &at)?.as_array()?, at)));
+        if let Some((items, prefix)) = list {
             let items = items.iter().enumerate();
             found.extend(items.map(|(n, v)| (item.clone(), format!("{prefix}/{n}"), v)));
         }
@@ -186,7 +186,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
-        let check = Check::of_json(crate::load::catalogue(), predicate, parameters);
+        let check = Check::from_json(crate::load::predicates(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -216,7 +216,7 @@ mod tests {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
-            about: conformant_rulebook::annotations::Annotations::default(),
+            annotations: conformant_rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),

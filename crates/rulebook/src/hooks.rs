@@ -3,7 +3,7 @@
 //! Services declare their hooks in `service.yaml`; the harness's own hooks are here. The configuration defines how they are executed,
 //! and `specs/README.md` documents their meaning and result.
 
-use super::model::Does;
+use super::model::Action;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -37,7 +37,7 @@ impl Hook {
 #[serde(deny_unknown_fields)]
 pub struct Effect {
     /// The kind of effect.
-    pub does: Does,
+    pub does: Action,
     /// The resource type.
     pub kind: String,
     /// The result or argument with the key.

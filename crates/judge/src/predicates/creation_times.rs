@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::compare::instant;
 use crate::history::{Appearance, Moment, Outcome};
 use conformant_base::clock::Timestamp;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How far clocks of several machines of one service may be apart.
@@ -110,7 +110,7 @@ impl Predicate for CreationTimes {
 }
 
 impl CreationTimes {
-    /// When each resource was made, the date that it bears, and where that stands.
+    /// The creation time of each resource, its date, and the site of the date.
     fn creations<'c>(
         &'c self,
         context: &'c Context<'_>,
@@ -118,10 +118,10 @@ impl CreationTimes {
         let history = &context.history;
         history.writes.iter().filter_map(move |write| {
             let index = write.exchange()?;
-            let is_made = write.does == Does::Makes
+            let is_made = write.does == Action::Makes
                 && write.outcome == Outcome::Done
                 && !history.returns_existing(context, index);
-            // What is restored bears the date that it had.
+            // A restored resource keeps its date.
             let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
             if !is_made || is_sent {
                 return None;

@@ -19,10 +19,10 @@ pub struct InitialValue {
     /// Further places with the same value.
     #[serde(default)]
     also: Vec<String>,
-    /// The values any of which may stand there.
+    /// The accepted values.
     #[serde(default)]
     is: Vec<Value>,
-    /// Whether they stand there as JSON in a text.
+    /// Whether the field contains them as JSON in a text.
     #[serde(default)]
     json: bool,
     /// The field of what it belongs to that has the value.
@@ -321,7 +321,7 @@ impl InitialValue {
 }
 
 impl From {
-    /// What the last observation of the parent before the making shows, where nothing may have changed it since.
+    /// The value in the last observation of the parent before the creation, if it cannot have changed since.
     fn value<'a>(
         &self,
         context: &Context<'a>,
@@ -329,7 +329,7 @@ impl From {
         made: &Write<'_>,
     ) -> Option<(&'a Value, Site)> {
         let history = &context.history;
-        let kind = &context.rulebook.kinds.get(&self.kind)?.about;
+        let kind = &context.rulebook.kinds.get(&self.kind)?.annotations;
         let mut parents = history.resources.get(id).parents.iter().rev();
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();

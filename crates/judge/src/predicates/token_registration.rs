@@ -21,7 +21,7 @@ const ALGORITHM: &str = "HS256";
 #[serde(deny_unknown_fields)]
 pub struct TokenRegistration {
     /// The property of the token.
-    token: Like,
+    token: TokenPart,
     /// How codes with tokens are shown and scanned.
     codes: Codes,
 }
@@ -36,7 +36,7 @@ struct Codes {
     scan: String,
     /// The argument of both hooks with the code.
     code: String,
-    /// Where the scan's result says whether the user was registered.
+    /// Pointer to the member of the scan's result that is true if the user was registered.
     registered: String,
     /// The setting of the service that describes the application.
     application: String,
@@ -72,7 +72,7 @@ struct Claim {
 /// A property of a token: valid in one of two ways, or invalid for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Like {
+enum TokenPart {
     /// Valid.
     Good,
     /// Valid, with the longest lifetime.
@@ -123,7 +123,7 @@ impl Predicate for TokenRegistration {
             let Event::Hook(call) = happened else {
                 continue;
             };
-            let (Ok(result), Some(qr)) = (&call.result, said(call, &self.codes.code)) else {
+            let (Ok(result), Some(qr)) = (&call.result, argument(call, &self.codes.code)) else {
                 continue;
             };
             if call.name == self.codes.show {
@@ -234,7 +234,7 @@ impl Predicate for TokenRegistration {
     }
 }
 
-impl Like {
+impl TokenPart {
     const fn is_good(self) -> bool {
         matches!(self, Self::Good | Self::LongestLived)
     }
@@ -263,7 +263,7 @@ fn configured<'c>(context: &'c Context<'_>, service: &str, key: &str) -> Option<
 }
 
 /// An argument of a hook that is a text.
-fn said<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
+fn argument<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
     call.arguments.get(name)?.as_str()
 }
 
@@ -300,7 +300,7 @@ impl<'c> Token<'c> {
     }
 
     /// Its property; `None` if it is uncertain, or if there are several flaws.
-    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<Like> {
+    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<TokenPart> {
         let own = |name: &str| application.get(name).filter(|value| **value != REDACTED);
         let claim = |pointer: &str| json::get(&self.claims, pointer);
         let mut flaws = Vec::new();
@@ -312,49 +312,51 @@ impl<'c> Token<'c> {
         let is_own = algorithm.eq_ignore_ascii_case(ALGORITHM);
         match algorithm {
             ALGORITHM => {}
-            _ if is_own => flaws.push(Like::AlgorithmInOtherCase),
-            _ => flaws.push(Like::OtherAlgorithm),
+            _ if is_own => flaws.push(TokenPart::AlgorithmInOtherCase),
+            _ => flaws.push(TokenPart::OtherAlgorithm),
         }
         if is_own && !self.is_signed_with(own(&codes.key)?.as_str()?) {
-            flaws.push(Like::OtherKey);
+            flaws.push(TokenPart::OtherKey);
         }
         let differs =
             |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) != Some(wanted);
         if differs(self.header.get("typ"), &codes.token_type) {
-            flaws.push(Like::OtherType);
+            flaws.push(TokenPart::OtherType);
         }
         if differs(claim(&codes.issuer.at), own(&codes.issuer.is)?.as_str()?) {
-            flaws.push(Like::OtherIssuer);
+            flaws.push(TokenPart::OtherIssuer);
         }
         if differs(
             claim(&codes.audience.at),
             own(&codes.audience.is)?.as_str()?,
         ) {
-            flaws.push(Like::OtherApplication);
+            flaws.push(TokenPart::OtherApplication);
         }
         let (issued, expires) = (number(claim("/iat")), number(claim("/exp")));
         if issued.is_none() {
-            flaws.push(Like::NoIssue);
+            flaws.push(TokenPart::NoIssue);
         }
         let lifetime = expires
             .zip(issued)
             .map(|(expires, issued)| expires - issued);
         if lifetime.is_some_and(|lifetime| lifetime > codes.lifetime) {
-            flaws.push(Like::TooLong);
+            flaws.push(TokenPart::TooLong);
         }
         let (began, ended) = (seconds(call.span.began), seconds(call.span.ended));
         match expires {
-            None => flaws.push(Like::TooFar),
-            Some(expires) if expires > ended + codes.lifetime + SKEW => flaws.push(Like::TooFar),
+            None => flaws.push(TokenPart::TooFar),
+            Some(expires) if expires > ended + codes.lifetime + SKEW => {
+                flaws.push(TokenPart::TooFar)
+            }
             // A token issued now with the longest lifetime expires within the clock skew of the bound.
             Some(expires) if expires > began + codes.lifetime => return None,
-            Some(expires) if expires < began - SKEW => flaws.push(Like::Expired),
+            Some(expires) if expires < began - SKEW => flaws.push(TokenPart::Expired),
             Some(expires) if expires < ended + SKEW => return None,
             Some(_) => {}
         }
         match (flaws.as_slice(), lifetime) {
-            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(Like::LongestLived),
-            ([], Some(_)) => Some(Like::Good),
+            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(TokenPart::LongestLived),
+            ([], Some(_)) => Some(TokenPart::Good),
             ([flaw], _) => Some(*flaw),
             _ => None,
         }

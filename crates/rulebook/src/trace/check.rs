@@ -4,7 +4,7 @@ use super::documents::{Documents, read};
 use super::lock::{Class, cited, parse_lock};
 use super::problem::TraceProblem;
 use super::propose::sources;
-use super::unit::Place;
+use super::unit::UnitPlace;
 use crate::Rulebook;
 use conformant_base::source::{Document, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,10 +40,10 @@ pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
 fn check_units(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let by_place: BTreeMap<Place, (&str, &Class)> = entries
+    let by_place: BTreeMap<UnitPlace, (&str, &Class)> = entries
         .iter()
         .map(|(place, hash, class)| (*place, (hash.as_str(), class)))
         .collect();
@@ -75,7 +75,7 @@ fn check_units(
 
 fn check_ids(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     for (place, _, class) in entries {
@@ -94,10 +94,10 @@ fn check_ids(
 /// the line cites the same.
 fn check_sentences(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let mut first: BTreeMap<(Document, u32, &str), Place> = BTreeMap::new();
+    let mut first: BTreeMap<(Document, u32, &str), UnitPlace> = BTreeMap::new();
     for (place, _, class) in entries {
         for id in cited(class) {
             let source = source_of(rulebook, id);
@@ -112,7 +112,7 @@ fn check_sentences(
                 .entry((place.document, place.line, id))
                 .or_insert(*place);
             if *known != *place {
-                problems.push(TraceProblem::NotToldApart {
+                problems.push(TraceProblem::SharedCitation {
                     id: id.to_owned(),
                     first: *known,
                     second: *place,
@@ -131,7 +131,7 @@ fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
 fn check_sources(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     let mut citing: BTreeMap<&str, BTreeSet<(Document, u32)>> = BTreeMap::new();

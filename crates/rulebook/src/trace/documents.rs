@@ -61,7 +61,7 @@ pub(super) fn read(
         let Ok(text) = std::fs::read_to_string(entry.path()) else {
             continue;
         };
-        if let Some(document) = recognise(&text, &titles)
+        if let Some(document) = recognize(&text, &titles)
             && !documents.headings.contains_key(&document)
         {
             documents.headings.insert(document, headings(&text));
@@ -77,7 +77,7 @@ pub(super) fn read(
     documents
 }
 
-fn recognise(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
+fn recognize(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
     let first = text.lines().next()?.trim();
     let known = titles.iter().find(|(_, title)| first == *title)?;
     Some(*known.0)

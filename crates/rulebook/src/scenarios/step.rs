@@ -3,10 +3,10 @@
 use super::checker::{ALWAYS, Checker, Scope, results};
 use crate::draft::Draft;
 use crate::expect::{Comparison, Expect};
-use crate::model::{Operation, Origin, Place};
+use crate::model::{Operation, Origin, ParameterLocation};
 use crate::scenario::{TokenSpec, Until};
+use crate::spelling::{duration, interpolations, shift};
 use crate::step::{Await, Call, Concurrently, Hook, Listen, Step, Use, Verb, Wait};
-use crate::words::{duration, interpolations, shift};
 use conformant_base::json;
 use conformant_yaml::{Node, Span};
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl StepChecker<'_> {
             Verb::Get(_) => {}
             Verb::Hook(hook) => self.hook(draft, hook),
             Verb::Listen(listen) => self.listen(draft, listen),
-            Verb::Await(come) => self.come(draft, come, scope),
+            Verb::Await(wait) => self.check_await(draft, wait, scope),
             Verb::Token(token) => self.token(draft, &token.token),
             Verb::Wait(wait) => {
                 let text = Some(&wait.wait).filter(|text| *text != Wait::SETTLED);
@@ -118,7 +118,7 @@ impl StepChecker<'_> {
         for parameter in operation
             .parameters
             .iter()
-            .filter(|p| p.place == Place::Path)
+            .filter(|p| p.place == ParameterLocation::Path)
         {
             if !call.with.contains_key(&parameter.name) {
                 let (message, help) = self.checker.missing(operation, parameter);
@@ -274,13 +274,13 @@ impl StepChecker<'_> {
         }
     }
 
-    fn come(&self, draft: &mut Draft, come: &Await, scope: &Scope) {
-        self.duration(draft, "within", come.within.as_ref());
-        self.duration(draft, "quiet", come.quiet.as_ref());
-        if !scope.names.contains(&come.r#await) {
+    fn check_await(&self, draft: &mut Draft, wait: &Await, scope: &Scope) {
+        self.duration(draft, "within", wait.within.as_ref());
+        self.duration(draft, "quiet", wait.quiet.as_ref());
+        if !scope.names.contains(&wait.r#await) {
             let known = scope.listening.iter().map(String::as_str);
             let (file, span) = (self.checker.file, self.span("await"));
-            draft.unknown(file, span, "listening address", &come.r#await, known);
+            draft.unknown(file, span, "listening address", &wait.r#await, known);
         }
     }
 
@@ -299,7 +299,7 @@ impl StepChecker<'_> {
         }
         for (n, rule) in self.step.shows().iter().enumerate() {
             let is_story = match draft.rules.get(rule).map(|r| &r.origin) {
-                Some(Origin::Written(written)) => Some(written.is_of_steps()),
+                Some(Origin::Written(written)) => Some(written.is_scenario_rule()),
                 Some(_) => Some(false),
                 None => None,
             };
@@ -334,7 +334,7 @@ impl StepChecker<'_> {
 
     fn expect(&self, draft: &mut Draft, key: &str, expect: &Expect) {
         match draft.rules.get(&expect.rule).map(|r| &r.origin) {
-            Some(Origin::Written(written)) if written.is_of_steps() => {}
+            Some(Origin::Written(written)) if written.is_scenario_rule() => {}
             Some(_) => {
                 let message = format!("`{}` is not a rule of scenarios", expect.rule);
                 let help = "`expect` judges rules with `check: { scenario: {} }`";

@@ -12,11 +12,11 @@
 
 use super::checker::ALWAYS;
 use crate::annotations::Annotations;
-use crate::model::{Does, Kind, Operation, Place, Service};
+use crate::model::{Action, Kind, Operation, ParameterLocation, Service};
 use crate::scenario::{Group, HappyPath};
 use crate::service::ServiceIndex;
+use crate::spelling::interpolations;
 use crate::step::{Call, Demand, Hook, Step, Use, Verb};
-use crate::words::interpolations;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,9 +49,9 @@ impl Address {
 
 /// Addresses in the order of use, the newest last.
 #[derive(Clone, Debug, Default)]
-struct Used(Vec<Address>);
+struct UsedResources(Vec<Address>);
 
-impl Used {
+impl UsedResources {
     fn push(&mut self, address: Address) {
         if !address.0.is_empty() {
             self.0.retain(|known| *known != address);
@@ -69,7 +69,7 @@ impl Used {
 pub(super) struct PathKinds(BTreeMap<(String, String), Vec<(String, String)>>);
 
 impl PathKinds {
-    pub(super) fn of_all(
+    pub(super) fn from_services(
         services: &BTreeMap<String, Service>,
         kinds: &BTreeMap<String, Kind>,
     ) -> Self {
@@ -136,7 +136,7 @@ fn aligned<'a>(
 }
 
 fn about<'a>(operation: &Operation, kinds: &'a BTreeMap<String, Kind>) -> Option<&'a Annotations> {
-    Some(&kinds.get(operation.resource.as_ref()?)?.about)
+    Some(&kinds.get(operation.resource.as_ref()?)?.annotations)
 }
 
 /// Fills the calls of all groups, happy paths and scenarios.
@@ -176,7 +176,7 @@ pub(super) fn fill(
     }
     for (service, scenarios) in &mut scenarios {
         for (scenario, _) in scenarios.values_mut() {
-            filler.steps(service, &mut scenario.steps, &mut Used::default());
+            filler.steps(service, &mut scenario.steps, &mut UsedResources::default());
         }
     }
     let groups = filler.groups;
@@ -204,7 +204,7 @@ struct Filler<'a> {
     path_kinds: &'a PathKinds,
     groups: BTreeMap<(String, String), Group>,
     /// The resources that each group used, in the group's own names.
-    results: BTreeMap<(String, String), Used>,
+    results: BTreeMap<(String, String), UsedResources>,
     /// Groups in progress; one that uses itself is reported elsewhere.
     open: BTreeSet<(String, String)>,
 }
@@ -215,17 +215,17 @@ impl<'a> Filler<'a> {
         self.services.get(service)?.operations.get(name)
     }
 
-    fn group(&mut self, name: &(String, String)) -> Used {
+    fn group(&mut self, name: &(String, String)) -> UsedResources {
         if let Some(used) = self.results.get(name) {
             return used.clone();
         }
         if !self.open.insert(name.clone()) {
-            return Used::default();
+            return UsedResources::default();
         }
         let Some(mut steps) = self.groups.get(name).map(|group| group.steps.clone()) else {
-            return Used::default();
+            return UsedResources::default();
         };
-        let mut used = Used::default();
+        let mut used = UsedResources::default();
         self.steps(&name.0, &mut steps, &mut used);
         if let Some(group) = self.groups.get_mut(name) {
             group.steps = steps;
@@ -236,7 +236,7 @@ impl<'a> Filler<'a> {
     }
 
     fn happy_path(&mut self, service: &str, operation: &str, path: &mut HappyPath) {
-        let mut used = Used::default();
+        let mut used = UsedResources::default();
         self.steps(service, &mut path.setup, &mut used);
         if let Some(operation) = self.operation(service, operation) {
             self.fill_path(operation, &mut path.with, &used);
@@ -252,10 +252,10 @@ impl<'a> Filler<'a> {
         clippy::wildcard_enum_match_arm,
         reason = "the other verbs use no resource"
     )]
-    fn steps(&mut self, service: &str, steps: &mut [Step], used: &mut Used) {
+    fn steps(&mut self, service: &str, steps: &mut [Step], used: &mut UsedResources) {
         for step in steps {
             let is_repeated = step.repeat.is_some();
-            let mut found = Used::default();
+            let mut found = UsedResources::default();
             match &mut step.verb {
                 Verb::Call(call) => {
                     if let Some(operation) = self.operation(service, &call.call) {
@@ -288,7 +288,12 @@ impl<'a> Filler<'a> {
     }
 
     /// Fills omitted parameters in `with`, the innermost first.
-    fn fill_path(&self, operation: &Operation, with: &mut Map<String, Value>, used: &Used) {
+    fn fill_path(
+        &self,
+        operation: &Operation,
+        with: &mut Map<String, Value>,
+        used: &UsedResources,
+    ) {
         let levels = self.path_kinds.levels(operation);
         let mut known = self.named(levels, with, used);
         for (n, (name, kind)) in levels.iter().enumerate().rev() {
@@ -306,7 +311,7 @@ impl<'a> Filler<'a> {
         }
         for parameter in &operation.parameters {
             if let Some(key) = &parameter.path_from
-                && parameter.place == Place::Path
+                && parameter.place == ParameterLocation::Path
                 && !with.contains_key(&parameter.name)
             {
                 let value = format!("${{target.{}.{key}}}", operation.service);
@@ -320,7 +325,7 @@ impl<'a> Filler<'a> {
         &self,
         operation: &Operation,
         with: &Map<String, Value>,
-        used: &Used,
+        used: &UsedResources,
     ) -> Address {
         Address(self.named(self.path_kinds.levels(operation), with, used))
     }
@@ -330,7 +335,7 @@ impl<'a> Filler<'a> {
         &self,
         levels: &[(String, String)],
         with: &Map<String, Value>,
-        used: &Used,
+        used: &UsedResources,
     ) -> Vec<(String, Value)> {
         let given = levels.iter().filter_map(|(name, kind)| {
             let value = with.get(name).filter(|value| !value.is_null())?;
@@ -340,8 +345,8 @@ impl<'a> Filler<'a> {
     }
 
     /// `${channel.unique_name}` as `${channel.sid}`, if an earlier step used that resource.
-    fn by_key(&self, kind: &str, value: &Value, used: &Used) -> Value {
-        let about = self.kinds.get(kind).map(|kind| &kind.about);
+    fn by_key(&self, kind: &str, value: &Value, used: &UsedResources) -> Value {
+        let about = self.kinds.get(kind).map(|kind| &kind.annotations);
         let identity = about.and_then(|about| about.identity.as_ref());
         let by_key = identity.and_then(|identity| {
             let [key] = &identity.key[..] else {
@@ -364,7 +369,7 @@ impl<'a> Filler<'a> {
         let (Some(name), Some(identity)) = (&call.capture, identity) else {
             return Address::default();
         };
-        let makes = matches!(operation.does, Does::Makes | Does::FindsOrMakes);
+        let makes = matches!(operation.does, Action::Makes | Action::FindsOrMakes);
         let [key] = &identity.key[..] else {
             return Address::default();
         };
@@ -378,7 +383,7 @@ impl<'a> Filler<'a> {
     }
 
     /// The resources that a group used, in the names of its results after the `use` step.
-    fn used_in(&mut self, service: &str, group: &Use) -> Used {
+    fn used_in(&mut self, service: &str, group: &Use) -> UsedResources {
         let (of, name) = group
             .r#use
             .split_once('/')
@@ -386,7 +391,7 @@ impl<'a> Filler<'a> {
         let name = (of.to_owned(), name.to_owned());
         let inside = self.group(&name);
         let Some(defaults) = self.groups.get(&name).map(|group| &group.with) else {
-            return Used::default();
+            return UsedResources::default();
         };
         let outside = inside.0.into_iter().filter_map(|address| {
             let levels = address.0.into_iter().map(|(kind, value)| {
@@ -395,7 +400,7 @@ impl<'a> Filler<'a> {
             });
             levels.collect::<Option<Vec<_>>>().map(Address)
         });
-        Used(outside.collect())
+        UsedResources(outside.collect())
     }
 }
 
@@ -436,7 +441,7 @@ fn renamed(value: Value, group: &Use, defaults: &Map<String, Value>) -> Option<V
 /// The resource that a hook creates, by its capture.
 fn address_in_result(index: &ServiceIndex, hook: &Hook) -> Address {
     let created = index.hook(&hook.hook).and_then(|known| {
-        let makes = |does| matches!(does, Does::Makes | Does::FindsOrMakes);
+        let makes = |does| matches!(does, Action::Makes | Action::FindsOrMakes);
         let mut effects = known.effects.iter().filter(|effect| makes(effect.does));
         effects.find(|effect| {
             effect

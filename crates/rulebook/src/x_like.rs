@@ -15,10 +15,10 @@ const REFERENCE: &str = "$ref";
 const PROPERTIES: &str = "properties";
 
 /// Expands every schema file with `x-like`.
-pub(super) fn write_out(files: &mut Files, draft: &mut Draft) {
+pub(super) fn expand_all(files: &mut Files, draft: &mut Draft) {
     let alike: Vec<(String, Node)> = files
         .values()
-        .filter_map(|file| Some((file.path.clone(), written_out(files, file, draft)?)))
+        .filter_map(|file| Some((file.path.clone(), expand(files, file, draft)?)))
         .collect();
     for (path, node) in alike {
         if let Some(file) = files.get_mut(&path) {
@@ -27,7 +27,7 @@ pub(super) fn write_out(files: &mut Files, draft: &mut Draft) {
     }
 }
 
-fn written_out(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
+fn expand(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
     let name = file.node.get(LIKE)?;
     let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let named = name.text().unwrap_or_default();
@@ -42,32 +42,32 @@ fn written_out(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
 }
 
 /// The base of a file that was read as JSON.
-pub fn like(own: &Value) -> Option<&str> {
+pub fn base_name(own: &Value) -> Option<&str> {
     own.get(LIKE)?.as_str()
 }
 
 /// The expanded form of a file with `x-like`.
-pub fn written_out_json(own: &Value, base: &Value) -> Value {
-    let nodes = [own, base].map(Node::of_json);
+pub fn expand_json(own: &Value, base: &Value) -> Value {
+    let nodes = [own, base].map(Node::from_json);
     merged(&nodes[0], &nodes[1], Span::default()).to_json()
 }
 
 /// A parameter with a reference and members of its own, merged.
-pub(super) fn referring(own: &Node, base: &Node) -> Node {
+pub(super) fn merge_reference(own: &Node, base: &Node) -> Node {
     merged(own, base, own.span)
 }
 
-/// As `referring`, for JSON; `None` without members of its own.
-pub fn referring_json(own: &Value, base: &Value) -> Option<Value> {
+/// As `merge_reference`, for JSON; `None` without members of its own.
+pub fn merge_reference_json(own: &Value, base: &Value) -> Option<Value> {
     let is_bare = own.as_object().is_none_or(|members| members.len() == 1);
-    (!is_bare).then(|| written_out_json(own, base))
+    (!is_bare).then(|| expand_json(own, base))
 }
 
 fn merged(own: &Node, base: &Node, place: Span) -> Node {
     let mut members: Vec<Member> = base.members().to_vec();
     for member in &mut members {
         member.key_span = place;
-        stand_at(&mut member.value, place);
+        set_position(&mut member.value, place);
     }
     let told = |m: &&Member| m.key != LIKE && m.key != REFERENCE;
     for mut member in own.members().iter().filter(told).cloned() {
@@ -86,14 +86,14 @@ fn merged(own: &Node, base: &Node, place: Span) -> Node {
     }
 }
 
-fn stand_at(node: &mut Node, place: Span) {
+fn set_position(node: &mut Node, place: Span) {
     node.span = place;
     match &mut node.content {
-        Content::List(items) => items.iter_mut().for_each(|item| stand_at(item, place)),
+        Content::List(items) => items.iter_mut().for_each(|item| set_position(item, place)),
         Content::Map(members) => {
             for member in members {
                 member.key_span = place;
-                stand_at(&mut member.value, place);
+                set_position(&mut member.value, place);
             }
         }
         Content::Null | Content::Bool(_) | Content::Number(_) | Content::Text(_) => {}
@@ -115,9 +115,9 @@ mod tests {
             "x-like": "a.yaml", "title": "b", "required": ["x"],
             "properties": {"y": {"not": {}}, "z": {"type": "null"}},
         });
-        assert_eq!(like(&own), Some("a.yaml"));
+        assert_eq!(base_name(&own), Some("a.yaml"));
         assert_eq!(
-            written_out_json(&own, &base),
+            expand_json(&own, &base),
             json!({
                 "title": "b", "required": ["x"],
                 "properties": {"x": {"type": "string"}, "y": {"not": {}}, "z": {"type": "null"}},

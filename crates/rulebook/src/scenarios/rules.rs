@@ -3,11 +3,11 @@
 //! Reads only definitions: `expect` with `id`, and `accepted` or `rejected` with a mapping.
 //! The rest of a scenario file is read elsewhere.
 
-use crate::check::{Catalogue, Parameters};
+use crate::check::{Parameters, PredicateRegistry};
 use crate::draft::{Derived, Draft, File};
 use crate::model::Origin;
+use crate::rule_files::check_id;
 use crate::rules::Definition;
-use crate::written::check_id;
 use conformant_base::json;
 use conformant_yaml::{Content, Node};
 
@@ -15,7 +15,7 @@ use conformant_yaml::{Content, Node};
 const PREDICATE: &str = "scenario";
 
 /// Adds the rules that a scenario file defines.
-pub(super) fn read(draft: &mut Draft, file: &File, catalogue: &dyn Catalogue) {
+pub(super) fn read(draft: &mut Draft, file: &File, registry: &dyn PredicateRegistry) {
     let mut found = Vec::new();
     for (section, lists) in [
         ("groups", &["steps"][..]),
@@ -35,7 +35,7 @@ pub(super) fn read(draft: &mut Draft, file: &File, catalogue: &dyn Catalogue) {
         in_steps(scenario.get("steps"), &at, &mut found);
     }
     for (at, node) in found {
-        define(draft, file, &at, node, catalogue);
+        define(draft, file, &at, node, registry);
     }
 }
 
@@ -62,21 +62,21 @@ fn in_steps<'a>(steps: Option<&'a Node>, at: &str, found: &mut Vec<(String, &'a 
     }
 }
 
-fn define(draft: &mut Draft, file: &File, at: &str, node: &Node, catalogue: &dyn Catalogue) {
+fn define(draft: &mut Draft, file: &File, at: &str, node: &Node, registry: &dyn PredicateRegistry) {
     let mut definition = node.clone();
     if let Content::Map(members) = &mut definition.content {
         members.retain(|member| Definition::KEYS.contains(&&*member.key));
     }
-    let Some(written) = draft.typed::<Definition>(file, &definition) else {
+    let Some(written) = draft.deserialize::<Definition>(file, &definition) else {
         return;
     };
     check_id(draft, file, at, &written.id);
     let Some(source) = draft.resolve(file, &format!("{at}/source"), &written.source) else {
         return;
     };
-    let parameters = Node::of_json(&serde_json::json!({}));
-    let check = draft.typed_by(file, &parameters, |node| {
-        let read = catalogue.read(PREDICATE, &Parameters(node));
+    let parameters = Node::from_json(&serde_json::json!({}));
+    let check = draft.deserialize_with(file, &parameters, |node| {
+        let read = registry.read(PREDICATE, &Parameters(node));
         read.map_err(|unread| unread.0)
     });
     let Some(check) = check else {

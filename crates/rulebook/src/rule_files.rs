@@ -1,9 +1,9 @@
 //! Rules and open points in files: read, resolved and checked against operations and resource
 //! types.
 //!
-//! The catalogue defines predicates.
+//! The registry defines predicates.
 
-use super::check::{Catalogue, Check, Parameters};
+use super::check::{Check, Parameters, PredicateRegistry};
 use super::draft::{Derived, Draft, File, Files};
 use super::model::{Kind, OpenPointEntry, Origin, Rule, Service, event_version};
 use super::names::Resolver;
@@ -11,7 +11,7 @@ use super::open_points::OpenPoint;
 use super::problems::suggest;
 use super::rules;
 use super::schemas::{self, At};
-use super::words::is_id;
+use super::spelling::is_id;
 use conformant_record::Level;
 use conformant_yaml::{Content, Member, Node};
 use std::collections::BTreeMap;
@@ -71,19 +71,19 @@ pub(super) fn read_rules(
     draft: &mut Draft,
     files: &Files,
     file: &File,
-    catalogue: &dyn Catalogue,
+    registry: &dyn PredicateRegistry,
     current: &BTreeMap<String, String>,
 ) {
     let items: Vec<_> = list(draft, file, "rules").collect();
     for (at, node) in items {
-        let Some(written) = draft.typed::<rules::Rule>(file, node) else {
+        let Some(written) = draft.deserialize::<rules::Rule>(file, node) else {
             continue;
         };
         check_id(draft, file, &at, &written.id);
         let Some(source) = draft.resolve(file, &format!("{at}/source"), &written.source) else {
             continue;
         };
-        let Some(check) = check(draft, files, file, &at, node, (catalogue, current)) else {
+        let Some(check) = check(draft, files, file, &at, node, (registry, current)) else {
             continue;
         };
         let rule = Derived {
@@ -106,7 +106,7 @@ fn check(
     file: &File,
     at: &str,
     node: &Node,
-    (catalogue, current): (&dyn Catalogue, &BTreeMap<String, String>),
+    (registry, current): (&dyn PredicateRegistry, &BTreeMap<String, String>),
 ) -> Option<Check> {
     let node = node.get("check")?;
     let [member] = node.members() else {
@@ -116,21 +116,21 @@ fn check(
     };
     let at = format!("{at}/check/{}", member.key);
     let parameters = self_contained(draft, files, file, &at, &member.value);
-    let former = catalogue.renamed(&member.key, &parameters.to_json());
+    let former = registry.renamed(&member.key, &parameters.to_json());
     let (name, parameters) = match former {
-        Some((name, Some(changed))) => (name, Node::of_json(&changed)),
+        Some((name, Some(changed))) => (name, Node::from_json(&changed)),
         Some((name, None)) => (name, parameters),
         None => (&*member.key, parameters),
     };
-    let known = catalogue.names();
+    let known = registry.names();
     if !known.contains(&name) {
         let span = member.key_span;
         draft.unknown(file, span, "predicate", name, known.iter().copied());
         return None;
     }
     let of_version = of_current_version(draft, file, &at, &parameters, current);
-    let check = draft.typed_by(file, &of_version, |node| {
-        let read = catalogue.read(name, &Parameters(node));
+    let check = draft.deserialize_with(file, &of_version, |node| {
+        let read = registry.read(name, &Parameters(node));
         read.map_err(|unread| unread.0)
     })?;
     Some(Check {
@@ -180,7 +180,7 @@ fn self_contained(
     {
         let at = format!("{at}/schema");
         schemas::derive(draft, files, file, &at, &schema.value, At::aside());
-        schema.value = Node::of_json(&schemas::inline(files, file, &schema.value));
+        schema.value = Node::from_json(&schemas::inline(files, file, &schema.value));
     }
     parameters
 }
@@ -194,7 +194,7 @@ pub(super) fn read_open_points(
 ) {
     let items: Vec<_> = list(draft, file, "open-points").collect();
     for (at, node) in items {
-        let Some(point) = draft.typed::<OpenPoint>(file, node) else {
+        let Some(point) = draft.deserialize::<OpenPoint>(file, node) else {
             continue;
         };
         check_id(draft, file, &at, &point.id);

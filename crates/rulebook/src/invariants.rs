@@ -1,14 +1,14 @@
 //! `laws.yaml`: invariants, and what they apply to. Each row cites its lines and is a rule.
 //!
 //! An invariant has a row, or a reason for an exception, for every operation or resource type that it applies to. A new
-//! one therefore needs a row for each invariant. The catalogue defines what an invariant means.
+//! one therefore needs a row for each invariant. The registry defines what an invariant means.
 
-use super::check::{Catalogue, Model, Parameters};
+use super::check::{Model, Parameters, PredicateRegistry};
 use super::draft::{Derived, Draft, File};
 use super::model::{Kind, Origin, Service};
 use super::problems::Problem;
+use super::rule_files::{check_id, list};
 use super::rules::SourceRef;
-use super::written::{check_id, list};
 use conformant_base::source::Document;
 use conformant_record::{Basis, Level};
 use conformant_yaml::{Content, Member, Node, Span};
@@ -23,7 +23,7 @@ const OF: &str = "of";
 /// One invariant of a service.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Law {
+struct Invariant {
     #[serde(rename = "law")]
     predicate: String,
     /// What the ids of rows end in; the predicate if omitted.
@@ -56,48 +56,48 @@ struct Row {
 
 /// All rows and exceptions by invariant.
 #[derive(Debug, Default)]
-pub(super) struct Covered(BTreeMap<String, BTreeSet<String>>);
+pub(super) struct Coverage(BTreeMap<String, BTreeSet<String>>);
 
 /// Reads the invariants of one file as rules.
 pub(super) fn read(
     draft: &mut Draft,
     file: &File,
-    catalogue: &dyn Catalogue,
-    covered: &mut Covered,
+    registry: &dyn PredicateRegistry,
+    covered: &mut Coverage,
 ) {
     let items: Vec<_> = list(draft, file, "laws").collect();
     for (at, node) in items {
-        let Some(mut law) = draft.typed::<Law>(file, node) else {
+        let Some(mut invariant) = draft.deserialize::<Invariant>(file, node) else {
             continue;
         };
-        let former = catalogue.renamed(&law.predicate, &Value::Null);
+        let former = registry.renamed(&invariant.predicate, &Value::Null);
         if let Some((predicate, _)) = former {
-            let former = std::mem::replace(&mut law.predicate, predicate.to_owned());
-            law.name.get_or_insert(former);
+            let former = std::mem::replace(&mut invariant.predicate, predicate.to_owned());
+            invariant.name.get_or_insert(former);
         }
-        if !catalogue.names().contains(&law.predicate.as_str()) {
+        if !registry.names().contains(&invariant.predicate.as_str()) {
             let span = file.node.place(&format!("{at}/law"));
-            let known = catalogue.names().iter().copied();
-            draft.unknown(file, span, "law", &law.predicate, known);
+            let known = registry.names().iter().copied();
+            draft.unknown(file, span, "law", &invariant.predicate, known);
             continue;
         }
-        let subjects = law.rows.keys().chain(law.except.keys());
+        let subjects = invariant.rows.keys().chain(invariant.except.keys());
         let subjects = subjects.map(|subject| full(file, subject));
         covered
             .0
-            .entry(law.predicate.clone())
+            .entry(invariant.predicate.clone())
             .or_default()
             .extend(subjects);
-        for (subject, reason) in &law.except {
-            if reason.trim().is_empty() || law.rows.contains_key(subject) {
+        for (subject, reason) in &invariant.except {
+            if reason.trim().is_empty() || invariant.rows.contains_key(subject) {
                 let at = conformant_base::json::join(&format!("{at}/except"), subject);
                 let message = "expected a reason for the exception, and no row for it";
                 draft.problems.push(file.problem(&at, message));
             }
         }
-        for (subject, row) in &law.rows {
+        for (subject, row) in &invariant.rows {
             let at = conformant_base::json::join(&format!("{at}/rows"), subject);
-            read_row(draft, file, catalogue, &at, node, (&law, subject, row));
+            read_row(draft, file, registry, &at, node, (&invariant, subject, row));
         }
     }
 }
@@ -105,14 +105,14 @@ pub(super) fn read(
 fn read_row(
     draft: &mut Draft,
     file: &File,
-    catalogue: &dyn Catalogue,
+    registry: &dyn PredicateRegistry,
     at: &str,
     node: &Node,
-    (law, subject, row): (&Law, &str, &Row),
+    (invariant, subject, row): (&Invariant, &str, &Row),
 ) {
     let id = row.id.clone();
     let id = id.unwrap_or_else(|| {
-        let name = law.name.as_ref().unwrap_or(&law.predicate);
+        let name = invariant.name.as_ref().unwrap_or(&invariant.predicate);
         format!("{}/{name}", full(file, subject))
     });
     check_id(draft, file, at, &id);
@@ -126,17 +126,17 @@ fn read_row(
     };
     let of_row = node.get("rows").and_then(|rows| rows.get(subject));
     let parameters = parameters(&full(file, subject), [Some(node), of_row]);
-    let check = draft.typed_by(file, &parameters, |node| {
-        let read = catalogue.read(&law.predicate, &Parameters(node));
+    let check = draft.deserialize_with(file, &parameters, |node| {
+        let read = registry.read(&invariant.predicate, &Parameters(node));
         read.map_err(|unread| unread.0)
     });
     let Some(check) = check else { return };
     let rule = Derived {
         id,
-        says: row.says.clone().unwrap_or_else(|| law.says.clone()),
+        says: row.says.clone().unwrap_or_else(|| invariant.says.clone()),
         source,
-        level: row.level.or(law.level).unwrap_or(Level::Must),
-        basis: row.basis.or(law.basis).unwrap_or(Basis::Stated),
+        level: row.level.or(invariant.level).unwrap_or(Level::Must),
+        basis: row.basis.or(invariant.basis).unwrap_or(Basis::Stated),
         origin: Origin::Written(check),
     };
     let rule = rule.rule(file, at);
@@ -181,34 +181,34 @@ fn full(file: &File, subject: &str) -> String {
 pub(super) fn check(
     draft: &mut Draft,
     files: &BTreeMap<String, File>,
-    catalogue: &dyn Catalogue,
+    registry: &dyn PredicateRegistry,
     (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
-    covered: &Covered,
+    covered: &Coverage,
 ) {
     let model = Model { services, kinds };
     let nothing = BTreeSet::new();
-    for law in catalogue.names() {
-        let rows = covered.0.get(*law).unwrap_or(&nothing);
-        let Some(fits) = catalogue.fits(law, &model) else {
+    for invariant in registry.names() {
+        let rows = covered.0.get(*invariant).unwrap_or(&nothing);
+        let Some(fits) = registry.applicable_subjects(invariant, &model) else {
             continue;
         };
         let fits: BTreeSet<String> = fits.into_iter().collect();
         for subject in fits.difference(rows) {
             let (service, name) = subject.split_once('/').unwrap_or((subject, ""));
             let path = format!("{service}/laws.yaml");
-            let message = format!("`{law}` applies to {subject}, but has no row for it");
+            let message = format!("`{invariant}` applies to {subject}, but has no row for it");
             let problem = match files.get(&path) {
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),
             };
             draft.problems.push(problem.help(format!(
-                "under `law: {law}` add to `rows`: `{name}: {{ section: HEADING, lines: [LINE] }}`, or to `except` a reason"
+                "under `law: {invariant}` add to `rows`: `{name}: {{ section: HEADING, lines: [LINE] }}`, or to `except` a reason"
             )));
         }
         for subject in rows.difference(&fits) {
             let (service, _) = subject.split_once('/').unwrap_or((subject, ""));
             let path = format!("{service}/laws.yaml");
-            let message = format!("`{law}` does not apply to {subject}");
+            let message = format!("`{invariant}` does not apply to {subject}");
             draft.problems.push(match files.get(&path) {
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),

@@ -11,13 +11,13 @@ use std::fmt::Write as _;
 /// The list in its file format.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct NotYet {
+pub struct KnownGaps {
     /// Faults that may be silent, each with the reason.
     #[serde(default)]
     silent: BTreeMap<String, String>,
     /// Variations, each with exactly the rules that flag it.
     #[serde(default)]
-    accused: BTreeMap<String, BTreeSet<String>>,
+    flagged: BTreeMap<String, BTreeSet<String>>,
     /// Rules that no fault of the reference breaks, each with the reason.
     #[serde(default)]
     untried: BTreeMap<String, String>,
@@ -25,7 +25,7 @@ pub struct NotYet {
 
 /// Known gap of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owed {
+pub(super) enum GapState {
     No,
     /// The row matches the list.
     Yes,
@@ -33,23 +33,23 @@ pub(super) enum Owed {
     NoLonger,
 }
 
-impl NotYet {
+impl KnownGaps {
     /// The known gap of the row with that name.
-    pub(super) fn owes(&self, name: &str, row: &Row) -> Owed {
+    pub(super) fn gap_state(&self, name: &str, row: &Row) -> GapState {
         if let Some(id) = name.strip_prefix("fault ") {
             return match (self.silent.contains_key(id), row.killed_by.is_empty()) {
-                (false, _) => Owed::No,
-                (true, true) => Owed::Yes,
-                (true, false) => Owed::NoLonger,
+                (false, _) => GapState::No,
+                (true, true) => GapState::Yes,
+                (true, false) => GapState::NoLonger,
             };
         }
-        let accused = name
+        let flagged = name
             .strip_prefix("variant ")
-            .and_then(|id| self.accused.get(id));
-        match accused {
-            Some(by) if *by == row.failed_by => Owed::Yes,
-            Some(by) if row.failed_by.is_subset(by) => Owed::NoLonger,
-            Some(_) | None => Owed::No,
+            .and_then(|id| self.flagged.get(id));
+        match flagged {
+            Some(by) if *by == row.failed_by => GapState::Yes,
+            Some(by) if row.failed_by.is_subset(by) => GapState::NoLonger,
+            Some(_) | None => GapState::No,
         }
     }
 
@@ -60,7 +60,7 @@ impl NotYet {
 
     /// Whether that variation is flagged.
     pub(super) fn names_variant(&self, id: &str) -> bool {
-        self.accused.contains_key(id)
+        self.flagged.contains_key(id)
     }
 
     /// Whether that rule needs no fault.
@@ -78,14 +78,14 @@ impl NotYet {
 
     /// Number of listed faults and variations.
     pub fn counts(&self) -> (usize, usize) {
-        (self.silent.len(), self.accused.len())
+        (self.silent.len(), self.flagged.len())
     }
 
     /// Listed ids that are neither a fault nor a variation.
     pub fn unknown(&self) -> Vec<&str> {
         let faults = self.silent.keys().filter(|id| Fault::from_id(id).is_none());
         let variants = self
-            .accused
+            .flagged
             .keys()
             .filter(|id| Variant::from_id(id).is_none());
         faults.chain(variants).map(String::as_str).collect()
@@ -98,14 +98,14 @@ impl NotYet {
         left.silent.retain(|id, _| {
             let name = format!("fault {id}");
             rows.get(&name)
-                .is_none_or(|row| self.owes(&name, row) != Owed::NoLonger)
+                .is_none_or(|row| self.gap_state(&name, row) != GapState::NoLonger)
         });
-        for (id, by) in &mut left.accused {
+        for (id, by) in &mut left.flagged {
             if let Some(row) = rows.get(&format!("variant {id}")) {
                 by.retain(|rule| row.failed_by.contains(rule));
             }
         }
-        left.accused.retain(|_, by| !by.is_empty());
+        left.flagged.retain(|_, by| !by.is_empty());
         left.untried.retain(|id, _| dead.contains(id));
         left
     }
@@ -124,8 +124,8 @@ impl NotYet {
             }
         };
         reasons(&mut text, "silent", &self.silent);
-        let _ = writeln!(text, "accused:{}", or_empty(self.accused.is_empty(), " {}"));
-        for (id, by) in &self.accused {
+        let _ = writeln!(text, "flagged:{}", or_empty(self.flagged.is_empty(), " {}"));
+        for (id, by) in &self.flagged {
             let rules: Vec<&str> = by.iter().map(String::as_str).collect();
             let _ = writeln!(text, "  {id}: [{}]", rules.join(", "));
         }
@@ -158,20 +158,21 @@ mod tests {
 
     #[test]
     fn unneeded_entries_are_removed() {
-        let list = NotYet {
+        let list = KnownGaps {
             silent: reasons(&["flow/a", "flow/b"]),
-            accused: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
+            flagged: BTreeMap::from([("v".to_owned(), set(&["r1", "r2"]))]),
             untried: reasons(&["r8", "r9"]),
         };
-        let check = |name: &str, row: &Row, owed: Owed| assert_eq!(list.owes(name, row), owed);
-        check("fault flow/a", &row(false, &[]), Owed::Yes);
-        check("fault flow/a", &row(false, &["r1"]), Owed::NoLonger);
-        check("fault flow/c", &row(false, &[]), Owed::No);
-        check("variant v", &row(true, &["r1", "r2"]), Owed::Yes);
-        check("variant v", &row(true, &["r1"]), Owed::NoLonger);
-        check("variant v", &row(true, &["r3"]), Owed::No);
-        check("variant w", &row(true, &["r1"]), Owed::No);
-        check("generated flow/a", &row(false, &[]), Owed::No);
+        let check =
+            |name: &str, row: &Row, owed: GapState| assert_eq!(list.gap_state(name, row), owed);
+        check("fault flow/a", &row(false, &[]), GapState::Yes);
+        check("fault flow/a", &row(false, &["r1"]), GapState::NoLonger);
+        check("fault flow/c", &row(false, &[]), GapState::No);
+        check("variant v", &row(true, &["r1", "r2"]), GapState::Yes);
+        check("variant v", &row(true, &["r1"]), GapState::NoLonger);
+        check("variant v", &row(true, &["r3"]), GapState::No);
+        check("variant w", &row(true, &["r1"]), GapState::No);
+        check("generated flow/a", &row(false, &[]), GapState::No);
         let rows = BTreeMap::from([
             ("fault flow/a".to_owned(), row(false, &["r1"])),
             ("fault flow/b".to_owned(), row(false, &[])),
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(list.tried(&dead), ["r8"]);
         let left = list.shrunk(&rows, &dead);
         assert!(left.text().ends_with(
-            "silent:\n  flow/b: because\naccused:\n  v: [r2]\nuntried:\n  r9: because\n"
+            "silent:\n  flow/b: because\nflagged:\n  v: [r2]\nuntried:\n  r9: because\n"
         ));
         assert_eq!(left.counts(), (1, 1));
         assert_eq!(left.unknown(), ["flow/b", "v"]);

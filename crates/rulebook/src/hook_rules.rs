@@ -8,7 +8,7 @@ use conformant_record::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// By hook, in order: the rules that scenarios name only together with that hook.
-pub fn by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
+pub fn rules_by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
     let mut needed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for service in rulebook.services.values() {
         for (scenario, _) in service.scenarios.values() {
@@ -30,20 +30,20 @@ pub fn by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
             }
         }
     }
-    let mut unlocked: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut hook_rules: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (rule, hooks) in needed {
         let is_must = rulebook
             .rules
             .get(rule)
             .is_some_and(|r| r.level == Level::Must);
         for hook in hooks.into_iter().filter(|_| is_must) {
-            unlocked
+            hook_rules
                 .entry(hook.to_owned())
                 .or_default()
                 .push(rule.to_owned());
         }
     }
-    unlocked
+    hook_rules
 }
 
 fn collect<'a>(

@@ -5,21 +5,21 @@ mod paths;
 mod rules;
 mod step;
 
-use super::check::{Catalogue, Check};
+use super::check::{Check, PredicateRegistry};
 use super::draft::{Draft, File, Files};
 use super::model::{Kind, Service};
+use super::rule_files::{check_id, only};
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
-use super::written::{check_id, only};
 use checker::Checker;
 use conformant_yaml::{Member, Node, Span};
 use paths::PathKinds;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads the rules that scenario files define.
-pub(super) fn read_rules(draft: &mut Draft, files: &[&File], catalogue: &dyn Catalogue) {
+pub(super) fn read_rules(draft: &mut Draft, files: &[&File], registry: &dyn PredicateRegistry) {
     for file in files {
-        rules::read(draft, file, catalogue);
+        rules::read(draft, file, registry);
     }
 }
 
@@ -39,7 +39,7 @@ pub(super) fn fill_paths(
     services: &mut BTreeMap<String, Service>,
     kinds: &BTreeMap<String, Kind>,
 ) {
-    let path_kinds = PathKinds::of_all(services, kinds);
+    let path_kinds = PathKinds::from_services(services, kinds);
     paths::fill(services, kinds, index, &path_kinds);
 }
 
@@ -50,7 +50,7 @@ pub(super) fn check_names(
     services: &BTreeMap<String, Service>,
     kinds: &BTreeMap<String, Kind>,
 ) {
-    let path_kinds = PathKinds::of_all(services, kinds);
+    let path_kinds = PathKinds::from_services(services, kinds);
     for file in files {
         let Some(service) = services.get(file.service()) else {
             continue;
@@ -74,7 +74,7 @@ fn section<'a>(file: &'a File, key: &str) -> &'a [Member] {
 
 fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
     for member in section(file, "groups") {
-        let Some(group) = draft.typed::<Group>(file, &member.value) else {
+        let Some(group) = draft.deserialize::<Group>(file, &member.value) else {
             continue;
         };
         let service = services
@@ -95,7 +95,7 @@ fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, S
 
 fn read_happy_paths(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, Service>) {
     for member in section(file, "operations") {
-        let Some(happy) = draft.typed::<HappyPath>(file, &member.value) else {
+        let Some(happy) = draft.deserialize::<HappyPath>(file, &member.value) else {
             continue;
         };
         let service = services
@@ -125,7 +125,7 @@ fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String
         .unwrap_or_default();
     for (n, node) in items.iter().enumerate() {
         let at = format!("/scenarios/{n}");
-        let Some(scenario) = draft.typed::<Scenario>(file, node) else {
+        let Some(scenario) = draft.deserialize::<Scenario>(file, node) else {
             continue;
         };
         check_id(draft, file, &at, &scenario.id);
@@ -171,7 +171,7 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
     let untold: Vec<_> = draft
         .rules
         .values()
-        .filter(|r| r.check().is_some_and(Check::is_of_steps) && !told.contains(&r.id))
+        .filter(|r| r.check().is_some_and(Check::is_scenario_rule) && !told.contains(&r.id))
         .map(|r| (r.id.clone(), r.place.clone()))
         .collect();
     for (id, place) in untold {

@@ -59,7 +59,7 @@ macro_rules! verbs {
             /// The keys of a verb, itself first.
             pub(super) fn keys(word: &str) -> &'static [&'static str] {
                 match word {
-                    $($word => super::written_step::fields::<$verb>(),)*
+                    $($word => super::step_format::fields::<$verb>(),)*
                     _ => &[],
                 }
             }
@@ -76,7 +76,7 @@ pub(super) use verbs;
 /// Keys of every step.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
-struct Beside {
+struct CommonKeys {
     /// Repeat it that many times; `${index}` counts from 0, and the capture is an array.
     repeat: Option<usize>,
     /// Its failure violates no rule: the scenario becomes inconclusive.
@@ -85,7 +85,7 @@ struct Beside {
 
 /// All keys of all steps.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    let mut keys: Vec<&str> = fields::<Beside>().to_vec();
+    let mut keys: Vec<&str> = fields::<CommonKeys>().to_vec();
     for key in Verb::WORDS.iter().flat_map(|word| Verb::keys(word)) {
         if !keys.contains(key) {
             keys.push(key);
@@ -100,7 +100,7 @@ impl JsonSchema for Step {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let beside = Beside::json_schema(generator);
+        let beside = CommonKeys::json_schema(generator);
         let beside = beside.get("properties").and_then(Value::as_object);
         let mut verbs = Verb::schemas(generator);
         for verb in &mut verbs {
@@ -132,7 +132,7 @@ impl<'de> Visitor<'de> for Whole {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Step, A::Error> {
-        let mut beside = Beside::default();
+        let mut beside = CommonKeys::default();
         // Keys before the verb are stored until it is known; the serialized form begins with the verb.
         let mut early: Vec<(&'static str, Value)> = Vec::new();
         let verb = loop {
@@ -255,7 +255,7 @@ struct Body<'b, A> {
     /// The value of a key before the verb.
     value: Option<Value>,
     map: A,
-    beside: &'b mut Beside,
+    beside: &'b mut CommonKeys,
 }
 
 impl<'de, A: MapAccess<'de>> Body<'_, A> {

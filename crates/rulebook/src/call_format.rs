@@ -13,7 +13,7 @@ use std::borrow::Cow;
 /// Sends a request of an operation.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(super) struct WrittenCall {
+pub(super) struct CallFormat {
     /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
     call: String,
     /// Parameters by the document's names. A list repeats the parameter; null omits it.
@@ -71,10 +71,10 @@ pub(super) enum Contradiction {
     Unless,
 }
 
-impl TryFrom<WrittenCall> for Call {
+impl TryFrom<CallFormat> for Call {
     type Error = Contradiction;
 
-    fn try_from(written: WrittenCall) -> Result<Self, Contradiction> {
+    fn try_from(written: CallFormat) -> Result<Self, Contradiction> {
         let demand = match (written.accepted, written.rejected, written.either) {
             (None, Some(rule), false) => Demand::Rejected {
                 rule,
@@ -104,7 +104,7 @@ impl TryFrom<WrittenCall> for Call {
     }
 }
 
-impl From<Call> for WrittenCall {
+impl From<Call> for CallFormat {
     fn from(call: Call) -> Self {
         let either = call.demand.is_either();
         let (accepted, rejected, unless) = match call.demand {
@@ -133,10 +133,10 @@ impl From<Call> for WrittenCall {
 
 impl JsonSchema for Call {
     fn schema_name() -> Cow<'static, str> {
-        WrittenCall::schema_name()
+        CallFormat::schema_name()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        WrittenCall::json_schema(generator)
+        CallFormat::json_schema(generator)
     }
 }

@@ -7,10 +7,10 @@ use super::paths::PathKinds;
 use super::section;
 use super::step::{StepChecker, is_case};
 use crate::draft::{Draft, File};
-use crate::model::{Kind, Operation, Parameter, Place, Service};
+use crate::model::{Kind, Operation, Parameter, ParameterLocation, Service};
 use crate::scenario::{Group, HappyPath, Scenario};
+use crate::spelling::interpolations;
 use crate::step::Step;
-use crate::words::interpolations;
 use conformant_base::json;
 use conformant_yaml::{Content, Node, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -186,7 +186,7 @@ impl<'a> Checker<'a> {
             if happy.with.contains_key(&parameter.name) {
                 continue;
             }
-            let problem = if parameter.place == Place::Path {
+            let problem = if parameter.place == ParameterLocation::Path {
                 let (message, help) = self.missing(operation, parameter);
                 self.file.problem(at, message).help(help)
             } else {
@@ -255,7 +255,7 @@ impl<'a> Checker<'a> {
             self.matrix(draft, node, &at, scenario);
             self.steps(draft, &format!("{at}/steps"), &scenario.steps, &mut scope);
             self.unused(draft, &scope);
-            self.twins(draft, &at, scenario);
+            self.check_rejections(draft, &at, scenario);
             if scenario.steps.is_empty() {
                 draft
                     .problems
@@ -293,7 +293,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Checks that a rejection has an accepted call of the same operation.
-    fn twins(&self, draft: &mut Draft, at: &str, scenario: &Scenario) {
+    fn check_rejections(&self, draft: &mut Draft, at: &str, scenario: &Scenario) {
         let mut accepted = BTreeSet::new();
         self.accepted_calls(&scenario.steps, &mut accepted, 0);
         for (n, step) in scenario.steps.iter().enumerate() {
