@@ -155,7 +155,7 @@ fn done() -> Done {
             return Ok(Exit::Usage);
         }
         Err(shown) => {
-            say(&help(&shown));
+            print(&help(&shown));
             return Ok(Exit::Conformant);
         }
     };
@@ -283,7 +283,7 @@ pub(crate) fn reports_of(
 }
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = output::Out;
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -320,7 +320,7 @@ fn complain(failure: &Failure) {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
             for problem in problems {
-                tell(problem);
+                print_problem(problem);
             }
             note(&format!("error: {failure}"));
         }
@@ -328,7 +328,7 @@ fn complain(failure: &Failure) {
 }
 
 /// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
-fn tell(problem: &conformant_rulebook::Problem) {
+fn print_problem(problem: &conformant_rulebook::Problem) {
     use std::io::IsTerminal;
     let plain = rendered(problem, &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;

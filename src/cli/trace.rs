@@ -1,7 +1,7 @@
 //! `trace`: compares the documents with `documents.lock`.
 
 use super::args::TraceArgs;
-use super::{Done, Exit, Failure, load, note, say};
+use super::{Done, Exit, Failure, load, note, print};
 use conformant_rulebook::trace;
 use std::path::PathBuf;
 
@@ -34,11 +34,11 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     }
     let problems = trace::check(&args.documents, &rulebook, &lock);
     for problem in &problems {
-        say(&format!("{problem}\n"));
+        print(&format!("{problem}\n"));
     }
     if problems.is_empty() {
         let units = lock.lines().filter(|l| l.starts_with('D')).count();
-        say(&format!(
+        print(&format!(
             "{units} sentences and table rows: each is a rule, unspecified, a definition or narrative\n"
         ));
         return Ok(Exit::Conformant);

@@ -199,8 +199,8 @@ impl Server {
             None => None,
             Some(port) => {
                 let (host, port) = settings.plainly(port);
-                let told = Arc::clone(&event_log);
-                let relay = Relay::start((host, port).into(), *http.address(), told);
+                let log = Arc::clone(&event_log);
+                let relay = Relay::start((host, port).into(), *http.address(), log);
                 Some(relay.map_err(|source| Error::Listen { host, port, source })?)
             }
         };
@@ -222,7 +222,7 @@ impl Server {
             then.respond_with(move |request| {
                 let request = read(request);
                 let is_head = request.method == "HEAD";
-                written(relay::mark_response(answering.answer(request), is_head))
+                to_httpmock(relay::mark_response(answering.answer(request), is_head))
             });
         });
         Ok(Self {
@@ -570,7 +570,7 @@ fn read(request: &HttpMockRequest) -> Request {
     }
 }
 
-fn written(response: Response) -> HttpMockResponse {
+fn to_httpmock(response: Response) -> HttpMockResponse {
     HttpMockResponse::builder()
         .status(response.status)
         .headers(response.headers.iter())
