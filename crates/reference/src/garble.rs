@@ -1,7 +1,7 @@
 //! Ways to lose or change characters of a text.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Garble {
+pub(crate) enum Garble {
     /// Surrounding spaces are lost.
     Trimmed,
     /// Upper case is lost.
