@@ -83,6 +83,7 @@ fn with_written(
             document.evaluate(&mut outcome);
         }
     }
+    evaluate_page_key(rulebook, kind, value, &mut outcome);
     // Rule ids name the event; the message adds the version.
     if let Some((event, version)) = event_version(kind) {
         for violation in &mut outcome.violations {
@@ -94,6 +95,42 @@ fn with_written(
     outcome.judged.sort();
     outcome.judged.dedup();
     outcome
+}
+
+/// Whether `meta.key` of a page is the name of its array, where the documents state that name.
+fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Outcome) {
+    let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
+    let Some((_, Some(key))) = page else { return };
+    let mut operations = rulebook
+        .services
+        .values()
+        .flat_map(|s| s.operations.values());
+    let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
+        return;
+    };
+    let Some(given) = json::get(value, "/meta/key").filter(|_| !list.is_list_key_told) else {
+        return;
+    };
+    let (Some(given), true) = (given.as_str(), value.get(key).is_some()) else {
+        return;
+    };
+    let rule = format!("{}/{}/key", list.service, list.id);
+    let Some(level) = rulebook.rules.get(&rule).map(|rule| rule.level) else {
+        return;
+    };
+    outcome.judged.push(rule.clone());
+    if given != key {
+        let (expected, actual) = (format!("`{key}`"), json::short(&Value::from(given)));
+        outcome.violations.push(Violation {
+            pointer: "/meta/key".to_owned(),
+            rule,
+            level,
+            kind: "list-key",
+            message: format!("expected {expected}, got {actual}"),
+            expected,
+            actual,
+        });
+    }
 }
 
 /// The document and, if it is a page, each of its items.

@@ -1,6 +1,7 @@
 //! `time-difference` with `kinds`: two resources are dated as far apart as they were created.
 //!
-//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone.
+//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone. With `zone` that zone is GMT:
+//! a date that is a whole time zone away from the time of its request is flagged, and a clock that is merely wrong is not.
 
 use super::prelude::*;
 use crate::compare::instant;
@@ -20,6 +21,9 @@ pub struct CreationTimes {
     kinds: Kinds,
     /// Where each shows when it was made.
     at: String,
+    /// Compare each date with the time of its request in place of the first date.
+    #[serde(default)]
+    zone: bool,
 }
 
 impl Predicate for CreationTimes {
@@ -45,6 +49,19 @@ impl Predicate for CreationTimes {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: Option<(Moment, Timestamp, Site)> = None;
         for (when, date, site) in self.creations(context) {
+            if self.zone {
+                let apart = date.duration_since(when.span.ended);
+                let fact = is_zone_apart(apart).then(|| Fact {
+                    kind: "dated-in-another-zone",
+                    expected: format!("about {}", when.span.ended),
+                    actual: date.to_string(),
+                    ..Fact::default()
+                });
+                if !verdicts.has_finding_at(&site) {
+                    verdicts.instance(rule, site).conclude(fact);
+                }
+                continue;
+            }
             let Some((first_when, first_date, first_site)) = &first else {
                 first = Some((when, date, site));
                 continue;
@@ -90,13 +107,26 @@ impl Predicate for CreationTimes {
         let first = Example::for_rule("chat", parameters).answered(
             "create-service",
             json!({"FriendlyName": "a"}),
-            service,
+            service.clone(),
         );
         let then = |date: &str| {
             let sent = json!({
                 "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
             });
             first.clone().answered("create-role", sent, role(date))
+        };
+        let zoned = |date: &str| {
+            let parameters = json!({"kinds": ["chat/role"], "at": "/date_created", "zone": true});
+            let sent = json!({
+                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
+            });
+            Example::for_rule("chat", parameters)
+                .answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    service.clone(),
+                )
+                .answered("create-role", sent, role(date))
         };
         vec![
             then("2026-01-31T10:20:31Z").passes(),
@@ -105,6 +135,10 @@ impl Predicate for CreationTimes {
             then("2026-01-31T05:20:31Z").fails("/date_created"),
             then("2026-01-31T10:01:31Z").fails("/date_created"),
             first.not_judged(),
+            zoned("1970-01-01T00:00:00Z").passes(),
+            zoned("1970-01-01T00:04:00Z").passes(),
+            zoned("1970-01-01T05:00:00Z").fails("/date_created"),
+            zoned("2026-01-31T10:20:30Z").passes(),
         ]
     }
 }
@@ -137,6 +171,15 @@ impl CreationTimes {
             Some((write.moment, date, shown.site(&self.at)))
         })
     }
+}
+
+/// Whether two times differ as two time zones do: by quarters of an hour, from one hour to fourteen.
+fn is_zone_apart(apart: jiff::SignedDuration) -> bool {
+    const QUARTER: i64 = 15 * 60;
+    const SLACK: i64 = 60;
+    let apart = apart.abs().as_secs();
+    let beyond = (apart + SLACK) % QUARTER;
+    (4 * QUARTER - SLACK..=56 * QUARTER + SLACK).contains(&apart) && beyond <= 2 * SLACK
 }
 
 /// Whole seconds.

@@ -37,6 +37,9 @@ pub struct InitialValue {
     /// Parameters that must have been sent, and not empty.
     #[serde(default)]
     beside: Vec<String>,
+    /// Judge only the response of the request that made it, because it may change by itself.
+    #[serde(default)]
+    at_creation: bool,
     /// Not judged if this parameter has the value of this field of a parent.
     #[serde(default)]
     apart: Option<Apart>,
@@ -112,7 +115,8 @@ impl Predicate for InitialValue {
                 continue;
             }
             for sight in shown {
-                if is_first(context, id, made, sight) {
+                let is_later = self.at_creation && sight.exchange != made.exchange();
+                if !is_later && is_first(context, id, made, sight) {
                     self.evaluate_observation(context, rule, (id, made, sight), verdicts);
                 }
             }

@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 
 /// Seconds by which clocks may differ.
 const SKEW: f64 = 5.0;
+/// For how long after `exp` a service may still accept a token (RFC 7519, 4.1.4).
+const LEEWAY: f64 = 300.0;
 /// The only algorithm that tokens are verified with.
 const ALGORITHM: &str = "HS256";
 
@@ -93,7 +95,9 @@ enum TokenPart {
     TooLong,
     /// Expires too far from now, or never.
     TooFar,
-    /// Expired.
+    /// Expired within the leeway that services may allow.
+    JustExpired,
+    /// Expired before that.
     Expired,
     /// Names another application.
     OtherApplication,
@@ -230,6 +234,9 @@ impl Predicate for TokenRegistration {
             scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
             // Clocks differ.
             scanned(scene("expired"), &claims(0), "k", true).not_judged(),
+            scanned(scene("just-expired"), &claims(-60), "k", true).fails(REGISTERED),
+            scanned(scene("expired"), &claims(-60), "k", true).not_judged(),
+            scanned(scene("expired"), &claims(-600), "k", true).fails(REGISTERED),
         ]
     }
 }
@@ -251,7 +258,8 @@ impl TokenPart {
             Self::NoIssue => "has no time of issue",
             Self::TooLong => "has too long a lifetime",
             Self::TooFar => "expires too far from now",
-            Self::Expired => "has expired",
+            Self::JustExpired => "expired less than five minutes ago",
+            Self::Expired => "expired more than five minutes ago",
             Self::OtherApplication => "is for another application",
         }
     }
@@ -350,7 +358,8 @@ impl<'c> Token<'c> {
             }
             // A token issued now with the longest lifetime expires within the clock skew of the bound.
             Some(expires) if expires > began + codes.lifetime => return None,
-            Some(expires) if expires < began - SKEW => flaws.push(TokenPart::Expired),
+            Some(expires) if expires < began - LEEWAY - SKEW => flaws.push(TokenPart::Expired),
+            Some(expires) if expires < began - SKEW => flaws.push(TokenPart::JustExpired),
             Some(expires) if expires < ended + SKEW => return None,
             Some(_) => {}
         }
