@@ -104,7 +104,7 @@ impl Trial {
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }
         let mut told = RunRecord {
-            findings: concluded.judgement.findings,
+            findings: concluded.judgment.findings,
             ..RunRecord::default()
         };
         redact_record(&mut told, &suite.redactor);

@@ -93,7 +93,7 @@ impl Suite {
             SEED,
             &calm,
         );
-        if concluded.result.verdict == Verdict::Pass && concluded.judgement.findings.is_empty() {
+        if concluded.result.verdict == Verdict::Pass && concluded.judgment.findings.is_empty() {
             return Ok(());
         }
         Err(told(&concluded).into())
@@ -108,7 +108,7 @@ fn told(concluded: &Concluded) -> String {
         result.verdict.word(),
         result.reason
     );
-    for finding in &concluded.judgement.findings {
+    for finding in &concluded.judgment.findings {
         tell(&mut text, finding);
     }
     let _ = writeln!(

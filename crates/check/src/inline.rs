@@ -7,8 +7,8 @@ use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::Recorder;
-use conformant_judge::Judgement;
-use conformant_judge::clients::Kept;
+use conformant_judge::Judgment;
+use conformant_judge::clients::Completeness;
 use conformant_judge::evidence::Span;
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::Rulebook;
@@ -38,7 +38,7 @@ pub struct Inline<'a> {
     surroundings: &'a Surroundings,
     operations: Operations<'a>,
     history: History,
-    judgement: Judgement,
+    judgment: Judgment,
     /// Findings of the present history that were reported already.
     told: BTreeSet<(String, usize, String)>,
     /// Number of requests.
@@ -60,7 +60,7 @@ impl<'a> Inline<'a> {
             surroundings,
             operations: Operations::of(rulebook, surroundings),
             history: History::default(),
-            judgement: Judgement::default(),
+            judgment: Judgment::default(),
             told: BTreeSet::new(),
             passed: 0,
             judged: 0,
@@ -90,7 +90,7 @@ impl<'a> Inline<'a> {
             span: passed.span,
         };
         let exchange = one.exchange(found, observed);
-        let client = one.client(&exchange, Kept::Whole);
+        let client = one.client(&exchange, Completeness::Whole);
         let mut alone = History::default();
         alone.take(exchange.clone());
         let told = alone.close(&one).findings;
@@ -113,23 +113,20 @@ impl<'a> Inline<'a> {
             surroundings: self.surroundings,
             name: self.name,
         };
-        let judgement = self.history.close(&one);
+        let judgment = self.history.close(&one);
         let told = std::mem::take(&mut self.told);
-        let new = judgement
-            .findings
-            .iter()
-            .filter(|f| !told.contains(&key(f)));
+        let new = judgment.findings.iter().filter(|f| !told.contains(&key(f)));
         let new: Vec<Finding> = new.cloned().collect();
-        self.keep(judgement);
+        self.keep(judgment);
         new
     }
 
     /// Adds findings up to the limit.
-    fn keep(&mut self, mut judgement: Judgement) {
-        let room = FINDINGS_MAX.saturating_sub(self.judgement.findings.len());
-        self.unlisted += judgement.findings.len().saturating_sub(room);
-        judgement.findings.truncate(room);
-        self.judgement.merge(judgement);
+    fn keep(&mut self, mut judgment: Judgment) {
+        let room = FINDINGS_MAX.saturating_sub(self.judgment.findings.len());
+        self.unlisted += judgment.findings.len().saturating_sub(room);
+        judgment.findings.truncate(room);
+        self.judgment.merge(judgment);
     }
 
     /// Number of requests, and of those without an operation.
@@ -152,7 +149,7 @@ impl<'a> Inline<'a> {
         let told = self.close();
         let targets = self.surroundings.targets.clone();
         let mut recorder = Recorder::new(self.rulebook, targets.clone(), 0);
-        recorder.add_judgement(self.name, self.judgement);
+        recorder.add_judgement(self.name, self.judgment);
         let mut record = recorder.finish_judged(|rule| targets.contains_key(&rule.service));
         record.summary.exchanges = self.judged;
         (record, told)

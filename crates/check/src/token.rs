@@ -7,7 +7,7 @@ use super::{One, Surroundings, made_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::json::{self, Limits};
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_record::Finding;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -52,7 +52,7 @@ pub fn judge_token(
     schemas: &Schemas,
     surroundings: &Surroundings,
     text: &str,
-) -> Judgement {
+) -> Judgment {
     one(rulebook, schemas, surroundings).token(0, text.as_bytes())
 }
 
@@ -62,7 +62,7 @@ pub fn judge_qr(
     schemas: &Schemas,
     surroundings: &Surroundings,
     text: &str,
-) -> Judgement {
+) -> Judgment {
     one(rulebook, schemas, surroundings).qr(0, text.as_bytes())
 }
 
@@ -93,7 +93,7 @@ impl One<'_> {
     }
 
     /// Decodes a registration token.
-    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
+    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgment {
         match text(bytes) {
             Ok(text) => self.compact(line, text),
             Err(why) => self.unreadable(self.token_kind(), line, &why.to_string()),
@@ -101,7 +101,7 @@ impl One<'_> {
     }
 
     /// Decodes the text of a QR code with its token.
-    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
+    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgment {
         let text = match text(bytes) {
             Ok(text) => text,
             Err(why) => return self.unreadable(self.code_kind(), line, &why.to_string()),
@@ -113,15 +113,15 @@ impl One<'_> {
             .get("token")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let mut judgement = self.payload(line, self.code_kind(), made_of(Value::Object(address)));
+        let mut judgment = self.payload(line, self.code_kind(), made_of(Value::Object(address)));
         // A text without the form of a token is reported once.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
-            judgement.merge(self.compact(line, &token));
+            judgment.merge(self.compact(line, &token));
         }
-        judgement
+        judgment
     }
 
-    fn compact(&self, line: usize, text: &str) -> Judgement {
+    fn compact(&self, line: usize, text: &str) -> Judgment {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
             let why = ReadError::Parts(parts.len());
@@ -147,13 +147,13 @@ impl One<'_> {
                 why,
             }),
         }
-        let mut judgement = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
-        for finding in &mut judgement.findings {
+        let mut judgment = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
+        for finding in &mut judgment.findings {
             if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
                 tell(finding, fault);
             }
         }
-        judgement
+        judgment
     }
 
     /// State of the signature: `valid`, `invalid`, or `unchecked` if the key is unknown or the algorithm already wrong; an

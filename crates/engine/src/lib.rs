@@ -48,7 +48,7 @@ use conformant_base::http::Cause;
 use conformant_judge::clients;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
-use conformant_judge::{Judgement, Memo};
+use conformant_judge::{DocumentCache, Judgment};
 use conformant_record::{
     Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict,
 };
@@ -235,7 +235,7 @@ pub fn run(
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
                 emit(RunEvent::ScenarioEnded {
                     result: concluded.result.clone(),
-                    findings: concluded.judgement.findings.clone(),
+                    findings: concluded.judgment.findings.clone(),
                     exchanges: concluded.exchanges,
                 });
                 recorder.add(concluded);
@@ -348,7 +348,7 @@ pub fn conclude(
 #[derive(Debug, Default)]
 pub struct Told {
     evidence: Evidence,
-    memo: Memo,
+    memo: DocumentCache,
     /// Whether nothing was found, in what came nor in what we sent.
     is_sound: bool,
 }
@@ -404,14 +404,14 @@ pub fn conclude_again(
             ..Telling::new(rulebook, schemas, planned, (seed, 0))
         };
         let Story { evidence, stop, .. } = play(telling, session, &calm);
-        let judgement = conformant_judge::judge_again(rulebook, schemas, &evidence, &told.memo);
+        let judgment = conformant_judge::judge_mutated(rulebook, schemas, &evidence, &told.memo);
         let stop = match stop {
-            None if judgement.findings.is_empty() => {
+            None if judgment.findings.is_empty() => {
                 misdeed(rulebook, schemas, &evidence, told.decent())
             }
             stop => stop,
         };
-        ended(id, judgement, stop, evidence.exchanges.len(), 0.0)
+        ended(id, judgment, stop, evidence.exchanges.len(), 0.0)
     };
     guarded(id, work)
 }
@@ -484,7 +484,7 @@ fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
-        ended(id, Judgement::default(), Some(stop), 0, 0.0)
+        ended(id, Judgment::default(), Some(stop), 0, 0.0)
     })
 }
 
@@ -510,7 +510,7 @@ fn conclude_unguarded(
             Err(error) => {
                 beside.pass_over();
                 let stop = Stop::Error(format!("failed to {error}"));
-                return ended(id, Judgement::default(), Some(stop), 0, 0.0);
+                return ended(id, Judgment::default(), Some(stop), 0, 0.0);
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
@@ -523,14 +523,14 @@ fn conclude_unguarded(
         } = play(telling, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
         let examples = beside.prover.map_or(0, |_| EXAMPLES_MAX);
-        let judgement =
-            conformant_judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
+        let judgment =
+            conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
         // Where something was found, what we sent may be what the target gave us.
         let stop = match stop {
-            None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
+            None if judgment.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
             stop => stop,
         };
-        let went_wrong = !judgement.findings.is_empty()
+        let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
         // A token may be refused for the time that somebody else moved on, which looks right.
         let hangs_on_time = planned.scenario.steps.iter().any(Step::is_token);
@@ -553,21 +553,21 @@ fn conclude_unguarded(
         }
         if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
             let turn = sessions.room(planned).turn();
-            prover.story(turn, &mut evidence, &judgement, &memo);
+            prover.test_scenario(turn, &mut evidence, &judgment, &memo);
         }
-        let judgement = judgement.without_examples();
-        let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+        let judgment = judgment.without_examples();
+        let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
         let void = disturbed.clone();
-        let (judgement, stop) = match disturbed {
-            Some(why) => (judgement.void(&why), Some(Stop::Inconclusive(why))),
-            None => (judgement, stop),
+        let (judgment, stop) = match disturbed {
+            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
+            None => (judgment, stop),
         };
         let turned_away = session.turned_away();
         let scenario = Some(&planned.scenario);
-        let told = (judgement, stop.clone());
+        let told = (judgment, stop.clone());
         let concluded = concluded_of(rulebook, scenario, &evidence, told, seconds);
         if let Some(told) = beside.told {
-            let is_sound = concluded.stopped.is_none() && concluded.judgement.findings.is_empty();
+            let is_sound = concluded.stopped.is_none() && concluded.judgment.findings.is_empty();
             told.replace(Told {
                 evidence,
                 memo,
@@ -606,7 +606,7 @@ fn misdeed(
     evidence: &Evidence,
     decent: &[Exchange],
 ) -> Option<Stop> {
-    let found = clients::misdeeds(rulebook, schemas, evidence, decent);
+    let found = clients::find_invalid_requests(rulebook, schemas, evidence, decent);
     let first = found.first()?;
     Some(Stop::Error(format!(
         "step {} is not a valid request: {} ({})",
@@ -619,11 +619,11 @@ fn concluded_of(
     rulebook: &Rulebook,
     scenario: Option<&Scenario>,
     evidence: &Evidence,
-    (judgement, stop): (Judgement, Option<Stop>),
+    (judgment, stop): (Judgment, Option<Stop>),
     seconds: f64,
 ) -> Concluded {
     let exchanges = evidence.exchanges.len();
-    let concluded = ended(&evidence.scenario, judgement, stop, exchanges, seconds);
+    let concluded = ended(&evidence.scenario, judgment, stop, exchanges, seconds);
     let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
         // A redirect to where nobody may follow says nothing of the target, nor does how much of a long list we keep.
         Outcome::Fault { cause, .. } => {
@@ -644,7 +644,7 @@ fn concluded_of(
             .or_default()
             .add(asked);
     }
-    let shown = shown::Shown::of(evidence, &concluded.judgement);
+    let shown = shown::Shown::of(evidence, &concluded.judgment);
     let mut concluded = Concluded {
         trouble: evidence.exchanges.iter().any(got_in_the_way)
             || matches!(
@@ -658,19 +658,19 @@ fn concluded_of(
         ..concluded
     };
     if let Some(scenario) = scenario.filter(|_| shown::is_told(concluded.result.verdict)) {
-        concluded.result.steps = shown::steps(scenario, evidence, &concluded.judgement);
+        concluded.result.steps = shown::steps(scenario, evidence, &concluded.judgment);
     }
     concluded
 }
 
 fn ended(
     id: &str,
-    judgement: Judgement,
+    judgment: Judgment,
     stop: Option<Stop>,
     exchanges: usize,
     seconds: f64,
 ) -> Concluded {
-    let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
+    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
     let (verdict, reason) = match &stop {
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
@@ -697,7 +697,7 @@ fn ended(
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {
         result,
-        judgement,
+        judgment,
         stopped: stop,
         exchanges,
         services: BTreeMap::new(),

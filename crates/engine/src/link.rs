@@ -2,7 +2,7 @@
 
 use super::settings::Target;
 use conformant_base::json;
-use conformant_judge::evidence::{Exchange, Via};
+use conformant_judge::evidence::{Exchange, FollowedLink};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use url::Url;
@@ -117,16 +117,16 @@ pub(super) fn shown_in(
     url: &str,
     read: &str,
     captured: &BTreeMap<String, usize>,
-) -> Option<Via> {
+) -> Option<FollowedLink> {
     if let Some((exchange, pointer)) = place_in(read, captured)
         && let Some(document) = exchanges.get(exchange).and_then(Exchange::document)
         && document.pointer(&pointer).is_some_and(|held| held == url)
     {
-        return Some(Via { exchange, pointer });
+        return Some(FollowedLink { exchange, pointer });
     }
     let shown = |(exchange, seen): (usize, &Exchange)| {
         let pointer = place_of(seen.document()?, url)?;
-        Some(Via { exchange, pointer })
+        Some(FollowedLink { exchange, pointer })
     };
     exchanges.iter().enumerate().rev().find_map(shown)
 }
@@ -161,7 +161,7 @@ fn place_of(value: &Value, text: &str) -> Option<String> {
 
 /// Links that answers showed, by the address they lead to.
 #[derive(Debug, Default)]
-pub struct Shown(BTreeMap<String, Via>);
+pub struct Shown(BTreeMap<String, FollowedLink>);
 
 impl Shown {
     /// Learns the links of an answer from `origin`.
@@ -173,12 +173,12 @@ impl Shown {
                 Some(path) => format!("{origin}/{path}"),
                 None => link.to_owned(),
             };
-            self.0.insert(address, Via { exchange, pointer });
+            self.0.insert(address, FollowedLink { exchange, pointer });
         }
     }
 
     /// The answer that showed an address last, and where.
-    pub fn find(&self, address: &str) -> Option<Via> {
+    pub fn find(&self, address: &str) -> Option<FollowedLink> {
         self.0.get(address).cloned()
     }
 }

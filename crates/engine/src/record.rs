@@ -3,7 +3,7 @@
 use super::needs::{Needs, needs_of};
 use super::shown::Shown;
 use super::stop::Stop;
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
@@ -20,7 +20,7 @@ pub struct Concluded {
     /// Its result.
     pub result: ScenarioResult,
     /// What the judge made of its evidence.
-    pub judgement: Judgement,
+    pub judgment: Judgment,
     /// Rules that its steps name, with the reason where it did not get to them.
     pub stopped: Option<Stop>,
     /// Exchanges it made.
@@ -51,7 +51,7 @@ pub struct Recorder<'a> {
     /// Rules that have been shown, each with the scenario: the first one by id.
     first_shown: BTreeMap<String, String>,
     /// What came of all scenarios that ended for good, without their findings: those stay with them, to be told in order.
-    whole: Judgement,
+    whole: Judgment,
     /// Why rules could not be judged in them.
     reasons: BTreeMap<String, BTreeSet<(Why, String)>>,
 }
@@ -65,7 +65,7 @@ impl<'a> Recorder<'a> {
             seed,
             scenarios: Vec::new(),
             first_shown: BTreeMap::new(),
-            whole: Judgement::default(),
+            whole: Judgment::default(),
             reasons: BTreeMap::new(),
         }
     }
@@ -75,7 +75,7 @@ impl<'a> Recorder<'a> {
         for concluded in &mut self.scenarios {
             if concluded.turned_away.as_deref() == Some(service) {
                 let why = format!("{service} lets nobody in");
-                concluded.judgement = concluded.judgement.void(&why);
+                concluded.judgment = concluded.judgment.void(&why);
                 concluded.result.verdict = Verdict::Inconclusive;
                 concluded.result.reason = why;
             }
@@ -109,20 +109,20 @@ impl<'a> Recorder<'a> {
         if concluded.turned_away.is_some() {
             return;
         }
-        let judgement = std::mem::take(&mut concluded.judgement);
+        let judgment = std::mem::take(&mut concluded.judgment);
         let kind = Why::of(concluded.stopped.as_ref());
-        for (rule, tally) in &judgement.tallies {
+        for (rule, tally) in &judgment.tallies {
             for why in &tally.inconclusive {
                 let reasons = self.reasons.entry(rule.clone()).or_default();
                 reasons.insert((kind, why.clone()));
             }
         }
-        concluded.judgement.findings = self.whole.merge_tallies(judgement);
+        concluded.judgment.findings = self.whole.merge_tallies(judgment);
     }
 
     /// Takes what was concluded outside any scenario, under a name of its own.
-    pub fn add_judgement(&mut self, name: &str, judgement: Judgement) {
-        let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
+    pub fn add_judgement(&mut self, name: &str, judgment: Judgment) {
+        let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
         let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
         let result = ScenarioResult {
             id: name.to_owned(),
@@ -135,7 +135,7 @@ impl<'a> Recorder<'a> {
         let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
         self.add(Concluded {
             result,
-            judgement,
+            judgment,
             stopped: None,
             exchanges: 0,
             waited: Spent::default(),
@@ -150,11 +150,11 @@ impl<'a> Recorder<'a> {
 
     /// The record with the rules that were judged at all; `selects` says which of them.
     pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
-        let unsettled = self.scenarios.iter().map(|c| &c.judgement);
+        let unsettled = self.scenarios.iter().map(|c| &c.judgment);
         let judged: BTreeSet<String> = unsettled
             .chain([&self.whole])
-            .flat_map(|judgement| &judgement.tallies)
-            .filter(|(_, tally)| !tally.is_trivial())
+            .flat_map(|judgment| &judgment.tallies)
+            .filter(|(_, tally)| !tally.is_vacuous())
             .map(|(rule, _)| rule.clone())
             .collect();
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
@@ -184,7 +184,7 @@ impl<'a> Recorder<'a> {
                 }
             }
             shown.append(concluded.shown);
-            for finding in &mut concluded.judgement.findings {
+            for finding in &mut concluded.judgment.findings {
                 if finding.exchange > 0 {
                     finding.exchange += exchanges;
                 }
@@ -193,7 +193,7 @@ impl<'a> Recorder<'a> {
             for (service, asked) in concluded.services {
                 services.entry(service).or_default().add(asked);
             }
-            findings.append(&mut concluded.judgement.findings);
+            findings.append(&mut concluded.judgment.findings);
             scenarios.push(concluded.result);
         }
         let needs = needs_of(self.rulebook, &scenarios);
@@ -254,7 +254,7 @@ impl<'a> Recorder<'a> {
 fn rules_of(
     rulebook: &Rulebook,
     selects: impl Fn(&Rule) -> bool,
-    whole: &mut Judgement,
+    whole: &mut Judgment,
     reasons: &BTreeMap<String, BTreeSet<(Why, String)>>,
     needs: &Needs,
 ) -> Vec<RuleResult> {
@@ -339,7 +339,7 @@ impl Why {
 
 fn conclude(
     rule: &Rule,
-    whole: &mut Judgement,
+    whole: &mut Judgment,
     reasons: Option<&BTreeSet<(Why, String)>>,
 ) -> RuleResult {
     if let Origin::Either = rule.origin {
@@ -371,7 +371,7 @@ fn conclude(
             let worst = worst.map(|(_, why)| why.clone());
             worst.or(masked).unwrap_or_default()
         }
-        Verdict::NotJudged => match tally.trivial.keys().next() {
+        Verdict::NotJudged => match tally.vacuous.keys().next() {
             Some(why) => format!("nothing to tell by: {}", why.words()),
             None => "not exercised by this run".to_owned(),
         },
@@ -394,7 +394,7 @@ fn conclude(
 }
 
 /// Any answer will do, two different ones within a run will not.
-fn either(rule: &Rule, whole: &mut Judgement) {
+fn either(rule: &Rule, whole: &mut Judgment) {
     let Some(observed) = whole.observed.get(&rule.id) else {
         return;
     };

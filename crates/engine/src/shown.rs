@@ -4,7 +4,7 @@
 use conformant_base::clock::Timestamp;
 use conformant_base::json;
 use conformant_base::text;
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome, Race};
 use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
 use conformant_rulebook::scenario::Scenario;
@@ -41,10 +41,10 @@ pub struct Shown {
 
 impl Shown {
     /// What the first finding of each rule is about.
-    pub(super) fn of(evidence: &Evidence, judgement: &Judgement) -> Self {
+    pub(super) fn of(evidence: &Evidence, judgment: &Judgment) -> Self {
         let mut shown = Self::default();
         let mut rules = BTreeSet::new();
-        for finding in &judgement.findings {
+        for finding in &judgment.findings {
             if !rules.insert(&finding.rule) {
                 continue;
             }
@@ -293,7 +293,7 @@ fn cause_of(evidence: &Evidence, step: usize) -> usize {
 pub(super) fn steps(
     scenario: &Scenario,
     evidence: &Evidence,
-    judgement: &Judgement,
+    judgment: &Judgment,
 ) -> Vec<StepResult> {
     let events = evidence
         .events
@@ -312,10 +312,10 @@ pub(super) fn steps(
             .events
             .iter()
             .filter(|e| step_of(evidence, e) == Some(number));
-        steps.extend(own.filter_map(|event| told(evidence, event, number, judgement)));
+        steps.extend(own.filter_map(|event| told(evidence, event, number, judgment)));
         // What came says more than that somebody waited for it, and both are told.
         if steps.len() == before || matches!(step.verb, Verb::Await(_)) {
-            steps.push(other(step, number, evidence, judgement));
+            steps.push(other(step, number, evidence, judgment));
         }
         if steps.len() >= STEPS_MAX {
             break;
@@ -339,12 +339,12 @@ fn told(
     evidence: &Evidence,
     event: &Event,
     number: usize,
-    judgement: &Judgement,
+    judgment: &Judgment,
 ) -> Option<StepResult> {
     match event {
         Event::Exchange(index) => {
             let exchange = evidence.exchanges.get(*index)?;
-            Some(call(evidence, exchange, *index, judgement))
+            Some(call(evidence, exchange, *index, judgment))
         }
         Event::Hook(hook) => Some(StepResult {
             step: number,
@@ -382,7 +382,7 @@ fn since_begin(evidence: &Evidence, at: Timestamp) -> Option<f64> {
     Some(at.duration_since(first.span.began).as_secs_f64().max(0.0))
 }
 
-fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgement: &Judgement) -> StepResult {
+fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment) -> StepResult {
     let outcome = match &exchange.outcome {
         Outcome::Answered { response, .. } => response.status.to_string(),
         Outcome::Fault { cause, .. } => cause.to_string(),
@@ -400,7 +400,7 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgement: &Judgeme
         outcome,
         exchange: at + 1,
         setup: exchange.setup,
-        broken: broken(judgement, |f| f.exchange == at + 1),
+        broken: broken(judgment, |f| f.exchange == at + 1),
         race: exchange.race.map(|race| {
             let document = exchange.document();
             race_times(
@@ -423,7 +423,7 @@ fn race_times(race: Race, answer: String) -> RaceTimes {
 }
 
 /// A step that made no request.
-fn other(step: &Step, number: usize, evidence: &Evidence, judgement: &Judgement) -> StepResult {
+fn other(step: &Step, number: usize, evidence: &Evidence, judgment: &Judgment) -> StepResult {
     let result = evidence
         .statements
         .iter()
@@ -444,13 +444,13 @@ fn other(step: &Step, number: usize, evidence: &Evidence, judgement: &Judgement)
         what: step.about().to_owned(),
         outcome,
         setup: step.setup,
-        broken: broken(judgement, |f| f.step == number && f.exchange == 0),
+        broken: broken(judgment, |f| f.step == number && f.exchange == 0),
         ..StepResult::default()
     }
 }
 
-fn broken(judgement: &Judgement, is_here: impl Fn(&Finding) -> bool) -> Vec<String> {
-    let rules: BTreeSet<&String> = judgement
+fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String> {
+    let rules: BTreeSet<&String> = judgment
         .findings
         .iter()
         .filter(|finding| is_here(finding))

@@ -4,7 +4,7 @@
 //! time; stories that have nothing to do with it go on meanwhile.
 
 use conformant_base::parallel::processors;
-use conformant_judge::prove::Turn;
+use conformant_judge::prove::Priority;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -43,7 +43,7 @@ impl Room {
     /// When it is told. Those that must be alone come first, while what they walk over is short, and before them those
     /// for which the clock stands still; then the longest, so that nobody waits for them in the end; where nobody waits
     /// for time, those with the least to tell.
-    pub(super) fn turn(&self) -> Turn {
+    pub(super) fn turn(&self) -> Priority {
         let (company, moves) = (self.company as u8, u8::from(self.moves_the_clock));
         (2 * company + moves, Reverse(self.lasts), self.length)
     }

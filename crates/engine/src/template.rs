@@ -5,7 +5,7 @@ use super::near::Near;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
-use conformant_judge::{Memo, payload};
+use conformant_judge::{DocumentCache, payload};
 use conformant_rulebook::step::Wait;
 use conformant_rulebook::{Rulebook, kebab};
 use conformant_schema::Schemas;
@@ -38,7 +38,7 @@ pub(super) struct Scope<'a> {
     /// The rule that a value breaks that was filled in all the same; see [`Scope::take_taint`].
     taint: RefCell<Option<String>>,
     /// What was concluded of captured answers.
-    memo: Memo,
+    memo: DocumentCache,
 }
 
 /// A result kept under a name.
@@ -121,12 +121,12 @@ impl<'a> Scope<'a> {
             now: Timestamp::UNIX_EPOCH,
             masked: BTreeMap::new(),
             taint: RefCell::default(),
-            memo: Memo::default(),
+            memo: DocumentCache::default(),
         }
     }
 
     /// What was concluded of captured answers, for whoever judges them next.
-    pub(super) fn into_memo(self) -> Memo {
+    pub(super) fn into_memo(self) -> DocumentCache {
         self.memo
     }
 
@@ -374,7 +374,7 @@ impl<'a> Scope<'a> {
         let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
             let (kind, value) = (&origin.kind, &captured.value);
-            let judge = || payload::judge_payload(self.rulebook, self.schemas, kind, value);
+            let judge = || payload::validate_payload(self.rulebook, self.schemas, kind, value);
             let outcome = self.memo.of(kind, value, judge);
             let broken = outcome.violations.iter();
             broken

@@ -5,10 +5,10 @@ use super::sessions::{Mangle, Offline};
 use super::{Options, Planned, Session, Sessions, Story, Target, Telling, plan, play};
 use conformant_base::http::{Request, Response};
 use conformant_judge::evidence::{Event, Evidence, Exchange};
-use conformant_judge::history::Shows;
+use conformant_judge::history::Appearance;
 use conformant_judge::load::shared as rulebook;
 use conformant_judge::prove::Mode;
-use conformant_judge::{Acceptance, Case, Judgement};
+use conformant_judge::{Acceptance, Context, Judgment};
 use conformant_record::RunEvent;
 use conformant_rulebook::scenario::Scenario;
 use conformant_schema::Schemas;
@@ -222,12 +222,12 @@ fn requests_are_bound_to_the_things_that_answer() {
     let every = if is_campaign() { 1 } else { EVERY_SCENARIO };
     for planned in plan::all(rulebook()).into_iter().step_by(every) {
         let Story { evidence, .. } = played(&planned, None);
-        let mut judgement = Judgement::default();
-        let case = Case::new(rulebook(), &Schemas::default(), &evidence, &mut judgement);
+        let mut judgment = Judgment::default();
+        let case = Context::new(rulebook(), &Schemas::default(), &evidence, &mut judgment);
         let history = &case.history;
         let id = &planned.scenario.id;
-        for (thing_id, thing) in history.things.iter() {
-            for sight in &thing.sights {
+        for (thing_id, thing) in history.resources.iter() {
+            for sight in &thing.observations {
                 let Some(shown) = sight.representation(&case) else {
                     continue;
                 };
@@ -238,16 +238,16 @@ fn requests_are_bound_to_the_things_that_answer() {
                 }
                 let about = &rulebook().kinds[sight.face].about;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
-                    let parent = &history.things.get(*parent).key;
+                    let parent = &history.resources.get(*parent).key;
                     if shown.value.pointer(at) != Some(&json!(parent)) {
                         wrong.insert(format!("{id}: {} {at}", thing.kind));
                     }
                 }
                 let index = sight.exchange.expect("answers alone show things here");
-                let bound = &history.bound[index];
+                let bound = &history.path_bindings[index];
                 let operation = case.seen[index].operation.expect("it is known");
-                if operation.names_its_thing() && matches!(sight.shows, Shows::Whole(_)) {
-                    if bound.thing != Some(thing_id) {
+                if operation.names_its_resource() && matches!(sight.shows, Appearance::Whole(_)) {
+                    if bound.resource != Some(thing_id) {
                         wrong.insert(format!("{id}: {} is bound elsewhere", operation.id));
                     }
                     by_name += usize::from(bound.by_name);
@@ -257,8 +257,8 @@ fn requests_are_bound_to_the_things_that_answer() {
                     wrong.insert(format!("{id}: {} has unknown parents", operation.id));
                 }
             }
-            for pair in thing.sights.windows(2) {
-                if history.may_have_changed(thing_id, &pair[0].when, &pair[1].when) {
+            for pair in thing.observations.windows(2) {
+                if history.may_have_changed(thing_id, &pair[0].moment, &pair[1].moment) {
                     continue;
                 }
                 let compared_fields = history.compared(&case, thing_id, &pair[0], &pair[1]);
@@ -271,12 +271,12 @@ fn requests_are_bound_to_the_things_that_answer() {
                 compared += 1;
             }
         }
-        for (seen, bound) in case.seen.iter().zip(&history.bound) {
+        for (seen, bound) in case.seen.iter().zip(&history.path_bindings) {
             let operation = seen
                 .operation
-                .filter(|o| o.names_its_thing() && o.thing.is_some());
+                .filter(|o| o.names_its_resource() && o.resource.is_some());
             let accepted = operation.is_some() && seen.acceptance == Acceptance::Accepted;
-            if accepted && bound.thing.is_none() {
+            if accepted && bound.resource.is_none() {
                 wrong.insert(format!(
                     "{id}: {} is bound to nothing",
                     seen.exchange.request.target

@@ -1,7 +1,7 @@
 //! Coverage of exploration: operations, parameters, pairs of operations, rules, states.
 
 use conformant_judge::evidence::Evidence;
-use conformant_judge::{Acceptance, Judgement, acceptance};
+use conformant_judge::{Acceptance, Judgment, acceptance};
 use conformant_rulebook::{Rulebook, Service};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,7 +55,7 @@ fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m 
 
 impl Seen {
     /// Adds a sequence.
-    pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgement: &Judgement) {
+    pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgment: &Judgment) {
         let mut before: Option<String> = None;
         for exchange in &evidence.exchanges {
             let name = format!("{}/{}", exchange.service, exchange.operation);
@@ -83,7 +83,7 @@ impl Seen {
                 }
             }
         }
-        let tallies = judgement.tallies.iter();
+        let tallies = judgment.tallies.iter();
         let judged = tallies.filter(|(_, tally)| tally.judged() > 0);
         judged.for_each(|(rule, _)| note(&mut self.rules, rule));
     }

@@ -17,7 +17,7 @@ use conformant_engine::derive::deck::Deck;
 use conformant_engine::derive::neighbour::DOOMED_FLOW;
 use conformant_engine::{Planned, Sessions, Stop, Telling, play};
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
-use conformant_judge::{Judgement, judge};
+use conformant_judge::{Judgment, judge};
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::Step;
@@ -101,7 +101,7 @@ pub struct Progress {
 
 /// Result of a sequence.
 pub struct Played {
-    pub judgement: Judgement,
+    pub judgment: Judgment,
     pub stop: Option<Stop>,
     evidence: Evidence,
     /// Whether its findings are left out.
@@ -277,7 +277,7 @@ impl<'a> Explorer<'a> {
             Ok(session) => session,
             Err(error) => {
                 return Played {
-                    judgement: Judgement::default(),
+                    judgment: Judgment::default(),
                     stop: Some(Stop::Unreachable(format!("failed to {error}"))),
                     evidence: Evidence::default(),
                     in_doubt: false,
@@ -291,18 +291,18 @@ impl<'a> Explorer<'a> {
             (self.options.seed, 0),
         );
         let story = play(telling, session.as_ref(), interrupted);
-        let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        let mut judgment = judge(self.rulebook, self.schemas, &story.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
                 || session.disturbed().is_some()
         };
-        let in_doubt = !judgement.findings.is_empty() && is_in_doubt();
+        let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
         if in_doubt {
-            judgement = Judgement::default();
+            judgment = Judgment::default();
         }
         Played {
-            judgement,
+            judgment,
             stop: story.stop,
             evidence: story.evidence,
             in_doubt,
@@ -372,8 +372,8 @@ impl Whole {
         self.sequences += 1;
         self.exchanges += played.evidence.exchanges.len();
         self.in_doubt += u64::from(played.in_doubt);
-        self.seen.add(rulebook, &played.evidence, &played.judgement);
-        for finding in &played.judgement.findings {
+        self.seen.add(rulebook, &played.evidence, &played.judgment);
+        for finding in &played.judgment.findings {
             let found = Found {
                 sequence: number,
                 service: service.name.clone(),

@@ -220,7 +220,7 @@ impl Shrink<'_> {
                 return Replay::Untried;
             }
             let transcript = played.transcript();
-            let mut findings = played.judgement.findings.into_iter();
+            let mut findings = played.judgment.findings.into_iter();
             match findings.find(|finding| key_of(finding) == *self.key) {
                 Some(finding) => last = Replay::Fails(Box::new(finding)),
                 None => return Replay::Holds(transcript),

@@ -1,4 +1,4 @@
-//! The catalogue of predicates, and rulebooks that are loaded with it.
+//! The registry of predicates, and rulebooks that are loaded with it.
 
 use super::former;
 use super::predicate::Registration;
@@ -68,8 +68,7 @@ pub fn embedded_unchecked(with_scenarios: bool) -> Result<Rulebook, Problems> {
     Rulebook::unchecked_by(catalogue(), with_scenarios)
 }
 
-/// What of the embedded rulebook judges representations of these services, with the digest of
-/// the whole.
+/// The part of the embedded rulebook that validates representations of these services, with the digest of the whole.
 pub fn embedded_shapes(services: &[&str]) -> Result<Rulebook, Problems> {
     Rulebook::shapes_by(catalogue(), services)
 }
@@ -80,11 +79,11 @@ pub fn embedded_with(path: &str, bytes: &[u8]) -> Result<Rulebook, Problems> {
     Rulebook::with_file_by(catalogue(), path, bytes)
 }
 
-/// The embedded rulebook, read once for the whole process.
+/// The embedded rulebook, read once per process.
 ///
 /// # Panics
 ///
-/// Where it has problems, which the tests of this project rule out.
+/// If it is invalid, which the project's tests rule out.
 pub fn shared() -> &'static Rulebook {
     static RULEBOOK: LazyLock<Rulebook> =
         LazyLock::new(|| embedded().unwrap_or_else(|problems| panic!("{problems}")));
@@ -96,8 +95,8 @@ pub fn from_dir(specs: &Path) -> Result<Rulebook, Problems> {
     load(Some(specs), &[])
 }
 
-/// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
-/// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+/// The rulebook in a folder, or the embedded one, with additional scenarios.
+/// Those are files as in `SERVICE/scenarios/`, in a folder with the name of the service.
 pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Rulebook, Problems> {
     Rulebook::load_by(catalogue(), specs, scenarios)
 }

@@ -1,7 +1,7 @@
-//! Rules about one payload alone: its schema, and the predicates that need no more than it.
+//! Rules about a single payload: its schema, and predicates that need only the payload.
 //!
-//! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
-//! judged a second time.
+//! Rules that also need configuration, clock, exchange or history are evaluated elsewhere. A place with a violation is not judged
+//! twice.
 
 use super::predicate::predicate_of;
 use conformant_base::json;
@@ -12,17 +12,22 @@ use serde_json::Value;
 
 pub use conformant_schema::Violation;
 
-/// What was concluded of one payload.
+/// The validation result of one payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rules that it gave something to judge for, each once.
+    /// Rules that were judged, each once.
     pub judged: Vec<String>,
     /// By rule and pointer.
     pub violations: Vec<Violation>,
 }
 
-/// Judges a document as a representation of `kind`, list items included.
-pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
+/// Validates a document as a representation of `kind`, including list items.
+pub fn validate_payload(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
     let outcome = Outcome {
         judged: examined.judged,
@@ -31,7 +36,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
     with_written(outcome, rulebook, schemas, kind, value)
 }
 
-/// The same, of which nothing but what is violated is asked: no rule that it gave something to judge for is named.
+/// As `validate_payload`, without the list of judged rules.
 pub fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -45,7 +50,7 @@ pub fn violations(
     with_written(outcome, rulebook, schemas, kind, value).violations
 }
 
-/// What the schema says, and what written rules about one representation say besides.
+/// Violations of the schema and of written rules about single representations.
 fn with_written(
     mut outcome: Outcome,
     rulebook: &Rulebook,
@@ -75,10 +80,10 @@ fn with_written(
                 value,
                 broken: &broken,
             };
-            document.judge(&mut outcome);
+            document.evaluate(&mut outcome);
         }
     }
-    // Ids name the event; which of its versions was asked, a finding says.
+    // Rule ids name the event; the message adds the version.
     if let Some((event, version)) = event_version(kind) {
         for violation in &mut outcome.violations {
             violation
@@ -91,7 +96,7 @@ fn with_written(
     outcome
 }
 
-/// The document itself and, where it is a page, each of its items.
+/// The document and, if it is a page, each of its items.
 fn representations<'a>(
     rulebook: &Rulebook,
     kind: &str,
@@ -113,11 +118,11 @@ fn representations<'a>(
     found
 }
 
-/// One representation, to be judged by one rule about it alone.
+/// One representation, for a rule about it alone.
 #[derive(Debug)]
 pub struct Document<'a> {
     pub(super) schemas: &'a Schemas,
-    /// The schema of its kind.
+    /// The schema of its resource type.
     pub(super) root: &'a Value,
     pub(super) rule: &'a Rule,
     prefix: &'a str,
@@ -125,9 +130,9 @@ pub struct Document<'a> {
     broken: &'a [String],
 }
 
-/// What is wrong at a place of a representation.
+/// A violation at a place of a representation.
 #[derive(Clone, Debug)]
-pub struct Wrong {
+pub struct Mismatch {
     /// JSON Pointer into the representation.
     pub(super) at: String,
     pub(super) kind: &'static str,
@@ -137,8 +142,9 @@ pub struct Wrong {
 }
 
 impl Document<'_> {
-    fn judge(&self, outcome: &mut Outcome) {
-        let found = predicate_of(self.rule).and_then(|predicate| predicate.in_payload(self));
+    fn evaluate(&self, outcome: &mut Outcome) {
+        let found =
+            predicate_of(self.rule).and_then(|predicate| predicate.payload_mismatches(self));
         let Some(wrong) = found else { return };
         outcome.judged.push(self.rule.id.clone());
         let level = self.rule.level;
@@ -158,14 +164,14 @@ impl Document<'_> {
         }
     }
 
-    /// True when that place, one above it or one below it is broken already.
+    /// Whether the place, one above it or one below it has a violation.
     pub(super) fn is_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         let mut broken = self.broken.iter();
         broken.any(|b| json::within(b, &whole) || json::within(&whole, b))
     }
 
-    /// True when that very place or one above it is broken already.
+    /// Whether the place or one above it has a violation.
     pub(super) fn is_under_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         self.broken.iter().any(|b| json::within(b, &whole))
@@ -232,7 +238,7 @@ mod tests {
     fn judged(predicate: &str, parameters: &Value, value: &Value) -> (bool, Vec<String>) {
         let rulebook = rulebook(predicate, parameters);
         let schemas = Schemas::default();
-        let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
+        let outcome = validate_payload(&rulebook, &schemas, "auth/thing", value);
         let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
         let found = outcome.violations.into_iter();
         (

@@ -1,21 +1,20 @@
-//! `x-like: channel.yaml`: a schema file that says only in what it differs from another beside it; and parameters
-//! that say something of their own beside `$ref`.
+//! `x-like: channel.yaml`: a schema file that states only its differences from another one in the same folder. Also parameters
+//! that add to a `$ref`.
 //!
-//! Its own members take the place of the other's: each property by itself, every other member as a
-//! whole. What is taken over stands where `x-like` does.
+//! The file's own properties replace those of the base one by one, every other member as a whole. Inherited members have the
+//! position of `x-like`.
 
 use super::draft::{Draft, File, Files};
 use conformant_yaml::{Content, Member, Node, Span};
 use serde_json::Value;
 
-/// The keyword.
 pub(super) const LIKE: &str = "x-like";
-/// What a parameter refers to another by.
+/// The reference of a parameter to another one.
 const REFERENCE: &str = "$ref";
-/// The one member whose own members are taken over one by one.
+/// The only member that is merged member by member.
 const PROPERTIES: &str = "properties";
 
-/// Writes out every schema file that is like another.
+/// Expands every schema file with `x-like`.
 pub(super) fn write_out(files: &mut Files, draft: &mut Draft) {
     let alike: Vec<(String, Node)> = files
         .values()
@@ -42,23 +41,23 @@ fn written_out(files: &Files, file: &File, draft: &mut Draft) -> Option<Node> {
     Some(merged(&file.node, &base.node, name.span))
 }
 
-/// The same of a file that was read as JSON: whether it is like another, by its name.
+/// The base of a file that was read as JSON.
 pub fn like(own: &Value) -> Option<&str> {
     own.get(LIKE)?.as_str()
 }
 
-/// What a file that is like another says when it is written out.
+/// The expanded form of a file with `x-like`.
 pub fn written_out_json(own: &Value, base: &Value) -> Value {
     let nodes = [own, base].map(Node::of_json);
     merged(&nodes[0], &nodes[1], Span::default()).to_json()
 }
 
-/// What a parameter says that refers to another and says something itself.
+/// A parameter with a reference and members of its own, merged.
 pub(super) fn referring(own: &Node, base: &Node) -> Node {
     merged(own, base, own.span)
 }
 
-/// The same of a parameter that was read as JSON; nothing where it says no more than whom it refers to.
+/// As `referring`, for JSON; `None` without members of its own.
 pub fn referring_json(own: &Value, base: &Value) -> Option<Value> {
     let is_bare = own.as_object().is_none_or(|members| members.len() == 1);
     (!is_bare).then(|| written_out_json(own, base))
@@ -107,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_differs_is_said_and_the_rest_taken_over() {
+    fn own_members_replace_those_of_the_base() {
         let base = json!({
             "title": "a", "required": ["x", "y"],
             "properties": {"x": {"type": "string"}, "y": {"type": "integer"}},

@@ -135,10 +135,10 @@ pub enum PayloadRule {
 
 /// The predicates that rules may use.
 pub trait Catalogue: Sync {
-    /// All names, without the former ones.
+    /// All current names.
     fn names(&self) -> &'static [&'static str];
 
-    /// The present name of a former predicate, with its parameters if they change.
+    /// The current name of a former predicate, with its parameters if they change.
     fn renamed(&self, name: &str, parameters: &Value) -> Option<(&'static str, Option<Value>)>;
 
     /// A predicate with its parameters.
@@ -171,7 +171,6 @@ impl Parameters<'_> {
         from_node(self.0).map_err(Unread)
     }
 
-    /// Whether there is a parameter of that name.
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
@@ -190,7 +189,7 @@ impl Serialize for Check {
 }
 
 impl Check {
-    /// A check that stands in no file.
+    /// A check that is not in a file.
     ///
     /// # Panics
     ///

@@ -1,4 +1,4 @@
-//! What a step states of its result: one comparison, and the place that it is about. Judges nothing.
+//! Statements of steps about their results: one comparison at one place. Evaluated by the judge.
 
 use super::rules::{Definition, SourceRef};
 use conformant_record::{Basis, Level};
@@ -19,13 +19,13 @@ pub struct Expect {
     /// JSON Pointer into the result, `*` for every item; empty for the whole.
     #[serde(default)]
     pub at: String,
-    /// What is said of it.
+    /// The comparison.
     #[serde(flatten)]
     pub is: Comparison,
-    /// Only those items of the list count whose value there is one of these.
+    /// Only the items of the list whose value there is one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub among: Option<Among>,
-    /// Where nothing is at `at`, nothing is judged.
+    /// If nothing is at `at`, nothing is judged.
     #[serde(default)]
     pub or_absent: bool,
 }
@@ -39,7 +39,7 @@ struct WrittenExpect {
     rule: Option<String>,
     /// The rule that this judges, defined here: its id, with `source` and `says`.
     id: Option<String>,
-    /// With `id`: where the document says it.
+    /// With `id`: where the document states it.
     source: Option<SourceRef>,
     /// With `id`: one line in our own words.
     says: Option<String>,
@@ -50,12 +50,12 @@ struct WrittenExpect {
     /// JSON Pointer into the result, `*` for every item; empty for the whole.
     #[schemars(default)]
     at: String,
-    /// What is said of it.
+    /// The comparison.
     #[schemars(flatten)]
     is: Comparison,
-    /// Only those items of the list count whose value there is one of these.
+    /// Only the items of the list whose value there is one of these.
     among: Option<Among>,
-    /// Where nothing is at `at`, nothing is judged.
+    /// If nothing is at `at`, nothing is judged.
     #[schemars(default)]
     or_absent: bool,
 }
@@ -70,12 +70,12 @@ impl JsonSchema for Expect {
     }
 }
 
-/// A rule that a step names: by its id, or by its definition.
+/// The rule of a step: by its id, or by its definition.
 #[derive(Clone, Debug)]
 pub(super) struct RuleName(pub(super) String);
 
 impl RuleName {
-    /// Reads an optional one.
+    /// Deserializes an optional rule name.
     pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
         Option::<Self>::deserialize(from).map(|name| name.map(|name| name.0))
     }
@@ -130,7 +130,7 @@ pub enum Comparison {
     Differs(Value),
     /// One of these values.
     OneOf(Vec<Value>),
-    /// True: nothing is there. False: something is there.
+    /// True: there is no value. False: there is a value.
     Absent(bool),
     /// An array, or the values under `*`, holding this value.
     Includes(Value),
@@ -146,11 +146,11 @@ pub enum Comparison {
     Matches(String),
     /// A text that does not match this regular expression.
     Unlike(String),
-    /// An instant not before this one, which may be made: `{$time: …}`.
+    /// An instant not before this one, which may be computed: `{$time: …}`.
     NotBefore(Value),
 }
 
-/// Which items of a list count.
+/// A condition on the items of a list.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Among {

@@ -91,7 +91,7 @@ pub(super) fn read(
         for (subject, reason) in &law.except {
             if reason.trim().is_empty() || law.rows.contains_key(subject) {
                 let at = conformant_base::json::join(&format!("{at}/except"), subject);
-                let message = "an exception gives its reason, and has no row";
+                let message = "expected a reason for the exception, and no row for it";
                 draft.problems.push(file.problem(&at, message));
             }
         }
@@ -196,7 +196,7 @@ pub(super) fn check(
         for subject in fits.difference(rows) {
             let (service, name) = subject.split_once('/').unwrap_or((subject, ""));
             let path = format!("{service}/laws.yaml");
-            let message = format!("`{law}` fits {subject}, and no row says where that is stated");
+            let message = format!("`{law}` applies to {subject}, but has no row for it");
             let problem = match files.get(&path) {
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),
@@ -208,7 +208,7 @@ pub(super) fn check(
         for subject in rows.difference(&fits) {
             let (service, _) = subject.split_once('/').unwrap_or((subject, ""));
             let path = format!("{service}/laws.yaml");
-            let message = format!("`{law}` does not fit {subject}");
+            let message = format!("`{law}` does not apply to {subject}");
             draft.problems.push(match files.get(&path) {
                 Some(file) => file.problem("/laws", message),
                 None => Problem::of_file(&path, message),

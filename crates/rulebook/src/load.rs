@@ -1,4 +1,4 @@
-//! Loading: all files of the rulebook, everything or nothing, with all problems at once.
+//! Loads the rulebook: all files or none, with all problems at once.
 
 use super::alike;
 use super::annotations::{self, Annotations};
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// What a file of the rulebook is, by its path.
+/// The role of a rulebook file, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Common,
@@ -37,7 +37,7 @@ enum Role {
     Laws,
     OpenPoints,
     Scenarios,
-    /// Read by others, or by people: locks, matrices, text, the package that embeds the folder.
+    /// Not a source of rules: locks, matrices, text, the embedding package.
     Other,
 }
 
@@ -67,14 +67,14 @@ fn role(path: &str) -> Option<Role> {
     }
 }
 
-/// Whether rules come from a file of that path: locks, matrices and text change no verdict.
+/// Whether rules come from a file of that path.
 fn is_read(path: &str) -> bool {
     role(path) != Some(Role::Other)
 }
 
 impl Rulebook {
-    /// What of the embedded rulebook judges representations of these services, with the digest of
-    /// the whole. No scenario is in it; tests load the whole, so that nothing is checked here.
+    /// The part of the embedded rulebook that validates representations of these services, with the digest of the
+    /// whole. Without scenarios. Not checked here: tests check the whole.
     pub fn shapes_by(catalogue: &dyn Catalogue, services: &[&str]) -> Result<Self, Problems> {
         let mut sources = sources::embedded();
         sources.retain(|path, _| {
@@ -88,8 +88,8 @@ impl Rulebook {
         read(&sources, Problems::default(), Extent::Shapes, catalogue)
     }
 
-    /// The embedded rulebook for whoever only tells what stands in it, its scenarios where these are told of. Tests load
-    /// and check it, so that nothing is checked here: whoever judges by it loads it as it is loaded from a folder.
+    /// The embedded rulebook for commands that only print it, optionally with scenarios. Not checked here, because tests check
+    /// it; runs load it with all checks.
     pub fn unchecked_by(catalogue: &dyn Catalogue, with_scenarios: bool) -> Result<Self, Problems> {
         let sources = sources::embedded();
         let extent = if with_scenarios {
@@ -100,8 +100,8 @@ impl Rulebook {
         read(&sources, Problems::default(), extent, catalogue)
     }
 
-    /// What one file means among the embedded ones of its service, scenarios left out unless it is one:
-    /// for those who try to break the loader.
+    /// One file together with the embedded ones of its service, without the scenarios of other files. For fuzzing of the
+    /// loader.
     #[doc(hidden)]
     pub fn with_file_by(
         catalogue: &dyn Catalogue,
@@ -119,7 +119,7 @@ impl Rulebook {
         read(&sources, Problems::default(), Extent::Whole, catalogue)
     }
 
-    /// A rulebook of files in memory, by their paths inside the folder.
+    /// A rulebook from files in memory, by their path in the folder.
     pub fn of_files_by(
         catalogue: &dyn Catalogue,
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
@@ -134,8 +134,8 @@ impl Rulebook {
         Ok(rulebook)
     }
 
-    /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
-    /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+    /// The rulebook in a folder, or the embedded one, with additional scenarios.
+    /// Those are files as in `SERVICE/scenarios/`, in a folder with the name of the service.
     pub fn load_by(
         catalogue: &dyn Catalogue,
         specs: Option<&Path>,
@@ -158,7 +158,7 @@ impl Rulebook {
         Ok(rulebook)
     }
 
-    /// SHA-256 over paths and bytes of all files that rules come from, in hexadecimal.
+    /// SHA-256 of the paths and bytes of all files that rules come from, in hexadecimal.
     pub fn digest(&self) -> &str {
         static EMBEDDED: LazyLock<String> =
             LazyLock::new(|| sources::digest(&sources::embedded(), is_read));
@@ -169,7 +169,7 @@ impl Rulebook {
     }
 }
 
-/// The text of one file that stands in the rulebook beside the rules, such as `documents.lock`.
+/// The text of another file in the rulebook folder, such as `documents.lock`.
 pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
     match specs {
         Some(dir) => std::fs::read_to_string(dir.join(name)),
@@ -180,7 +180,7 @@ pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
     }
 }
 
-/// Reads a YAML or JSON file of another format (configuration, waivers) as strictly as the
+/// Parses a YAML or JSON file of another format (configuration, waivers) as strictly as the
 /// rulebook's own.
 pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Problems> {
     let mut draft = Draft::default();
@@ -193,7 +193,7 @@ pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Pr
     }
 }
 
-/// Reads a configuration file. The settings of each target are taken out of it first and returned by service; keys that are
+/// Parses a configuration file. The settings of each target are removed first and returned by service; keys that are
 /// neither settings nor `target_keys` are problems.
 pub fn parse_configuration<T: DeserializeOwned>(
     path: &str,
@@ -243,18 +243,18 @@ fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems)
     }
 }
 
-/// How much of a rulebook is read.
+/// The part of a rulebook that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of it, and what only the whole shows is checked.
+    /// Everything, with all checks.
     Whole,
-    /// All of it, taken for sound.
+    /// Everything, without checks.
     Sound,
-    /// Rules and representations without scenarios, taken for sound.
+    /// Rules and representations, without scenarios and checks.
     Shapes,
 }
 
-/// Everything or all problems.
+/// Reads everything, or returns all problems.
 #[expect(clippy::too_many_lines, reason = "one step of loading after the other")]
 pub(super) fn read(
     given: &Sources,
@@ -275,7 +275,7 @@ pub(super) fn read(
     let index = Arc::new(service::read(&mut draft, &files));
     draft.index = Arc::clone(&index);
     let is_known = |file: &File| !file.path.contains('/') || index.get(file.service()).is_some();
-    // Without its service.yaml every name of a folder would be unknown.
+    // Without its `service.yaml`, every name in a folder would be unknown.
     if !files.values().all(is_known) {
         draft.problems.sort();
         return Err(draft.problems);
@@ -311,7 +311,7 @@ pub(super) fn read(
     let requests = operations(&mut draft, &files, &described, (&mut services, &mut kinds));
     generic_pages(&files, &mut kinds);
     for service in services.values_mut() {
-        openapi::find_things(service, &kinds);
+        openapi::find_resources(service, &kinds);
     }
     if extent == Extent::Whole {
         let common = by_role(Role::Common);
@@ -337,7 +337,7 @@ pub(super) fn read(
     };
     stories::read_rules(&mut draft, &by_role(Role::Scenarios), catalogue);
     stories::read(&mut draft, &files_of_stories, &mut services);
-    // A file that cannot be read would make every name in it unknown elsewhere.
+    // An unreadable file would make its names unknown elsewhere.
     let readable = files.len()
         == sources
             .keys()
@@ -377,7 +377,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the operations into their services, with the kinds that they describe; what they ask of clients is given back.
+/// Reads the operations into their services, with the resource types that they define; returns the rules about clients.
 fn operations(
     draft: &mut Draft,
     files: &Files,
@@ -402,7 +402,7 @@ fn operations(
         requests.extend(clients.derive());
         for kind in described.kinds {
             if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
-                let message = format!("the kind `{}` is described twice", taken.name);
+                let message = format!("duplicate resource type `{}`", taken.name);
                 draft.problems.push(file.problem("", message));
             }
         }
@@ -421,8 +421,8 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
                 }
             }
             None => draft.problems.push(
-                Problem::of_file(path, "the rulebook has no place for this file")
-                    .help("specs/README.md shows where files stand"),
+                Problem::of_file(path, "unexpected file in the rulebook")
+                    .help("specs/README.md describes the folder layout"),
             ),
         }
     }
@@ -449,7 +449,7 @@ fn empty_service(name: &str) -> Service {
     }
 }
 
-/// The current version of an event before all others, a newer one before an older one.
+/// The order of event schemas: current versions first, then newer before older ones.
 fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bool, Reverse<u64>) {
     let kind = schemas::owner(path).map(|(kind, _)| kind);
     let version = kind.as_deref().and_then(event_version);
@@ -460,7 +460,7 @@ fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bo
     )
 }
 
-/// By event, as `events/MessageSent`: the kind of its current version, or of its newest where no type names one.
+/// By event, such as `events/MessageSent`: the schema of its current version, or of its newest one without a current one.
 fn current_versions(
     kinds: &BTreeMap<String, Kind>,
     event_types: &BTreeMap<String, Option<String>>,
@@ -479,7 +479,7 @@ fn current_versions(
         .collect()
 }
 
-/// Reads one schema file: its rules and its kind.
+/// Reads one schema file: its rules and its resource type.
 fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<String, Kind>) {
     let Some((kind, prefix)) = schemas::owner(&file.path) else {
         return;
@@ -501,18 +501,18 @@ fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<
     );
 }
 
-/// Refuses what JSON Schema itself does not allow, such as a text where a number belongs.
+/// Rejects invalid JSON Schema, such as a text in place of a number.
 fn meta_check(draft: &mut Draft, file: &File) {
     let schema = file.node.to_json();
     if let Err(error) = jsonschema::draft202012::meta::validate(&schema) {
         let pointer = error.instance_path().as_str().to_owned();
-        let message = format!("no JSON Schema: {error}");
+        let message = format!("invalid JSON Schema: {error}");
         draft.problems.push(file.problem(&pointer, message));
     }
 }
 
-/// A page for each resource whose service has lists, where no operation shows one: the array
-/// stands under `meta.key`, whatever that is.
+/// A page for each resource type of a service with lists, if no operation returns one: the array
+/// is under the key in `meta.key`.
 fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
     let resources: Vec<String> = kinds
         .values()

@@ -1,11 +1,11 @@
-//! Which parts of a bundled schema apply to which place of an instance.
+//! Finds the parts of a bundled schema that apply to a place of an instance.
 //!
-//! Judges no value; used to attribute findings to rules and to check pointers of rules.
+//! Used to attribute findings to rules and to check pointers of rules.
 
 use conformant_base::json;
 use serde_json::Value;
 
-/// The schema itself and all that apply beside it: what it refers to, and the branches of `allOf`,
+/// The schema and all schemas that apply together with it: referenced ones, and the branches of `allOf`,
 /// `anyOf`, `oneOf`, `then` and `else`.
 pub fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = Vec::new();
@@ -67,8 +67,8 @@ pub fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
         .collect()
 }
 
-/// True when a pointer, `*` for items and members, leads to something that the schema describes or
-/// leaves free; else the segment that leads nowhere and what stands there instead.
+/// Checks that a pointer, with `*` for items and members, leads to a described or unrestricted place.
+/// Returns the segment that does not resolve, with the known names there.
 pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)> {
     let mut applying = beside(root, root);
     for segment in json::segments(pointer) {
@@ -91,7 +91,7 @@ pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)>
     Ok(())
 }
 
-/// The regular expression that the text at a pointer fits, where the schema has one.
+/// The regular expression of the text at a pointer, if the schema has one.
 pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
     let mut applying = beside(root, root);
     for segment in json::segments(pointer) {
@@ -102,7 +102,7 @@ pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
         .find_map(|schema| schema.get("pattern")?.as_str())
 }
 
-/// True when nothing says what stands inside.
+/// Whether no schema restricts the content.
 fn is_free(applying: &[&Value]) -> bool {
     const SHAPING: [&str; 4] = ["properties", "items", "additionalProperties", "prefixItems"];
     let shaped = |s: &&Value| SHAPING.iter().any(|key| s.get(*key).is_some());

@@ -1,7 +1,6 @@
-//! One step of a story: a verb with what goes with it, and what every step may say beside it.
+//! One step of a scenario: a verb with its keys, and the keys of every step.
 //!
-//! A struct for each verb holds what may be said of it and nothing else; how a step is read stands in
-//! `written_step.rs`. Names are not looked up here (`stories/step.rs`), nothing is run.
+//! Each verb has a struct with its own keys. Deserialization is in `written_step.rs`, name resolution in `scenarios/step.rs`.
 
 use super::expect::{Expect, RuleName};
 use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
@@ -11,15 +10,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One step of a story.
+/// One step of a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// What it does.
+    /// The verb with its keys.
     #[serde(flatten)]
     pub verb: Verb,
-    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
+    /// Repeat it that many times; `${index}` counts from 0, and the capture is an array.
     pub repeat: Option<usize>,
-    /// Its failure accuses nobody: the scenario becomes inconclusive.
+    /// Its failure violates no rule: the scenario becomes inconclusive.
     pub setup: bool,
 }
 
@@ -35,10 +34,10 @@ verbs! {
     Concurrently "concurrently",
 }
 
-/// Sends a request of an operation; what the document's keys are stands in `written_call.rs`.
+/// Sends a request of an operation. The keys are documented in `written_call.rs`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(try_from = "WrittenCall", into = "WrittenCall")]
-#[expect(missing_docs, reason = "each is said where it is written")]
+#[expect(missing_docs, reason = "documented at the keys of `WrittenCall`")]
 pub struct Call {
     pub call: String,
     pub with: Map<String, Value>,
@@ -53,7 +52,7 @@ pub struct Call {
     pub judge: Option<String>,
 }
 
-/// What is expected to come of a call, and which rule is broken where something else does.
+/// The expected outcome of a call, and the rule that any other outcome violates.
 #[derive(Clone, Debug, Default)]
 pub enum Demand {
     /// Acceptance, by the operation's own rule.
@@ -63,17 +62,17 @@ pub enum Demand {
     Accepted(String),
     /// Refusal.
     Rejected {
-        /// By this rule.
+        /// The violated rule.
         rule: String,
-        /// An accepted answer is as good where it shows the thing that exists already.
+        /// An accepted response is valid, too, if it contains the existing resource.
         unless: Option<Existing>,
     },
-    /// Neither: the answer is only observed.
+    /// None: the response is only observed.
     Either,
 }
 
 impl Demand {
-    /// The rule that is broken by acceptance.
+    /// The rule that an acceptance violates.
     pub fn rejected(&self) -> Option<&String> {
         match self {
             Self::Rejected { rule, .. } => Some(rule),
@@ -81,7 +80,7 @@ impl Demand {
         }
     }
 
-    /// The rule that it names itself.
+    /// The rule that it names.
     pub fn rule(&self) -> Option<&String> {
         match self {
             Self::Accepted(rule) | Self::Rejected { rule, .. } => Some(rule),
@@ -89,12 +88,12 @@ impl Demand {
         }
     }
 
-    /// Whether acceptance is demanded, by whichever rule.
+    /// Whether acceptance is expected.
     pub fn is_acceptance(&self) -> bool {
         matches!(self, Self::Own | Self::Accepted(_))
     }
 
-    /// Whether it is a refusal that has an exception.
+    /// Whether it expects a rejection with an exception.
     pub fn has_exception(&self) -> bool {
         matches!(
             self,
@@ -105,7 +104,7 @@ impl Demand {
         )
     }
 
-    /// Whether nothing is.
+    /// Whether nothing is expected.
     pub fn is_either(&self) -> bool {
         matches!(self, Self::Either)
     }
@@ -118,41 +117,41 @@ pub struct Get {
     /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
     /// is `{status, content_type, size, sha256, text, json}`.
     pub get: String,
-    /// Credentials to send; `default` unless said otherwise.
+    /// Credentials to send; `default` if omitted.
     #[serde(default)]
     pub credentials: Credentials,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
-    /// The rule that is broken when it is accepted.
+    /// The rule that an acceptance violates.
     #[serde(default, deserialize_with = "RuleName::optional")]
     #[schemars(with = "Option<RuleName>")]
     pub rejected: Option<String>,
-    /// There may be no address, and then nothing is asked; neither acceptance nor refusal is expected.
+    /// The address may be missing, and then nothing is sent; any outcome is valid.
     #[serde(default)]
     pub either: bool,
 }
 
-/// Has a person or device do something.
+/// Requests an action of a person or device.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hook {
-    /// Verb: have a person or device do something.
+    /// Verb: request an action of a person or device.
     pub hook: String,
     /// Arguments of the hook.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
 }
@@ -163,10 +162,10 @@ pub struct Hook {
 pub struct Listen {
     /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
     pub listen: String,
-    /// How successive attempts are answered; the last one repeats. Default: 200.
+    /// Responses to successive attempts; the last one repeats. Default: 200.
     #[serde(default)]
     pub answers: Vec<CallbackAnswer>,
-    /// The kind that each payload is judged as, such as `auth/registration-webhook`.
+    /// The resource type that each payload is validated as, such as `auth/registration-webhook`.
     pub judge: Option<String>,
 }
 
@@ -175,21 +174,21 @@ pub struct Listen {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Await {
     /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
-    /// query, form, json, text, headers, answered, asked_last}], waited}`: the status that we answered, and the
-    /// operation that was asked last when it came.
+    /// query, form, json, text, headers, answered, asked_last}], waited}`: `answered` is the status of our response,
+    /// `asked_last` the last operation that was called before.
     pub r#await: String,
     /// How many callbacks to wait for.
     pub count: Option<usize>,
     /// How long to wait, default 5 s.
     pub within: Option<String>,
-    /// How long to listen on for further, unwelcome ones, default none.
+    /// How long to wait for further, unexpected ones, default none.
     pub quiet: Option<String>,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
 }
@@ -200,7 +199,7 @@ pub struct Await {
 pub struct Token {
     /// Verb: build a registration token; the result is `{token, qr}`.
     pub token: TokenSpec,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
 }
 
@@ -208,12 +207,12 @@ pub struct Token {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Wait {
-    /// Verb: let time pass, such as `3s`; `settled` is the time that reads may lag behind writes.
+    /// Verb: let time pass, such as `3s`; `settled` is the consistency window.
     pub wait: String,
 }
 
 impl Wait {
-    /// Waits until lists and other reads have caught up with earlier writes. The runner knows how long that takes.
+    /// Waits until lists and other reads reflect earlier writes. The runner defines the duration.
     pub const SETTLED: &str = "settled";
 }
 
@@ -223,10 +222,10 @@ impl Wait {
 pub struct Use {
     /// Verb: run a group of steps; one of another service is written `chat/a-channel`.
     pub r#use: String,
-    /// Parameters of the group; null leaves one out.
+    /// Parameters of the group; null omits one.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// Prefix under which the group's captures are kept; without it they keep their own names.
+    /// Prefix of the group's captures; without it they keep their own names.
     pub r#as: Option<String>,
 }
 
@@ -269,7 +268,7 @@ fn contended<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::
 }
 
 impl Step {
-    /// The step as a part of the set-up: its failure accuses nobody.
+    /// The step as a part of the setup: its failure violates no rule.
     #[must_use]
     pub fn of_setup(self) -> Self {
         Self {
@@ -278,7 +277,6 @@ impl Step {
         }
     }
 
-    /// The call that it is.
     pub fn call(&self) -> Option<&Call> {
         if let Verb::Call(call) = &self.verb {
             Some(call)
@@ -287,7 +285,7 @@ impl Step {
         }
     }
 
-    /// The operation that it calls, as it is written.
+    /// The operation that it calls, as written.
     pub fn operation(&self) -> Option<&str> {
         self.call().map(|call| call.call.as_str())
     }
@@ -301,7 +299,7 @@ impl Step {
         }
     }
 
-    /// The hook that it asks for.
+    /// The hook that it calls.
     pub fn hook(&self) -> Option<&str> {
         if let Verb::Hook(hook) = &self.verb {
             Some(&hook.hook)
@@ -310,7 +308,7 @@ impl Step {
         }
     }
 
-    /// How long it waits, as it is written.
+    /// How long it waits, as written.
     pub fn wait(&self) -> Option<&str> {
         if let Verb::Wait(wait) = &self.verb {
             Some(&wait.wait)
@@ -362,7 +360,7 @@ impl Step {
         self.with().into_iter().flat_map(Map::values)
     }
 
-    /// The same, to be changed.
+    /// As `with`, for changes.
     pub fn with_mut(&mut self) -> Option<&mut Map<String, Value>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.with),
@@ -377,7 +375,7 @@ impl Step {
         }
     }
 
-    /// The name under which its result is kept.
+    /// The name of its result.
     pub fn capture(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.capture.as_ref(),
@@ -389,7 +387,7 @@ impl Step {
         }
     }
 
-    /// The same, to be changed, where it has a result.
+    /// As `capture`, for changes.
     pub fn capture_mut(&mut self) -> Option<&mut Option<String>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.capture),
@@ -401,7 +399,7 @@ impl Step {
         }
     }
 
-    /// The names that later steps read by: what it keeps, listens at, or puts before a group's.
+    /// The names that later steps use: of its result, its address, or the prefix of a group's results.
     pub fn names(&self) -> Option<&String> {
         match &self.verb {
             Verb::Listen(listen) => Some(&listen.listen),
@@ -416,12 +414,12 @@ impl Step {
         }
     }
 
-    /// The names under which the things of a single step are known, groups left out.
+    /// The names that a single step defines, without groups.
     pub fn own_name(&self) -> Option<&String> {
         self.names().filter(|_| self.group().is_none())
     }
 
-    /// What it states of its result.
+    /// Its statements about the result.
     pub fn expect(&self) -> &[Expect] {
         match &self.verb {
             Verb::Call(call) => &call.expect,
@@ -436,7 +434,7 @@ impl Step {
         }
     }
 
-    /// The same, to be changed.
+    /// As `expect`, for changes.
     pub fn expect_mut(&mut self) -> Option<&mut Vec<Expect>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.expect),
@@ -451,7 +449,7 @@ impl Step {
         }
     }
 
-    /// Rules that it is there for and says nothing about.
+    /// Rules that it exercises without a statement.
     pub fn shows(&self) -> &[String] {
         match &self.verb {
             Verb::Call(call) => &call.shows,
@@ -466,7 +464,7 @@ impl Step {
         }
     }
 
-    /// The rule that is broken when it is refused, where it says so.
+    /// The rule that a rejection violates, if it names one.
     pub fn accepted(&self) -> Option<&String> {
         self.call().and_then(|call| match &call.demand {
             Demand::Accepted(rule) => Some(rule),
@@ -474,7 +472,7 @@ impl Step {
         })
     }
 
-    /// The rule that is broken when it is accepted.
+    /// The rule that an acceptance violates.
     pub fn rejected(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.demand.rejected(),
@@ -489,7 +487,7 @@ impl Step {
         }
     }
 
-    /// Whether neither acceptance nor refusal is expected.
+    /// Whether any outcome is valid.
     pub fn is_either(&self) -> bool {
         match &self.verb {
             Verb::Call(call) => call.demand.is_either(),
@@ -504,7 +502,7 @@ impl Step {
         }
     }
 
-    /// Makes it free to be accepted or refused.
+    /// Makes any outcome valid.
     pub fn demand_nothing(&mut self) {
         if let Verb::Call(call) = &mut self.verb {
             call.demand = Demand::Either;
@@ -514,7 +512,7 @@ impl Step {
         }
     }
 
-    /// Which credentials it carries.
+    /// The credentials that it sends.
     pub fn credentials(&self) -> Credentials {
         match &self.verb {
             Verb::Call(call) => call.credentials,
@@ -529,7 +527,7 @@ impl Step {
         }
     }
 
-    /// Has it carry those of the configuration.
+    /// Makes it send the default credentials.
     pub fn carry_default_credentials(&mut self) {
         if let Verb::Call(call) = &mut self.verb {
             call.credentials = Credentials::Default;
@@ -553,7 +551,7 @@ impl Step {
         }
     }
 
-    /// The kind that what it brings is judged as.
+    /// The resource type that its payload is validated as.
     pub fn judge(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.judge.as_ref(),
@@ -568,7 +566,7 @@ impl Step {
         }
     }
 
-    /// Rules that this step names itself, those of nested steps not included.
+    /// Rules that this step names, without those of nested steps.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect().iter().map(|e| &e.rule);
         stated
@@ -582,7 +580,7 @@ impl Step {
         self.rules().any(|r| r == rule) || self.nested().iter().any(|step| step.names_rule(rule))
     }
 
-    /// What its verb is about; empty for a token.
+    /// The operand of its verb; empty for a token.
     pub fn about(&self) -> &str {
         match &self.verb {
             Verb::Call(call) => &call.call,
@@ -597,7 +595,7 @@ impl Step {
         }
     }
 
-    /// The step in one line: its verb and what it is about.
+    /// The step in one line: its verb and operand.
     pub fn summary(&self) -> String {
         if let Verb::Concurrently(race) = &self.verb {
             let steps: Vec<String> = race.concurrently.iter().map(Self::summary).collect();

@@ -1,13 +1,13 @@
-//! What each hook is good for: the must-rules that no story can judge without it.
+//! The must-rules that no scenario can judge without a hook, by hook.
 //!
-//! Reads stories alone; rules that every answer is judged by need no hook.
+//! Only scenarios are read; rules that every response exercises need no hook.
 
 use super::step::Step;
 use super::{Rulebook, Service};
 use conformant_record::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// By hook, in order: the rules that stories name, and name nowhere without that hook.
+/// By hook, in order: the rules that scenarios name only together with that hook.
 pub fn by_hook(rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
     let mut needed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for service in rulebook.services.values() {
@@ -54,7 +54,7 @@ fn collect<'a>(
     rules: &mut BTreeSet<&'a str>,
     depth: usize,
 ) {
-    /// Groups do not use themselves; this is for those that a check has not seen yet.
+    /// Limit for groups that use themselves, before the check that reports them.
     const DEPTH_MAX: usize = 16;
     for step in steps {
         hooks.extend(step.hook());

@@ -50,7 +50,7 @@ pub struct Shift {
     pub length: Duration,
 }
 
-/// Reads a duration such as `250ms`, `3s`, `5m`, `1h`, `1d`; with a sign where `-5m` is meant.
+/// Parses a duration such as `250ms`, `3s`, `5m`, `1h`, `1d`; with a sign for `-5m`.
 pub fn shift(text: &str) -> Option<Shift> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let digits = unsigned.find(|c: char| !c.is_ascii_digit())?;
@@ -69,7 +69,7 @@ pub fn shift(text: &str) -> Option<Shift> {
     })
 }
 
-/// Reads a duration without a sign.
+/// Parses a duration without a sign.
 pub fn duration(text: &str) -> Option<Duration> {
     text.starts_with(|c: char| c.is_ascii_digit())
         .then(|| shift(text).map(|s| s.length))
@@ -81,7 +81,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 pub struct Interpolation {
     /// Byte offset of the `$`.
     pub start: usize,
-    /// Byte offset behind the `}`.
+    /// Byte offset after the `}`.
     pub end: usize,
     /// The segments: `${a.b.0}` -> `a`, `b`, `0`.
     pub path: Vec<String>,
@@ -104,7 +104,7 @@ pub fn interpolations(text: &str) -> Result<Vec<Interpolation>, (usize, &'static
         if !inner.split('.').all(fits) {
             return Err((
                 start,
-                "an interpolation is `${name.field.0.field}` and nothing more",
+                "expected an interpolation such as `${name.field.0.field}`",
             ));
         }
         found.push(Interpolation {

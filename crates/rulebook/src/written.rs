@@ -1,7 +1,7 @@
-//! Rules and open points that are written out: read, resolved and checked against operations and
-//! kinds.
+//! Rules and open points in files: read, resolved and checked against operations and resource
+//! types.
 //!
-//! What a predicate means is known to the catalogue that reads it.
+//! The catalogue defines predicates.
 
 use super::check::{Catalogue, Check, Parameters};
 use super::draft::{Derived, Draft, File, Files};
@@ -16,7 +16,7 @@ use conformant_record::Level;
 use conformant_yaml::{Content, Member, Node};
 use std::collections::BTreeMap;
 
-/// The items of a file's one list, each with its pointer. Other keys are problems.
+/// The items of the only list in a file, each with its pointer. Other keys are problems.
 pub(super) fn list<'a>(
     draft: &mut Draft,
     file: &'a File,
@@ -31,7 +31,7 @@ pub(super) fn list<'a>(
         .map(move |(n, node)| (format!("{at}/{n}"), node))
 }
 
-/// Keys of the file other than these are problems.
+/// Reports all other keys of the file as problems.
 pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
     if file.node.members().is_empty() {
         let message = format!("expected a mapping with {}", keys.join(", "));
@@ -50,7 +50,7 @@ pub(super) fn only(draft: &mut Draft, file: &File, keys: &[&str]) {
     }
 }
 
-/// An id of its service in kebab-case; anything else is a problem.
+/// Reports an id that is not of its service in kebab case as a problem.
 pub(super) fn check_id(draft: &mut Draft, file: &File, pointer: &str, id: &str) {
     let at = format!("{pointer}/id");
     if !is_id(id) {
@@ -60,13 +60,13 @@ pub(super) fn check_id(draft: &mut Draft, file: &File, pointer: &str, id: &str) 
                 .help("such as `chat/channel/unique-name`"),
         );
     } else if id.split('/').next() != Some(file.service()) {
-        let message = format!("`{id}` stands in the folder of {}", file.service());
+        let message = format!("`{id}` is in the folder of {}", file.service());
         let help = format!("ids in this folder begin with `{}/`", file.service());
         draft.problems.push(file.problem(&at, message).help(help));
     }
 }
 
-/// Reads the rules of one file; they are checked once all operations and kinds are known.
+/// Reads the rules of one file; they are checked once all operations and resource types are known.
 pub(super) fn read_rules(
     draft: &mut Draft,
     files: &Files,
@@ -99,7 +99,7 @@ pub(super) fn read_rules(
     }
 }
 
-/// The predicate that a rule names, with its parameters.
+/// The predicate of a rule, with its parameters.
 fn check(
     draft: &mut Draft,
     files: &Files,
@@ -139,7 +139,7 @@ fn check(
     })
 }
 
-/// Parameters in which an event stands for its current version, for rules name the event.
+/// Parameters with the current version in place of each event, because rules name events without version.
 fn of_current_version(
     draft: &mut Draft,
     file: &File,
@@ -154,7 +154,7 @@ fn of_current_version(
     {
         if let Some((event, version)) = event_version(named) {
             let message = format!("the rule names version {version} of an event");
-            let help = format!("name the event, `events/{event}`: its rules outlive its versions");
+            let help = format!("name the event, `events/{event}`: its rules apply to all versions");
             draft
                 .problems
                 .push(file.problem(&format!("{at}/kind"), message).help(help));
@@ -166,7 +166,7 @@ fn of_current_version(
     parameters
 }
 
-/// Parameters in which a `schema` is checked and its references are resolved.
+/// Parameters with a checked `schema` whose references are resolved.
 fn self_contained(
     draft: &mut Draft,
     files: &Files,
@@ -244,7 +244,7 @@ pub(super) fn read_open_points(
     }
 }
 
-/// Checks what the rules of one file name: operations, parameters, kinds, pointers.
+/// Checks the names in the rules of one file: operations, parameters, resource types, pointers.
 pub(super) fn check_rules(
     draft: &mut Draft,
     file: &File,
@@ -264,7 +264,7 @@ pub(super) fn check_rules(
         else {
             continue;
         };
-        // The file may use a former name of the predicate.
+        // The file may contain a former name of the predicate.
         let check = node.get("check").map(Node::members).unwrap_or_default();
         let name = check.first().map_or("", |member| &*member.key);
         Resolver {

@@ -1,6 +1,6 @@
-//! How a call is written: what is demanded of its answer stands in three keys, of which one at most is there.
+//! The file format of a call: three keys, at most one of them present, express the expected outcome.
 //!
-//! Whoever has a [`Call`] matches on its [`Demand`]; only what is read or kept as a file passes through here.
+//! The rest of the program uses [`Call`] with its [`Demand`].
 
 use super::expect::{Expect, RuleName};
 use super::scenario::{Credentials, Existing, Until};
@@ -16,57 +16,57 @@ use std::borrow::Cow;
 pub(super) struct WrittenCall {
     /// Verb: send a request of this operation; one of another service is written `media/upload-media`.
     call: String,
-    /// Parameters by the document's names. A list repeats the parameter; null leaves it out.
+    /// Parameters by the document's names. A list repeats the parameter; null omits it.
     #[serde(default)]
     with: Map<String, Value>,
-    /// Credentials to send; `default` unless said otherwise.
+    /// Credentials to send; `default` if omitted.
     #[serde(default)]
     credentials: Credentials,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     shows: Vec<String>,
-    /// The rule that is broken when the call is refused; defaults to the operation's own rule.
+    /// The rule that a rejection violates; defaults to the operation's own rule.
     #[serde(default, deserialize_with = "RuleName::optional")]
     #[schemars(with = "Option<RuleName>")]
     accepted: Option<String>,
-    /// The rule that is broken when the call is accepted.
+    /// The rule that an acceptance violates.
     #[serde(default, deserialize_with = "RuleName::optional")]
     #[schemars(with = "Option<RuleName>")]
     rejected: Option<String>,
-    /// For `rejected`: an accepted answer is as good as a refusal where it shows the thing that exists
-    /// already.
+    /// For `rejected`: an accepted response is valid, too, if it contains the existing
+    /// resource.
     unless: Option<Existing>,
-    /// Neither acceptance nor refusal is expected; the answer is only observed. When it is refused,
-    /// its own `expect` and later steps that need its capture are skipped and judge nothing.
+    /// Any outcome is valid; the response is only observed. If it is rejected, its `expect` and later steps
+    /// that need its capture are skipped and judge nothing.
     #[serde(default)]
     either: bool,
-    /// Repeat the call until the value is there, or the time is up.
+    /// Repeat the call until the value is there, or the time is over.
     until: Option<Until>,
     /// Follow `meta.next_page_url` to the end; the result is `{pages, items}`.
     #[serde(default)]
     walk: bool,
-    /// For `walk`: steps to take after the first page. Such a walk is judged by its `expect` alone,
-    /// for no document says what a list that changes meanwhile looks like.
+    /// For `walk`: steps to run after the first page. Such a walk is judged by its `expect` only,
+    /// because no document defines a list that changes meanwhile.
     #[serde(default)]
     between: Vec<Step>,
-    /// Where it is refused: the kind that its answer is judged as.
+    /// For a rejection: the resource type that the response is validated as.
     judge: Option<String>,
 }
 
-/// What is demanded of an answer contradicts itself.
+/// Contradictory expectations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Contradiction {
-    /// More than one of the three.
+    /// More than one of the three keys.
     #[error(
         "only one of `accepted`, `rejected` and `either`: a call is expected to be accepted unless said"
     )]
     Several,
-    /// An exception without what it is one from.
+    /// An exception without its rule.
     #[error("`unless` goes with `rejected` alone")]
     Unless,
 }

@@ -1,7 +1,7 @@
-//! How a step is read: its verb says which other keys it may have.
+//! Deserializes steps: the verb determines the other keys.
 //!
-//! One mapping holds the verb, what goes with it and what every step may say, in any order. A key that is
-//! not the verb's is refused where it stands. What the keys mean stands in `step.rs`.
+//! One mapping contains the verb, its keys and the keys of every step, in any order. Other keys are rejected at their place.
+//! `step.rs` documents the keys.
 
 use super::step::{Step, Verb};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -13,13 +13,13 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::LazyLock;
 
-/// Makes the enum of verbs of a struct for each, and what is read by their words.
+/// Defines the enum of verbs from a struct for each, with its deserialization.
 macro_rules! verbs {
     ($($verb:ident $word:literal,)*) => {
-        /// What a step does.
+        /// The verb of a step, with its keys.
         #[derive(Clone, Debug, Serialize)]
         #[serde(untagged)]
-        #[expect(missing_docs, reason = "each is its struct")]
+        #[expect(missing_docs, reason = "documented at the structs")]
         pub enum Verb {
             $($verb(Box<$verb>),)*
         }
@@ -35,17 +35,17 @@ macro_rules! verbs {
         })*
 
         impl Verb {
-            /// The words of all of them.
+            /// The names of all verbs.
             pub(super) const WORDS: &[&str] = &[$($word),*];
 
-            /// The key that tells it.
+            /// The key of the verb.
             pub fn word(&self) -> &'static str {
                 match self {
                     $(Self::$verb(_) => $word,)*
                 }
             }
 
-            /// Reads what goes with a verb.
+            /// Deserializes the keys of a verb.
             pub(super) fn read<'de, D: serde::Deserializer<'de>>(
                 word: &str,
                 from: D,
@@ -56,7 +56,7 @@ macro_rules! verbs {
                 }
             }
 
-            /// The keys that go with a verb, itself the first.
+            /// The keys of a verb, itself first.
             pub(super) fn keys(word: &str) -> &'static [&'static str] {
                 match word {
                     $($word => super::written_step::fields::<$verb>(),)*
@@ -64,7 +64,7 @@ macro_rules! verbs {
                 }
             }
 
-            /// What each of them looks like.
+            /// The schema of each verb.
             pub(super) fn schemas(generator: &mut schemars::SchemaGenerator) -> Vec<schemars::Schema> {
                 vec![$(<$verb>::json_schema(generator)),*]
             }
@@ -73,17 +73,17 @@ macro_rules! verbs {
 }
 pub(super) use verbs;
 
-/// What every step may say beside its verb.
+/// Keys of every step.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(default)]
 struct Beside {
-    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
+    /// Repeat it that many times; `${index}` counts from 0, and the capture is an array.
     repeat: Option<usize>,
-    /// Its failure accuses nobody: the scenario becomes inconclusive.
+    /// Its failure violates no rule: the scenario becomes inconclusive.
     setup: bool,
 }
 
-/// Every key that some step may have.
+/// All keys of all steps.
 static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut keys: Vec<&str> = fields::<Beside>().to_vec();
     for key in Verb::WORDS.iter().flat_map(|word| Verb::keys(word)) {
@@ -110,7 +110,7 @@ impl JsonSchema for Step {
             }
         }
         json_schema!({
-            "description": "One step: exactly one verb, what goes with it, and what every step may say.",
+            "description": "One step: exactly one verb, its keys, and keys of every step.",
             "oneOf": verbs,
         })
     }
@@ -128,12 +128,12 @@ impl<'de> Visitor<'de> for Whole {
     type Value = Step;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a step: a verb and what goes with it")
+        f.write_str("a step: a verb and its keys")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Step, A::Error> {
         let mut beside = Beside::default();
-        // What stands before the verb waits until it is known; whoever writes begins with the verb.
+        // Keys before the verb are stored until it is known; the serialized form begins with the verb.
         let mut early: Vec<(&'static str, Value)> = Vec::new();
         let verb = loop {
             let before: Vec<&str> = early.iter().map(|(key, _)| *key).collect();
@@ -172,13 +172,13 @@ enum Key {
     Verb(&'static str),
     Repeat,
     Setup,
-    /// One that goes with a verb.
+    /// A key of a verb.
     Other(&'static str),
 }
 
-/// Reads a key, refused where it stands if it does not go with what came before.
+/// Deserializes a key, and rejects one that does not fit the previous keys.
 enum KeyAfter<'k> {
-    /// No verb yet, but these.
+    /// No verb yet, but these keys.
     Others(&'k [&'static str]),
     Verb(&'static str),
 }
@@ -221,7 +221,7 @@ fn does_not_go<E: de::Error>(key: &str, verb: &str) -> E {
         .filter(|verb| Verb::keys(verb).contains(&key))
         .collect();
     E::custom(format!(
-        "`{key}` does not go with `{verb}`: it goes with {}",
+        "invalid key `{key}` of `{verb}`: it belongs to {}",
         with.join(", ")
     ))
 }
@@ -246,13 +246,13 @@ impl Visitor<'_> for KeyAfter<'_> {
     }
 }
 
-/// What goes with a verb: the verb itself, what stood before it, and what follows; what every step may say
-/// is put beside.
+/// The keys of a verb: the verb itself, keys before it, and keys after it. Keys of every step
+/// are stored separately.
 struct Body<'b, A> {
     verb: &'static str,
     is_begun: bool,
     early: std::vec::IntoIter<(&'static str, Value)>,
-    /// Of a key that stood before the verb.
+    /// The value of a key before the verb.
     value: Option<Value>,
     map: A,
     beside: &'b mut Beside,
@@ -299,10 +299,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Body<'_, A> {
     }
 }
 
-/// The keys of a struct, which `serde` tells whoever reads one.
+/// The names of the fields of a struct, as `serde` passes them to a deserializer.
 pub(super) fn fields<'de, T: Deserialize<'de>>() -> &'static [&'static str] {
     let mut asked = Asked(&[]);
-    // What is asked is told before anything would be read.
+    // The names are passed before anything is read.
     let _nothing_is_read = T::deserialize(&mut asked);
     asked.0
 }
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused() {
+    fn keys_of_other_verbs_are_rejected() {
         for (step, says) in [
             (json!({}), "a step without a verb"),
             (json!({"setup": true}), "a step without a verb"),
@@ -370,11 +370,11 @@ mod tests {
             ),
             (
                 json!({"wait": "2s", "walk": true}),
-                "`walk` does not go with `wait`: it goes with call",
+                "invalid key `walk` of `wait`: it belongs to call",
             ),
             (
                 json!({"walk": true, "wait": "2s"}),
-                "`walk` does not go with `wait`: it goes with call",
+                "invalid key `walk` of `wait`: it belongs to call",
             ),
             (
                 json!({"wait": "2s", "walks": true}),

@@ -236,7 +236,7 @@ impl Selftest<'_> {
 
 /// The first rule that a sequence breaks; for valid implementations, the first must-rule.
 fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
-    let mut findings = concluded?.judgement.findings.iter();
+    let mut findings = concluded?.judgment.findings.iter();
     let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;
     Some(format!(
         "{} ({}): {}",

@@ -24,8 +24,8 @@ use conformant_base::text::glob;
 use conformant_engine::plan::{self, Planned};
 use conformant_engine::sessions::{Mangle, Offline};
 use conformant_engine::{Concluded, Target};
-use conformant_judge::payload::judge_payload;
-use conformant_judge::{Change, closed_at, of_property};
+use conformant_judge::payload::validate_payload;
+use conformant_judge::{Change, closed_object_pointer, schema_violations};
 use conformant_record::Level;
 use conformant_reference::{Fault, Switch, Variant};
 use conformant_rulebook::{Origin, Rulebook};
@@ -114,12 +114,12 @@ impl Selftest<'_> {
         for rule in self.rulebook.rules.values() {
             match &rule.origin {
                 Origin::Property { kind, pointer } => {
-                    for mutation in of_property(self.rulebook, kind, pointer) {
+                    for mutation in schema_violations(self.rulebook, kind, pointer) {
                         trials.push(self.of_kind(&shown, kind, pointer, mutation));
                     }
                 }
                 Origin::NoOtherFields { kind } => {
-                    let pointer = closed_at(self.rulebook, kind, &rule.id);
+                    let pointer = closed_object_pointer(self.rulebook, kind, &rule.id);
                     trials.push(self.of_kind(&shown, kind, &pointer, Change::ExtraField));
                 }
                 Origin::Operation { .. }
@@ -249,7 +249,7 @@ impl Selftest<'_> {
             return row;
         }
         row.scenarios = 1;
-        for violation in judge_payload(self.rulebook, self.schemas, kind, &changed).violations {
+        for violation in validate_payload(self.rulebook, self.schemas, kind, &changed).violations {
             if violation.level == Level::Must {
                 row.failed_by.insert(violation.rule.clone());
             }
@@ -289,7 +289,7 @@ fn name(switch: Switch) -> String {
 }
 
 fn complaint(what: &str, concluded: &Concluded) -> String {
-    let first = concluded.judgement.findings.first();
+    let first = concluded.judgment.findings.first();
     let why = first.map_or_else(
         || concluded.result.reason.clone(),
         |f| format!("{} at {:?}: {}", f.rule, f.pointer, f.message),

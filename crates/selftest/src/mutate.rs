@@ -4,7 +4,7 @@ use conformant_base::http::{Request, Response};
 use conformant_engine::Target;
 use conformant_engine::request::recognise;
 use conformant_engine::sessions::Mangle;
-use conformant_judge::{Change, place};
+use conformant_judge::{Change, resolve_pointer};
 use conformant_net::transport::encode;
 use conformant_record::Level;
 use conformant_reference::account;
@@ -97,7 +97,7 @@ impl Rewrite {
                     .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
                 let operation = rulebook.operation(&rule.service, operation);
                 match (operation, known) {
-                    (Some(o), Some(p)) if p.names_a_thing(o) => {
+                    (Some(o), Some(p)) if p.names_a_resource(o) => {
                         vec![Self::Anything {
                             operation: full(&o.id),
                             parameter: p.name.clone(),
@@ -469,7 +469,7 @@ impl Mutator<'_> {
         } else {
             operation.error.as_deref()
         }?;
-        place(self.rulebook, Some(&own), shown, kind, pointer)
+        resolve_pointer(self.rulebook, Some(&own), shown, kind, pointer)
     }
 }
 

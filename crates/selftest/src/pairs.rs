@@ -326,7 +326,7 @@ impl Selftest<'_> {
 
     fn told(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Told {
         let concluded = self.play(clean, planned, sessions);
-        let findings = concluded.judgement.findings.into_iter();
+        let findings = concluded.judgment.findings.into_iter();
         let places: Vec<_> = findings.map(|f| (f.rule, f.pointer)).collect();
         Told {
             found: places.iter().map(|(rule, _)| rule.clone()).collect(),

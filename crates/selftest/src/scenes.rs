@@ -62,7 +62,7 @@ struct Scene {
 
 impl Came {
     pub(super) fn of(concluded: &Concluded) -> Self {
-        let findings = concluded.judgement.findings.iter();
+        let findings = concluded.judgment.findings.iter();
         let is_ours = concluded.result.verdict == Verdict::Error;
         Self {
             findings: findings.map(|f| (f.rule.clone(), f.level)).collect(),
@@ -137,7 +137,7 @@ impl Selftest<'_> {
                     .unclean
                     .push(complaint("clean reference", &concluded));
             }
-            let tallies = concluded.judgement.tallies.iter();
+            let tallies = concluded.judgment.tallies.iter();
             let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
             scenes
                 .judged

@@ -10,7 +10,7 @@ use conformant_base::http::Headers;
 use conformant_engine::plan;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Sessions, Target, Telling, play};
-use conformant_judge::evidence::{Evidence, Exchange, Expectation, Outcome, Via};
+use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
 use conformant_judge::load::shared as rulebook;
 use conformant_record::{Finding, Subject};
@@ -138,7 +138,7 @@ fn a_service_at_several_origins_is_several_services() {
     let both = first.iter().cloned().zip(elsewhere);
     let mut mixed: Vec<Exchange> = both.flat_map(|(one, other)| [one, other]).collect();
     for follower in [2, 3] {
-        mixed[follower].via = Some(Via {
+        mixed[follower].via = Some(FollowedLink {
             exchange: 0,
             pointer: "/url".to_owned(),
         });

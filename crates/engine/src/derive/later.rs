@@ -11,7 +11,7 @@ const A_WHILE: &str = "2s";
 
 /// A read and, where it shows one thing, the same once more after a while, and its list.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    if cases.operation.does != Does::Shows || cases.operation.thing.is_none() {
+    if cases.operation.does != Does::Shows || cases.operation.resource.is_none() {
         return;
     }
     let again = || cases.call(either(), &Map::new());

@@ -538,7 +538,7 @@ impl Sequence<'_> {
             parameter.name.clone(),
             json!({"$near": with.get(&parameter.name)?, "by": by}),
         );
-        let step = match parameter.names_a_thing(cases.operation) {
+        let step = match parameter.names_a_resource(cases.operation) {
             true => refused(&parameter.rule),
             false => either(),
         };

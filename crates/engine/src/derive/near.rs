@@ -81,7 +81,7 @@ fn names_in_path<'c>(cases: &Cases<'c>) -> Vec<(&'c Parameter, String)> {
     let kinds = &cases.rulebook.kinds;
     let own = cases
         .operation
-        .thing
+        .resource
         .as_ref()
         .and_then(|kind| kinds.get(kind));
     let Some(own) = own else {
@@ -90,7 +90,7 @@ fn names_in_path<'c>(cases: &Cases<'c>) -> Vec<(&'c Parameter, String)> {
     let above = own.about.parents.iter().map(|(_, kind)| kinds.get(kind));
     let of_path = above.chain([Some(own)]);
     let path = cases.path().into_iter().zip(of_path);
-    let named = path.filter(|(p, _)| p.names_a_thing(cases.operation));
+    let named = path.filter(|(p, _)| p.names_a_resource(cases.operation));
     named
         .filter_map(|(parameter, kind)| {
             let field = kind?.about.identity.as_ref()?.names.first()?;
@@ -133,7 +133,7 @@ fn path_near(cases: &mut Cases<'_>) {
         else {
             continue;
         };
-        let step = match parameter.names_a_thing(cases.operation) {
+        let step = match parameter.names_a_resource(cases.operation) {
             true => refused(&parameter.rule),
             false => either(),
         };

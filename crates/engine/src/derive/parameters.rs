@@ -50,7 +50,7 @@ fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
         let step = refused(&parameter.rule);
         cases.add(&format!("without-{slug}"), &what, step, &without);
     }
-    if parameter.names_a_thing(cases.operation) {
+    if parameter.names_a_resource(cases.operation) {
         unknown(cases, parameter);
     }
     let words = parameter.schema.get("enum").and_then(Value::as_array);

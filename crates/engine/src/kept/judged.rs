@@ -6,7 +6,7 @@ use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
 use crate::{Planned, body, concluded_of};
 use conformant_base::redact::{REDACTED, is_secret_header};
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};
 use conformant_record::RunRecord;
 use conformant_rulebook::Rulebook;
@@ -83,18 +83,18 @@ impl Played {
         planned: Option<&Planned<'_>>,
     ) -> Concluded {
         self.read_answers(rulebook);
-        let mut judgement = conformant_judge::judge(rulebook, schemas, &self.evidence);
+        let mut judgment = conformant_judge::judge(rulebook, schemas, &self.evidence);
         if self.is_withheld() {
-            withhold(&mut judgement, &self.broken);
+            withhold(&mut judgment, &self.broken);
         }
         if let Some(why) = &self.void {
-            judgement = judgement.void(why);
+            judgment = judgment.void(why);
         }
         let concluded = concluded_of(
             rulebook,
             planned.map(|planned| &planned.scenario),
             &self.evidence,
-            (judgement, self.stop),
+            (judgment, self.stop),
             self.seconds,
         );
         Concluded {
@@ -147,9 +147,9 @@ impl Played {
 }
 
 /// What differs from the run may differ because a secret is missing: then it accuses and acquits nobody.
-fn withhold(judgement: &mut Judgement, broken: &BTreeSet<String>) {
-    let found: BTreeSet<String> = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+fn withhold(judgment: &mut Judgment, broken: &BTreeSet<String>) {
+    let found: BTreeSet<String> = judgment.findings.iter().map(|f| f.rule.clone()).collect();
     for rule in found.symmetric_difference(broken) {
-        judgement.withdraw(rule, WITHHELD);
+        judgment.withdraw(rule, WITHHELD);
     }
 }

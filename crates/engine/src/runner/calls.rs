@@ -10,7 +10,8 @@ use crate::{body, provision, request};
 use conformant_base::http::{Cause, Response};
 use conformant_base::json;
 use conformant_judge::evidence::{
-    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
+    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Payload, Poll, SkippedRule,
+    Span,
 };
 use conformant_judge::{Acceptance, acceptance};
 use conformant_rulebook::scenario::{Credentials, Until};
@@ -52,7 +53,7 @@ impl<'a> Runner<'a> {
         {
             let why = format!("answered {}", exchange.status().unwrap_or_default());
             let missed = step.expect.iter();
-            let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+            let missed = missed.map(|e| SkippedRule::because(&e.rule, why.clone()));
             self.evidence.missed.extend(missed);
             if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());
@@ -83,7 +84,7 @@ impl<'a> Runner<'a> {
                 return Err(Stop::Masked(rule));
             }
             let named = step.demand.rule();
-            let missed = named.map(|named| Missed::behind(named, &rule));
+            let missed = named.map(|named| SkippedRule::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
         let is_captured = step.capture.is_some() && !step.walk;

@@ -9,7 +9,7 @@ use crate::stop::Stop;
 use crate::{body, request};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_judge::evidence::{
-    Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
+    Body, Exchange, Expectation, FILE_BYTES_MAX, Outcome, Poll, SkippedRule, Span,
 };
 use conformant_rulebook::Operation;
 use conformant_rulebook::scenario::Credentials;
@@ -125,7 +125,7 @@ impl<'a> Runner<'a> {
     fn pass_over(&mut self, step: &Get, why: &str) {
         self.refused.extend(step.capture.clone());
         let missed = step.expect.iter();
-        let missed = missed.map(|e| Missed::because(&e.rule, why));
+        let missed = missed.map(|e| SkippedRule::because(&e.rule, why));
         self.evidence.missed.extend(missed);
     }
 

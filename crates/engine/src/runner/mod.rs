@@ -17,7 +17,7 @@ use crate::template::{Scope, wait_of};
 use crate::{provision, token};
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange};
-use conformant_judge::{Acceptance, Memo};
+use conformant_judge::{Acceptance, DocumentCache};
 use conformant_rulebook::scenario::Group;
 use conformant_rulebook::step::{Step, Use, Verb};
 use conformant_rulebook::{Rulebook, Service};
@@ -39,7 +39,7 @@ pub struct Story {
     /// Why it ended early, where it did.
     pub stop: Option<Stop>,
     /// What was concluded of documents that later steps read.
-    pub memo: Memo,
+    pub memo: DocumentCache,
 }
 
 /// What is told.

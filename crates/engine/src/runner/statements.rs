@@ -3,7 +3,7 @@
 use super::Runner;
 use crate::stop::Stop;
 use crate::template::{Origin, TemplateError};
-use conformant_judge::evidence::{Expectation, Missed, Statement};
+use conformant_judge::evidence::{Expectation, SkippedRule, Statement};
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::step::Step;
 use serde_json::Value;
@@ -44,7 +44,7 @@ impl Runner<'_> {
                 Err(TemplateError::Masked { rule, .. }) => {
                     self.evidence
                         .missed
-                        .push(Missed::behind(&expect.rule, &rule));
+                        .push(SkippedRule::behind(&expect.rule, &rule));
                 }
                 Ok(expect) => self.evidence.statements.push(Statement {
                     expect,
@@ -53,7 +53,7 @@ impl Runner<'_> {
                     exchange,
                 }),
                 Err(error) => {
-                    let missed = Missed::because(&expect.rule, error.to_string());
+                    let missed = SkippedRule::because(&expect.rule, error.to_string());
                     self.evidence.missed.push(missed);
                     self.soft_stop.get_or_insert(Stop::from(error));
                 }
@@ -92,18 +92,18 @@ impl Runner<'_> {
     /// Rules that the rest of the story would have judged.
     pub(super) fn miss(&mut self, rest: &[Step], why: &Stop) {
         let accused = self.evidence.exchanges.last().map(|e| &e.expectation);
-        let missed: Box<dyn Fn(&String) -> Missed> = match (why, accused) {
+        let missed: Box<dyn Fn(&String) -> SkippedRule> = match (why, accused) {
             (Stop::Unexpected, Some(Expectation::Accepted(rule))) => {
                 let rule = rule.clone();
-                Box::new(move |named| Missed::behind(named, &rule))
+                Box::new(move |named| SkippedRule::behind(named, &rule))
             }
             (Stop::Unexpected, _) => {
-                Box::new(|named| Missed::because(named, "an earlier step went wrong"))
+                Box::new(|named| SkippedRule::because(named, "an earlier step went wrong"))
             }
             (Stop::Interrupted, _) => {
-                Box::new(|named| Missed::because(named, "the run ended before"))
+                Box::new(|named| SkippedRule::because(named, "the run ended before"))
             }
-            (Stop::Masked(rule), _) => Box::new(move |named| Missed::behind(named, rule)),
+            (Stop::Masked(rule), _) => Box::new(move |named| SkippedRule::behind(named, rule)),
             (
                 Stop::NotApplicable(why)
                 | Stop::Inconclusive(why)
@@ -111,7 +111,7 @@ impl Runner<'_> {
                 | Stop::HookFailed(why)
                 | Stop::Error(why),
                 _,
-            ) => Box::new(move |named| Missed::because(named, why)),
+            ) => Box::new(move |named| SkippedRule::because(named, why)),
         };
         for (offset, step) in rest.iter().enumerate() {
             // The step that was answered against its expectation has been judged already.
@@ -126,7 +126,7 @@ impl Runner<'_> {
     /// it would have shown is judged by nobody.
     pub(super) fn mask(&mut self, step: &Step, rule: &str) {
         for named in step.rules() {
-            self.evidence.missed.push(Missed::behind(named, rule));
+            self.evidence.missed.push(SkippedRule::behind(named, rule));
         }
         let group = step.group().filter(|group| group.r#as.is_none());
         let inner = group.and_then(|group| self.group(&group.r#use).ok());

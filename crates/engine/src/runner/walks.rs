@@ -7,7 +7,7 @@ use crate::request;
 use crate::stop::Stop;
 use conformant_base::http::Request;
 use conformant_judge::Acceptance;
-use conformant_judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
+use conformant_judge::evidence::{Exchange, Expectation, FollowedLink, Span, Walk, WalkEnd};
 use conformant_rulebook::Operation;
 use conformant_rulebook::step::Call;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ impl Runner<'_> {
         let named = page_parameters(operation, &exchange.request);
         exchange.sent.extend(named);
         exchange.span = Span::at(self.session.now());
-        exchange.via = Some(Via {
+        exchange.via = Some(FollowedLink {
             exchange: shown_by,
             pointer: "/meta/next_page_url".to_owned(),
         });

@@ -2,7 +2,7 @@
 //! the same time only have different numbers.
 
 use super::prelude::*;
-use crate::history::When;
+use crate::history::Moment;
 use std::collections::BTreeMap;
 
 /// In order of creation, this number grows within each scope; gaps are free.
@@ -33,9 +33,11 @@ impl Predicate for CreationOrder {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let moments = &case.history.moments;
-        let mut created: Vec<_> = case.of_operation(&rule.service, &self.operation).collect();
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let moments = &context.history.moments;
+        let mut created: Vec<_> = context
+            .of_operation(&rule.service, &self.operation)
+            .collect();
         created.sort_by_key(|(index, _)| moments[*index].event);
         let mut scopes: BTreeMap<String, Vec<Created>> = BTreeMap::new();
         for (index, seen) in created {
@@ -47,17 +49,17 @@ impl Predicate for CreationOrder {
                 scope.map(|s| seen.value(s).map(Value::to_string)).collect();
             let Some(scope) = scope else { continue };
             let known = scopes.entry(scope.join("\n")).or_default();
-            let when = moments[index];
-            let compared = Created::compared(known, &when);
-            let broken = compared.iter().find(|one| one.breaks(&when, number));
+            let moment = moments[index];
+            let compared = Created::compared(known, &moment);
+            let broken = compared.iter().find(|one| one.breaks(&moment, number));
             match broken.or(compared.first()) {
-                None => verdicts.trivial(rule, Trivial::Alone),
+                None => verdicts.record_vacuous(rule, Vacuity::Alone),
                 Some(one) => {
                     let sites = [one.index, index].map(|index| Site::answer(index, &self.at));
                     let instance = verdicts.instance(rule, sites);
                     instance.conclude(broken.map(|one| Fact {
                         kind: "order",
-                        expected: match one.when.is_before(&when) {
+                        expected: match one.moment.is_before(&moment) {
                             true => format!("more than {}", one.number),
                             false => format!("not {}", one.number),
                         },
@@ -69,7 +71,7 @@ impl Predicate for CreationOrder {
             known.push(Created {
                 index,
                 number,
-                when,
+                moment,
             });
         }
     }
@@ -78,7 +80,7 @@ impl Predicate for CreationOrder {
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});
-        let scene = Example::of("chat", parameters);
+        let scene = Example::for_rule("chat", parameters);
         let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
         let first = scene.shown("create-message", message("CH1", 4));
         vec![
@@ -119,26 +121,27 @@ impl Predicate for CreationOrder {
 struct Created {
     index: usize,
     number: i64,
-    when: When,
+    moment: Moment,
 }
 
 impl Created {
     /// The earlier resources that a new one is compared with: those created at the same time, and the last
     /// one before with those created at its time.
-    fn compared(known: &[Self], when: &When) -> Vec<Self> {
-        let last = known.iter().rev().find(|one| one.when.is_before(when));
+    fn compared(known: &[Self], moment: &Moment) -> Vec<Self> {
+        let last = known.iter().rev().find(|one| one.moment.is_before(moment));
         let counts = |one: &&Self| {
             let is_last = last.is_some_and(|last| {
-                one.index == last.index || one.when.overlaps(&last.when) && one.when.is_before(when)
+                one.index == last.index
+                    || one.moment.overlaps(&last.moment) && one.moment.is_before(moment)
             });
-            is_last || one.when.overlaps(when)
+            is_last || one.moment.overlaps(moment)
         };
         known.iter().filter(counts).copied().collect()
     }
 
     /// Whether a later or simultaneous resource cannot have that number.
-    fn breaks(&self, when: &When, number: i64) -> bool {
-        match self.when.is_before(when) {
+    fn breaks(&self, moment: &Moment, number: i64) -> bool {
+        match self.moment.is_before(moment) {
             true => number <= self.number,
             false => number == self.number,
         }

@@ -4,7 +4,7 @@
 
 use super::prelude::*;
 use crate::compare::instant;
-use crate::history::{Outcome, Shows, When};
+use crate::history::{Appearance, Moment, Outcome};
 use conformant_base::clock::Timestamp;
 use conformant_rulebook::Does;
 use std::time::Duration;
@@ -42,9 +42,9 @@ impl Predicate for CreationTimes {
     }
 
     /// Holds each creation against the first one.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut first: Option<(When, Timestamp, Site)> = None;
-        for (when, date, site) in self.creations(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: Option<(Moment, Timestamp, Site)> = None;
+        for (when, date, site) in self.creations(context) {
             let Some((first_when, first_date, first_site)) = &first else {
                 first = Some((when, date, site));
                 continue;
@@ -56,7 +56,7 @@ impl Predicate for CreationTimes {
             let is_wrong =
                 (apart < least && is_far(least - apart)) || (apart > most && is_far(apart - most));
             let sites = [first_site.clone(), site];
-            if verdicts.accuses(&sites[0]) || verdicts.accuses(&sites[1]) {
+            if verdicts.has_finding_at(&sites[0]) || verdicts.has_finding_at(&sites[1]) {
                 continue;
             }
             let fact = is_wrong.then(|| Fact {
@@ -87,7 +87,7 @@ impl Predicate for CreationTimes {
             })
         };
         let parameters = json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"});
-        let first = Example::of("chat", parameters).answered(
+        let first = Example::for_rule("chat", parameters).answered(
             "create-service",
             json!({"FriendlyName": "a"}),
             service,
@@ -113,28 +113,28 @@ impl CreationTimes {
     /// When each resource was made, the date that it bears, and where that stands.
     fn creations<'c>(
         &'c self,
-        case: &'c Case<'_>,
-    ) -> impl Iterator<Item = (When, Timestamp, Site)> + 'c {
-        let history = &case.history;
+        context: &'c Context<'_>,
+    ) -> impl Iterator<Item = (Moment, Timestamp, Site)> + 'c {
+        let history = &context.history;
         history.writes.iter().filter_map(move |write| {
             let index = write.exchange()?;
             let is_made = write.does == Does::Makes
                 && write.outcome == Outcome::Done
-                && !history.brings_what_is_there(case, index);
+                && !history.returns_existing(context, index);
             // What is restored bears the date that it had.
             let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
             if !is_made || is_sent {
                 return None;
             }
-            let mut sights = history.things.get(write.thing?).sights.iter();
-            let answer = sights.find(|s| s.exchange == Some(index))?;
-            let is_whole = matches!(answer.shows, Shows::Whole(_));
+            let mut observations = history.resources.get(write.resource?).observations.iter();
+            let answer = observations.find(|s| s.exchange == Some(index))?;
+            let is_whole = matches!(answer.shows, Appearance::Whole(_));
             if !is_whole || !self.kinds.contain(answer.face) {
                 return None;
             }
-            let shown = answer.representation(case)?;
+            let shown = answer.representation(context)?;
             let date = instant(shown.value(&self.at)?)?;
-            Some((write.when, date, shown.site(&self.at)))
+            Some((write.moment, date, shown.site(&self.at)))
         })
     }
 }

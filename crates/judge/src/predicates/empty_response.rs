@@ -32,8 +32,8 @@ impl Predicate for EmptyResponse {
         }))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
             let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
                 continue;
             };
@@ -54,8 +54,8 @@ impl Predicate for EmptyResponse {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::of("chat", json!({"of": "chat/delete-binding"}));
-        let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));
+        let scene = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
+        let gone = |scene: ExampleBuilder| scene.deleted("delete-binding", json!({}));
         vec![
             gone(scene.clone()).passes(),
             scene
@@ -66,7 +66,7 @@ impl Predicate for EmptyResponse {
         ]
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
     }
 }

@@ -59,8 +59,8 @@ impl Predicate for EventFields {
         &[Need::Hooks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in self.feed.collected(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(context) {
             let given = collected
                 .argument(&self.of)
                 .or_else(|| collected.result(&self.of))
@@ -85,11 +85,11 @@ impl Predicate for EventFields {
                 // A missing value is missing from all events.
                 How::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
                 How::Equal | How::OneOf => {
-                    Sites::of(there.iter().map(|stands| place(stands.event)))
+                    Sites::collect(there.iter().map(|stands| place(stands.event)))
                 }
             };
             let Some(sites) = sites else {
-                verdicts.trivial(rule, Trivial::Absent);
+                verdicts.record_vacuous(rule, Vacuity::Absent);
                 continue;
             };
             let wrong = self.wrong(given, &there);
@@ -98,7 +98,7 @@ impl Predicate for EventFields {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
         let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!("another")));
         mutations.extend(sites.iter().map(other));
@@ -111,9 +111,13 @@ impl Predicate for EventFields {
             let arguments = json!({
                 "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
             });
-            Example::of("events", parameters).hook(SEND, arguments, json!({"operation_id": "o1"}))
+            Example::for_rule("events", parameters).hook(
+                SEND,
+                arguments,
+                json!({"operation_id": "o1"}),
+            )
         };
-        let collected = |scene: Scene, payloads: &[Value]| {
+        let collected = |scene: ExampleBuilder, payloads: &[Value]| {
             // `kind` in a payload is the type of its event.
             let events: Vec<Value> = payloads
                 .iter()

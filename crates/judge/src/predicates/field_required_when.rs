@@ -32,8 +32,8 @@ impl Predicate for FieldRequiredWhen {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for shown in case.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for shown in context.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
             let Some(decides) = shown.value(&self.when) else {
                 continue;
             };
@@ -43,7 +43,7 @@ impl Predicate for FieldRequiredWhen {
                 .broken
                 .iter()
                 .any(|at| json::overlap(site.pointer(), at));
-            if !is_due || is_broken || verdicts.accuses(&site) {
+            if !is_due || is_broken || verdicts.has_finding_at(&site) {
                 continue;
             }
             let is_there = shown
@@ -69,7 +69,7 @@ impl Predicate for FieldRequiredWhen {
         });
         let fetched = |request: Value| {
             let answer = json!({"success": true, "approval_request": request});
-            let scene = Example::of("auth", parameters.clone());
+            let scene = Example::for_rule("auth", parameters.clone());
             scene.shown("fetch-approval-request", answer)
         };
         let at = "/approval_request/device";

@@ -45,9 +45,9 @@ impl Predicate for ListSize {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
+            for (index, seen) in context.of_operation(&rule.service, operation) {
                 let key = seen.operation.and_then(|o| o.list_key.as_deref());
                 let own = json::join("", key.unwrap_or_default());
                 let at = self.at.as_ref().unwrap_or(&own);
@@ -59,7 +59,7 @@ impl Predicate for ListSize {
                     continue;
                 };
                 if items.is_empty() {
-                    verdicts.trivial(rule, Trivial::Empty);
+                    verdicts.record_vacuous(rule, Vacuity::Empty);
                     continue;
                 }
                 let (sites, reason) = match stated {
@@ -87,13 +87,13 @@ impl Predicate for ListSize {
         let constant = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
         let webhooks = |operation: &str, items: Value| {
             let page = json!({"meta": {"key": "webhooks"}, "webhooks": items});
-            Example::of("chat", constant.clone()).shown(operation, page)
+            Example::for_rule("chat", constant.clone()).shown(operation, page)
         };
         let stated =
             json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
         let flows = |size: Value| {
             let page = json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
-            Example::of("flow", stated.clone()).shown("read-flows", page)
+            Example::for_rule("flow", stated.clone()).shown("read-flows", page)
         };
         vec![
             webhooks("read-webhooks", json!([1, 2])).passes(),

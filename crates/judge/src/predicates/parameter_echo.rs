@@ -39,16 +39,16 @@ impl Predicate for ParameterEcho {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
+            for (index, seen) in context.of_operation(&rule.service, operation) {
                 let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
                     continue;
                 };
                 let values = seen.select(&self.at);
                 let places = values.iter().map(|(at, _)| Site::answer(index, at));
-                let Some(sites) = Sites::of(places) else {
-                    verdicts.trivial(rule, Trivial::Empty);
+                let Some(sites) = Sites::collect(places) else {
+                    verdicts.record_vacuous(rule, Vacuity::Empty);
                     continue;
                 };
                 let wrong = values.iter().find_map(|(at, got)| {
@@ -65,7 +65,7 @@ impl Predicate for ParameterEcho {
         let parameters = json!({
             "operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid",
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let page = |flows: [&str; 2]| {
             let items = flows.map(|flow| json!({"flow_sid": flow}));
             json!({"meta": {"key": "executions"}, "executions": items})

@@ -35,30 +35,33 @@ impl Predicate for StateTransition {
 
     /// Judges each resource that was observed at least twice. Between two observations several steps may have
     /// been taken, so any state that can be reached will do.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         // The newest observations of each resource: several if they overlap.
         let mut last: BTreeMap<String, Vec<(&Representation<'_>, &str)>> = BTreeMap::new();
-        for thing in case.of_kind(&self.kind) {
+        for resource in context.of_kind(&self.kind) {
             let (Some(identity), Some(state)) = (
-                thing.value(&self.key).map(Value::to_string),
-                thing.value(&self.at).and_then(Value::as_str),
+                resource.value(&self.key).map(Value::to_string),
+                resource.value(&self.at).and_then(Value::as_str),
             ) else {
                 continue;
             };
             let newest = last.entry(identity).or_default();
-            if newest.iter().any(|(other, _)| overlap(case, other, thing)) {
-                newest.push((thing, state));
+            if newest
+                .iter()
+                .any(|(other, _)| overlap(context, other, resource))
+            {
+                newest.push((resource, state));
                 continue;
             }
-            let earlier = std::mem::replace(newest, vec![(thing, state)]);
+            let earlier = std::mem::replace(newest, vec![(resource, state)]);
             let unreachable =
                 |(_, before): &&(&Representation<'_>, &str)| !self.can_reach(before, state);
             let broken = earlier.iter().find(unreachable);
             let Some((compared, before)) = broken.or(earlier.first()) else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
-            let sites = [compared.site(&self.at), thing.site(&self.at)];
+            let sites = [compared.site(&self.at), resource.site(&self.at)];
             let instance = verdicts.instance(rule, sites);
             instance.conclude(broken.is_some().then(|| Fact {
                 kind: "transition",
@@ -76,7 +79,7 @@ impl Predicate for StateTransition {
             "kind": kind, "key": "/sid", "at": "/status",
             "steps": [["waiting", "active"], ["active", "ended"]],
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let execution = |status: &str| json!({"sid": "FN1", "status": status});
         let from = |from: &str, to: &str| {
             let first = scene.clone().payload(kind, execution(from));
@@ -127,8 +130,8 @@ impl StateTransition {
 }
 
 /// Whether neither of two observations is before the other.
-fn overlap(case: &Case<'_>, one: &Representation<'_>, other: &Representation<'_>) -> bool {
-    let when = |thing: &Representation<'_>| Some(case.history.moments[thing.exchange?]);
-    let both = when(one).zip(when(other));
+fn overlap(context: &Context<'_>, one: &Representation<'_>, other: &Representation<'_>) -> bool {
+    let moment = |shown: &Representation<'_>| Some(context.history.moments[shown.exchange?]);
+    let both = moment(one).zip(moment(other));
     both.is_some_and(|(one, other)| one.overlaps(&other))
 }

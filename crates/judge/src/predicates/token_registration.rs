@@ -113,13 +113,13 @@ impl Predicate for TokenRegistration {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = configured(case, &rule.service, &self.codes.application) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(application) = configured(context, &rule.service, &self.codes.application) else {
             return;
         };
         let mut shown = BTreeSet::new();
         let mut scanned = BTreeSet::new();
-        for (event, happened) in case.evidence.events.iter().enumerate() {
+        for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Hook(call) = happened else {
                 continue;
             };
@@ -169,7 +169,7 @@ impl Predicate for TokenRegistration {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let other = Change::To(json!(!self.token.is_good()));
         vec![Mutation::new(sites.last().clone(), other)]
     }
@@ -188,7 +188,7 @@ impl Predicate for TokenRegistration {
                 "issuer": {"at": "/iss", "is": "name"},
                 "audience": {"at": "/context/auth_app_id", "is": "id"}, "lifetime": 900,
             });
-            let scene = Example::of("auth", json!({"token": token, "codes": codes}));
+            let scene = Example::for_rule("auth", json!({"token": token, "codes": codes}));
             scene.configured(json!({"auth": {"application": application}}))
         };
         let claims = |expires: i64| {
@@ -197,7 +197,7 @@ impl Predicate for TokenRegistration {
                 "context": {"custom_user_id": "u", "auth_app_id": "1"},
             })
         };
-        let scanned = |scene: Scene, claims: &Value, key: &str, registered: bool| {
+        let scanned = |scene: ExampleBuilder, claims: &Value, key: &str, registered: bool| {
             let header = json!({"alg": "HS256", "typ": "JWT"});
             let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
             let message = format!("{}.{}", part(&header), part(claims));
@@ -258,8 +258,8 @@ impl Like {
 }
 
 /// A setting of a service.
-fn configured<'c>(case: &'c Case<'_>, service: &str, key: &str) -> Option<&'c Value> {
-    case.evidence.configured.get(service)?.get(key)
+fn configured<'c>(context: &'c Context<'_>, service: &str, key: &str) -> Option<&'c Value> {
+    context.evidence.configured.get(service)?.get(key)
 }
 
 /// An argument of a hook that is a text.

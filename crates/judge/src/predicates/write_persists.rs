@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::Event;
-use crate::history::{Origin, Outcome, Shows, Sight, ThingId, Write};
+use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, Write};
 use crate::parameter::beyond;
 use crate::predicates::parameter_echo::differs;
 use conformant_record::Level;
@@ -93,29 +93,29 @@ impl Predicate for WritePersists {
         let writes = operations.filter(|o| {
             let writes = matches!(o.does, Does::Makes | Does::FindsOrMakes | Does::Changes);
             let mut bodies = o.parameters.iter();
-            writes && o.thing.is_some() && bodies.any(|p| p.place == Place::Body)
+            writes && o.resource.is_some() && bodies.any(|p| p.place == Place::Body)
         });
         Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &case.history.writes {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &context.history.writes {
             let Some(index) = write.exchange() else {
                 continue;
             };
-            let seen = &case.seen[index];
+            let seen = &context.seen[index];
             let is_this =
                 seen.exchange.service == rule.service && seen.exchange.operation == self.of.id();
             if let Some(operation) = seen.operation.filter(|_| is_this)
                 && write.outcome == Outcome::Done
-                && !case.history.brings_what_is_there(case, index)
+                && !context.history.returns_existing(context, index)
             {
-                self.judge_write(case, rule, (write, index, operation), verdicts);
+                self.evaluate_write(context, rule, (write, index, operation), verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
         let other =
             |site: &Site| Mutation::new(site.clone(), Change::To(json!({"other": "member"})));
@@ -135,20 +135,20 @@ impl Predicate for WritePersists {
                 "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
             })
         };
-        let made = Example::of("chat", json!({"of": "chat/create-service"})).answered(
+        let made = Example::for_rule("chat", json!({"of": "chat/create-service"})).answered(
             "create-service",
             json!({"FriendlyName": " a "}),
             service(" a "),
         );
-        let fetched = |scene: Scene, name: &str| {
+        let fetched = |scene: ExampleBuilder, name: &str| {
             scene.answered("fetch-service", json!({"Sid": sid("IS")}), service(name))
         };
         let renamed_at_once = || {
-            let update = |scene: Scene, name: &str| {
+            let update = |scene: ExampleBuilder, name: &str| {
                 let sent = json!({"Sid": sid("IS"), "FriendlyName": name});
                 scene.answered("update-service", sent, service(name))
             };
-            let made = Example::of("chat", json!({"of": "chat/update-service"})).answered(
+            let made = Example::for_rule("chat", json!({"of": "chat/update-service"})).answered(
                 "create-service",
                 json!({"FriendlyName": " a "}),
                 service(" a "),
@@ -173,11 +173,11 @@ impl Predicate for WritePersists {
             let sent =
                 json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
             let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
-            Example::of("flow", shown.clone())
+            Example::for_rule("flow", shown.clone())
                 .answered("create-execution", sent, execution(json!({})))
                 .answered("fetch-execution", path, execution(data))
         };
-        let later = |scene: Scene, data: Value, status: &str| {
+        let later = |scene: ExampleBuilder, data: Value, status: &str| {
             let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
             let mut shown = execution(data);
             shown["status"] = json!(status);
@@ -191,17 +191,17 @@ impl Predicate for WritePersists {
                 "attributes": attributes, "url": "",
             })
         };
-        let joins = |scene: Scene, attributes: &str, shown: &str| {
+        let joins = |scene: ExampleBuilder, attributes: &str, shown: &str| {
             let sent = json!({
                 "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
             });
             scene.answered("create-member", sent, member(shown))
         };
-        let looked = |scene: Scene, shown: &str| {
+        let looked = |scene: ExampleBuilder, shown: &str| {
             let path = json!({"ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Sid": sid("MB")});
             scene.answered("fetch-member", path, member(shown))
         };
-        let joined = || Example::of("chat", json!({"of": "chat/create-member"}));
+        let joined = || Example::for_rule("chat", json!({"of": "chat/create-member"}));
         let (one, other) = ("{\"a\":1}", "{\"a\":2}");
         vec![
             looked(joins(joined(), one, one), other).fails("/attributes"),
@@ -233,38 +233,38 @@ impl Predicate for WritePersists {
 }
 
 impl WritePersists {
-    fn judge_write(
+    fn evaluate_write(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         (write, index, operation): (&Write<'_>, usize, &Operation),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+        let history = &context.history;
+        let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
         let expected: Vec<Expected<'_>> = operation
             .parameters
             .iter()
-            .filter_map(|p| self.expected(case, index, p))
-            .filter(|e| !verdicts.accuses(&Site::answer(index, e.at)))
+            .filter_map(|p| self.expected(context, index, p))
+            .filter(|e| !verdicts.has_finding_at(&Site::answer(index, e.at)))
             .collect();
         if expected.is_empty() {
             return;
         }
-        let thing = history.things.get(id);
+        let resource = history.resources.get(id);
         let mut first_shown = vec![FirstShown::default(); expected.len()];
-        for sight in &thing.sights {
-            let is_later = write.when.is_before(&sight.when) && !sight.is_attempt();
+        for sight in &resource.observations {
+            let is_later = write.moment.is_before(&sight.moment) && !sight.is_attempt();
             // Another representation, or a list, may lag by an undocumented time.
             let is_own_face = operation.response.as_deref() == Some(sight.face);
-            let is_whole = matches!(sight.shows, Shows::Whole(_));
+            let is_whole = matches!(sight.shows, Appearance::Whole(_));
             let follows = write.does == Does::Changes && !(is_whole && is_own_face);
             if is_later && !follows {
-                let since = Since::new(case, (write, id), sight, thing.kind, &self.through);
-                since.judge(rule, &expected, verdicts);
-                since.judge_what_stays(rule, &expected, &mut first_shown, verdicts);
+                let since = Since::new(context, (write, id), sight, resource.kind, &self.through);
+                since.evaluate(rule, &expected, verdicts);
+                since.evaluate_unchanged_parts(rule, &expected, &mut first_shown, verdicts);
             }
         }
     }
@@ -272,16 +272,16 @@ impl WritePersists {
     /// What was sent as a parameter, and where it should stand.
     fn expected<'c>(
         &'c self,
-        case: &'c Case<'_>,
+        context: &'c Context<'_>,
         index: usize,
         parameter: &'c Parameter,
     ) -> Option<Expected<'c>> {
-        let all = &case.seen[index].exchange.sent;
+        let all = &context.seen[index].exchange.sent;
         let sent = all
             .get(&parameter.name)
             .filter(|_| parameter.applies(all))?;
         let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
-        let kind = case.rulebook.rules.get(&parameter.rule);
+        let kind = context.rulebook.rules.get(&parameter.rule);
         let binds = kind.is_none_or(|rule| rule.level == Level::Must);
         if parameter.place != Place::Body || !is_allowed {
             return None;
@@ -319,30 +319,30 @@ impl WritePersists {
 /// The observations that showed a value first, one in each format: what one of them never shows the other may.
 #[derive(Clone, Default)]
 struct FirstShown<'c> {
-    json: Option<&'c Sight<'c>>,
-    xml: Option<&'c Sight<'c>>,
+    json: Option<&'c Observation<'c>>,
+    xml: Option<&'c Observation<'c>>,
 }
 
 /// A observation some time after a write.
 struct Since<'c> {
-    case: &'c Case<'c>,
-    sight: &'c Sight<'c>,
+    context: &'c Context<'c>,
+    sight: &'c Observation<'c>,
     /// The resource, and the write.
-    of: (ThingId, &'c Write<'c>),
+    of: (ResourceId, &'c Write<'c>),
     /// The writes meanwhile; `None` if they are unknown.
     others: Option<Vec<&'c Write<'c>>>,
 }
 
 impl<'c> Since<'c> {
     fn new(
-        case: &'c Case<'c>,
-        (write, id): (&'c Write<'c>, ThingId),
-        sight: &'c Sight<'c>,
+        context: &'c Context<'c>,
+        (write, id): (&'c Write<'c>, ResourceId),
+        sight: &'c Observation<'c>,
         kind: &str,
         through: &[String],
     ) -> Self {
         let leaves = |other: &&Write<'_>| match other.origin {
-            Origin::Hook(event) => match case.evidence.events.get(event) {
+            Origin::Hook(event) => match context.evidence.events.get(event) {
                 Some(Event::Hook(call)) => through.contains(&call.name),
                 Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
             },
@@ -350,14 +350,14 @@ impl<'c> Since<'c> {
         };
         let meanwhile = |other: &&Write<'_>| {
             other.origin != write.origin
-                && !other.when.is_before(&write.when)
-                && !sight.when.is_before(&other.when)
+                && !other.moment.is_before(&write.moment)
+                && !sight.moment.is_before(&other.moment)
                 && other.may_touch(id, kind)
                 && !leaves(other)
         };
-        let others: Vec<&Write<'_>> = case.history.writes.iter().filter(meanwhile).collect();
+        let others: Vec<&Write<'_>> = context.history.writes.iter().filter(meanwhile).collect();
         let is_known = |other: &&Write<'_>| {
-            let sent = other.exchange().map(|index| &case.seen[index]);
+            let sent = other.exchange().map(|index| &context.seen[index]);
             let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
             else {
                 return false;
@@ -373,15 +373,15 @@ impl<'c> Since<'c> {
         };
         let others = others.iter().all(is_known).then_some(others);
         Self {
-            case,
+            context,
             sight,
             of: (id, write),
             others,
         }
     }
 
-    fn judge(&self, rule: &Rule, expected: &[Expected<'_>], verdicts: &mut Verdicts<'_>) {
-        let Some(shown) = self.sight.representation(self.case) else {
+    fn evaluate(&self, rule: &Rule, expected: &[Expected<'_>], verdicts: &mut Verdicts<'_>) {
+        let Some(shown) = self.sight.representation(self.context) else {
             return;
         };
         let mut sites = Vec::new();
@@ -391,7 +391,7 @@ impl<'c> Since<'c> {
                 continue;
             };
             let site = shown.site(one.at);
-            if verdicts.accuses(&site) {
+            if verdicts.has_finding_at(&site) {
                 continue;
             }
             if let Some(fact) = one.wrong(got, self.is_xml()) {
@@ -403,7 +403,7 @@ impl<'c> Since<'c> {
             let rivals = self.rivals(one);
             let got = shown.value(one.at).filter(|_| !rivals.is_empty());
             let site = shown.site(one.at);
-            let Some(got) = got.filter(|_| !verdicts.accuses(&site)) else {
+            let Some(got) = got.filter(|_| !verdicts.has_finding(&site)) else {
                 continue;
             };
             let is_of_one = one.wrong(got, self.is_xml()).is_none()
@@ -422,20 +422,20 @@ impl<'c> Since<'c> {
             }
             sites.push(site);
         }
-        if let Some(sites) = Sites::of(sites) {
+        if let Some(sites) = Sites::collect(sites) {
             verdicts.instance(rule, sites).conclude_at(wrong);
         }
     }
 
     /// What an earlier observation has shown this one shows still; which one showed it first is noted.
-    fn judge_what_stays(
+    fn evaluate_unchanged_parts(
         &self,
         rule: &Rule,
         expected: &[Expected<'_>],
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(shown) = self.sight.representation(self.case) else {
+        let Some(shown) = self.sight.representation(self.context) else {
             return;
         };
         for (one, first) in expected.iter().zip(first_shown) {
@@ -451,9 +451,9 @@ impl<'c> Since<'c> {
             let stands = shown
                 .value(one.at)
                 .is_some_and(|got| one.wrong(got, is_xml).is_none() && !is_empty(got));
-            let has_followed = |first: &Sight<'_>| match self.sight.shows {
-                Shows::Item(_) => first.when.is_settled(&self.sight.when),
-                Shows::Whole(_) | Shows::NotFound => true,
+            let has_followed = |first: &Observation<'_>| match self.sight.shows {
+                Appearance::Item(_) => first.moment.is_settled(&self.sight.moment),
+                Appearance::Whole(_) | Appearance::NotFound => true,
             };
             let stays = holds
                 .iter()
@@ -462,7 +462,7 @@ impl<'c> Since<'c> {
                 None => *first = stands.then_some(self.sight),
                 Some(first) if stays && has_followed(first) => {
                     let site = shown.site(one.at);
-                    let wrong = (!stands && !verdicts.accuses(&site)).then(|| {
+                    let wrong = (!stands && !verdicts.has_finding_at(&site)).then(|| {
                         let got = shown.value(one.at);
                         let fact = Fact {
                             kind: "not-kept",
@@ -473,7 +473,7 @@ impl<'c> Since<'c> {
                         };
                         (site.clone(), fact)
                     });
-                    if let Some(sites) = Sites::of([site]) {
+                    if let Some(sites) = Sites::collect([site]) {
                         verdicts.instance(rule, sites).conclude_at(wrong);
                     }
                 }
@@ -496,7 +496,8 @@ impl<'c> Since<'c> {
         for other in others {
             let mut named = other.named.iter().filter(|n| overlaps(&n.echo.at, one.at));
             let Some(value) = named.next() else { continue };
-            let is_rival = other.when.overlaps(&write.when) && other.when.event > write.when.event;
+            let is_rival =
+                other.moment.overlaps(&write.moment) && other.moment.event > write.moment.event;
             if !is_rival || value.echo.at != one.at || named.next().is_some() {
                 return Vec::new();
             }
@@ -515,12 +516,18 @@ impl<'c> Since<'c> {
     /// Whether this observation shows what requests sent for the field.
     fn shows(&self, one: &Expected<'_>) -> bool {
         let face = self.sight.face;
-        let about = self.case.rulebook.kinds.get(face).map(|kind| &kind.about);
+        let about = self
+            .context
+            .rulebook
+            .kinds
+            .get(face)
+            .map(|kind| &kind.about);
         let moves = |how: &Derived| {
             let (id, write) = self.of;
-            let moments = (&write.when, &self.sight.when);
-            let history = &self.case.history;
-            how.by.is_empty() || history.moved_by(self.case, id, &how.by, moments, Duration::ZERO)
+            let moments = (&write.moment, &self.sight.moment);
+            let history = &self.context.history;
+            how.by.is_empty()
+                || history.moved_by(self.context, id, &how.by, moments, Duration::ZERO)
         };
         let is_derived = about.is_some_and(|about| {
             about.is_derived(one.at) && about.derived_at(one.at).is_none_or(moves)
@@ -532,7 +539,7 @@ impl<'c> Since<'c> {
         let exchange = self
             .sight
             .exchange
-            .map(|index| self.case.seen[index].exchange);
+            .map(|index| self.context.seen[index].exchange);
         exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
     }
 }

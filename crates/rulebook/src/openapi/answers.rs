@@ -1,4 +1,4 @@
-//! What an operation answers: a resource, or a page of a list, whose kind and rules it adds.
+//! Responses of an operation: a resource, or a page of a list, with the resource types and rules that they add.
 
 use super::document::Described;
 use super::operation::Reader;
@@ -28,13 +28,13 @@ impl Reader<'_> {
         for member in responses.members() {
             if !["2XX", "4XX"].contains(&&*member.key) {
                 let message = format!(
-                    "`{}` is not used: no document shows status codes",
+                    "unsupported status `{}`: the documents state no status codes",
                     member.key
                 );
                 draft.problems.push(
                     self.file
                         .problem_at(member.key_span, message)
-                        .help("write `2XX` for accepted and `4XX` for refused answers"),
+                        .help("write `2XX` for accepted and `4XX` for rejected requests"),
                 );
             }
         }
@@ -72,10 +72,10 @@ impl Reader<'_> {
             .as_ref()
             .map_or_else(|| prefix.clone(), |(item, _)| format!("{item}[]"));
         let root = At::root(&name, &prefix);
-        // The representation as a whole has the operation's source.
+        // The source of the whole representation is that of the operation.
         schemas::derive(draft, self.files, self.file, &at, schema, root.clone());
         if described.kinds.iter().any(|k| k.name == name) {
-            let message = format!("another operation of the service shows `{name}` already");
+            let message = format!("another operation of the service already returns `{name}`");
             draft.problems.push(self.file.problem(&at, message));
             return None;
         }
@@ -92,7 +92,7 @@ impl Reader<'_> {
         })
     }
 
-    /// Kind of the items of a page.
+    /// The resource type of the items of a page.
     fn item_kind(&self, draft: &mut Draft, schema: &Node, key: &str, at: &str) -> Option<String> {
         let Some(list) = schema.get("properties").and_then(|p| p.get(key)) else {
             let known = schema
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 self.file
                     .problem(
                         &format!("{at}/properties/{key}"),
-                        "the items of a page refer to a resource",
+                        "expected a reference to a resource type for the items of a page",
                     )
                     .help("write `items: { $ref: schemas/RESOURCE.yaml }`"),
             );

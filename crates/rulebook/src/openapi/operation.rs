@@ -1,4 +1,4 @@
-//! One operation: what it is and does, whether it needs credentials, and the rules that follow.
+//! One operation: its effect, its credentials, and its derived rules.
 
 use super::document::Described;
 use super::keys::OperationObject;
@@ -10,7 +10,7 @@ use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
 
-/// One operation while it is read.
+/// Reads one operation.
 pub(super) struct Reader<'a> {
     pub(super) files: &'a Files,
     pub(super) file: &'a File,
@@ -94,7 +94,7 @@ impl Reader<'_> {
             response: response.and_then(|r| r.kind),
             error,
             does: self.does(draft, list_key.is_some()),
-            thing: None,
+            resource: None,
             list_key,
             is_list_key_told,
         };
@@ -122,7 +122,7 @@ impl Reader<'_> {
         draft.add(self.file, &self.at, rule.rule(self.file, &self.at));
     }
 
-    /// What it does, as method and path say it, or else `x-does`.
+    /// Its effect, by method and path, or by `x-does`.
     fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
         let by_itself = match self.method {
             "delete" => Does::Ends,
@@ -136,14 +136,14 @@ impl Reader<'_> {
         };
         let does = draft.typed(self.file, written).unwrap_or(by_itself);
         if does == by_itself {
-            let message = "`x-does` says what method and path say already";
+            let message = "redundant `x-does`: method and path determine the same";
             let at = format!("{}/x-does", self.at);
             draft.problems.push(self.file.problem(&at, message));
         }
         does
     }
 
-    /// True when the operation needs credentials; adds the rule.
+    /// Whether the operation needs credentials; adds the rule.
     fn credentials(&self, draft: &mut Draft, operation: &str, source: &Source) -> bool {
         let (security, at) = match self.node.get("security") {
             Some(own) => (Some(own), format!("{}/security", self.at)),
@@ -189,15 +189,15 @@ impl Reader<'_> {
     }
 }
 
-/// A path parameter that nothing compares with the answer is ruled by what happens when it names
-/// nothing, which no document states in words; where that may go either way it has no rule.
+/// Removes rules of path parameters without an echo and without a documented
+/// outcome for unknown names.
 fn rule_paths(draft: &mut Draft, operation: &Operation) {
     for parameter in &operation.parameters {
         let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
         if parameter.place != Place::Path || is_compared {
             continue;
         }
-        if !parameter.names_a_thing(operation) {
+        if !parameter.names_a_resource(operation) {
             draft.rules.remove(&parameter.rule);
         } else if let Some(rule) = draft.rules.get_mut(&parameter.rule) {
             rule.level = Level::Should;

@@ -29,7 +29,7 @@ impl Reader<'_> {
             found.extend(self.body_parameters(draft, operation, &at));
         }
         for (_, at) in bodies {
-            // A further media type carries the same parameters; its schema is only checked.
+            // Other media types have the same parameters; their schemas are only checked.
             if let Some(node) = schemas::node_at(self.file, &at) {
                 schemas::derive(draft, self.files, self.file, &at, node, At::default());
             }
@@ -37,7 +37,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Media types of the body with their schemas' places.
+    /// Media types of the body with the places of their schemas.
     pub(super) fn bodies(&self) -> impl Iterator<Item = (&str, String)> {
         self.node
             .get("requestBody")
@@ -51,7 +51,7 @@ impl Reader<'_> {
             })
     }
 
-    /// Braces in the path and parameters with `in: path` name the same things.
+    /// Checks that braces in the path and parameters with `in: path` have the same names.
     pub(super) fn check_path(&self, draft: &mut Draft, parameters: &[Parameter]) {
         let braces: Vec<&str> = self
             .path
@@ -66,7 +66,7 @@ impl Reader<'_> {
             .collect();
         for name in &braces {
             if !declared.contains(name) {
-                let message = format!("the path contains `{{{name}}}`, which is not a parameter");
+                let message = format!("the path contains `{{{name}}}`, but no such parameter is defined");
                 draft.problems.push(self.file.problem(&self.at, message));
             }
         }
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A parameter written out or referred to; what stands beside the reference takes the place of the other's.
+    /// A parameter, inline or by reference. Members next to the reference replace those of the referenced one.
     fn parameter(
         &self,
         draft: &mut Draft,
@@ -100,7 +100,7 @@ impl Reader<'_> {
                     self.parameter(draft, operation, &alike::referring(node, target), at)
                 }
                 Ok((path, _)) => {
-                    let message = format!("a parameter in another file, {path}");
+                    let message = format!("a parameter in another file, {path}: expected this file's components");
                     draft.problems.push(self.file.problem(at, message));
                     None
                 }
@@ -118,7 +118,7 @@ impl Reader<'_> {
             "query" => Place::Query,
             "header" => Place::Header,
             other => {
-                let message = format!("`in: {other}` is not used; path, query or header are");
+                let message = format!("unsupported `in: {other}`: expected path, query or header");
                 draft
                     .problems
                     .push(self.file.problem(&format!("{at}/in"), message));
@@ -175,7 +175,7 @@ impl Reader<'_> {
                     at = pointer;
                 }
                 Ok(_) => {
-                    let message = "a body is written out, or under this file's components";
+                    let message = "expected an inline body, or one of this file's components";
                     draft.problems.push(self.file.problem(&at, message));
                     return Vec::new();
                 }
@@ -219,7 +219,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Adds the parameter's rule and gives the parameter.
+    /// Adds the parameter's rule and returns the parameter.
     fn finish(
         &self,
         draft: &mut Draft,

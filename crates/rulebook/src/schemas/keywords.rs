@@ -1,4 +1,4 @@
-//! The keywords that schemas may have: JSON Schema's, by what stands under them, and our own.
+//! The supported schema keywords: JSON Schema's, by the type of their value, and our extensions.
 
 /// Keywords whose value is a schema.
 pub(super) const ONE: [&str; 9] = [

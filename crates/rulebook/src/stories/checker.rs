@@ -1,7 +1,7 @@
-//! Scenarios, groups and happy paths as wholes: which names stand where, what is captured and never
-//! used, and that a refusal has its accepted twin.
+//! Checks scenarios, groups and happy paths as a whole: names in scope, unused captures, and an accepted call for each
+//! rejection.
 //!
-//! What one step may say by itself is checked in [`super::step`].
+//! Single steps are checked in [`super::step`].
 
 use super::paths::PathKinds;
 use super::section;
@@ -23,13 +23,13 @@ pub(super) const ALWAYS: [&str; 4] = ["target", "unique", "now", "index"];
 pub(super) struct Scope {
     pub(super) names: BTreeSet<String>,
     pub(super) used: BTreeSet<String>,
-    /// Captures of this very list, with their places.
+    /// Captures of this list, with their places.
     pub(super) captures: BTreeMap<String, Span>,
     pub(super) listening: BTreeSet<String>,
 }
 
 impl Scope {
-    /// Marks the names that parameters interpolate as used.
+    /// Marks the interpolated names in parameters as used.
     pub(super) fn use_names_in(&mut self, with: &serde_json::Map<String, serde_json::Value>) {
         for text in with.values().filter_map(serde_json::Value::as_str) {
             let found = interpolations(text).unwrap_or_default();
@@ -43,7 +43,7 @@ impl Scope {
     }
 }
 
-/// One file's scenarios while they are checked.
+/// Checks the scenarios of one file.
 #[derive(Clone, Copy)]
 pub(super) struct Checker<'a> {
     pub(super) file: &'a File,
@@ -54,7 +54,7 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// The service that a name belongs to, and the name there: `media/upload-media` names an
+    /// The service of a name, and the name there: `media/upload-media` is an
     /// operation of another service.
     fn owner<'n>(&self, name: &'n str) -> Option<(&'a Service, &'n str)> {
         match name.split_once('/') {
@@ -90,7 +90,7 @@ impl<'a> Checker<'a> {
             .collect()
     }
 
-    /// The steps of a group, looked at from the service that it belongs to.
+    /// The steps of a group, in the context of its service.
     fn inside(&self, name: &str) -> Option<(Self, &'a [Step])> {
         let (service, _) = self.owner(name)?;
         let group = self.group(name)?;
@@ -116,7 +116,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// `${with.NAME}` in a group names one of its parameters.
+    /// Checks that `${with.NAME}` in a group is one of its parameters.
     fn with_names(
         &self,
         draft: &mut Draft,
@@ -136,7 +136,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// True when the group leads back to itself.
+    /// Whether the group uses itself.
     fn uses(&self, name: &str, seen: &mut BTreeSet<String>) -> bool {
         let steps = self.service.groups.get(name).map(|g| g.steps.as_slice());
         let groups = steps.unwrap_or_default().iter().filter_map(Step::group);
@@ -211,14 +211,14 @@ impl<'a> Checker<'a> {
             .keys()
             .filter(|n| happy.with.contains_key(*n))
         {
-            let message = format!("`{name}` is given twice, in `with` and in `optional`");
+            let message = format!("`{name}` is both in `with` and in `optional`");
             let at = json::join(&format!("{at}/optional"), name);
             draft.problems.push(self.file.problem(&at, message));
         }
         for (case, reason) in &happy.except {
             let at = json::join(&format!("{at}/except"), case);
             if reason.trim().is_empty() {
-                let message = format!("`{case}` is left out without a reason");
+                let message = format!("missing reason for the exception `{case}`");
                 draft.problems.push(self.file.problem(&at, message));
             }
             if !is_case(case, operation) {
@@ -292,7 +292,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A refusal stands beside an accepted call of the same operation.
+    /// Checks that a rejection has an accepted call of the same operation.
     fn twins(&self, draft: &mut Draft, at: &str, scenario: &Scenario) {
         let mut accepted = BTreeSet::new();
         self.accepted_calls(&scenario.steps, &mut accepted, 0);
@@ -300,11 +300,11 @@ impl<'a> Checker<'a> {
             if let (Some(operation), Some(_)) = (step.operation(), step.rejected())
                 && !accepted.contains(&self.whole(operation))
             {
-                let message = format!("the refusal of `{operation}` has no accepted twin");
+                let message = format!("the rejection of `{operation}` has no accepted call");
                 draft.problems.push(
                     self.file
                         .problem(&format!("{at}/steps/{n}/rejected"), message)
-                        .help("call it in the same scenario in a way that is accepted, too"),
+                        .help("add a valid request to the same scenario"),
                 );
             }
         }
@@ -324,7 +324,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The name with its service.
     fn whole(&self, name: &str) -> String {
         if name.contains('/') {
             name.to_owned()
@@ -340,7 +339,7 @@ impl<'a> Checker<'a> {
                 draft.problems.push(
                     self.file
                         .problem_at(*span, message)
-                        .help("use it or leave it out"),
+                        .help("use or remove it"),
                 );
             }
         }
@@ -362,7 +361,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Looks up every interpolation in the texts of a node.
+    /// Resolves every interpolation in the texts of a node.
     pub(super) fn texts(&self, draft: &mut Draft, node: &Node, scope: &mut Scope) {
         for (span, text) in texts(node) {
             let found = match interpolations(&text) {
@@ -416,7 +415,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What to report for a path parameter that is neither given nor filled, and what to do.
+    /// The problem and the advice for a path parameter that is neither given nor filled.
     pub(super) fn missing(&self, operation: &Operation, parameter: &Parameter) -> (String, String) {
         let name = &parameter.name;
         match self.path_kinds.of(operation, name) {
@@ -444,7 +443,6 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Every text in a node, with its place.
 fn texts(node: &Node) -> Vec<(Span, String)> {
     let mut found = Vec::new();
     collect_texts(node, &mut found);
@@ -460,7 +458,7 @@ fn collect_texts(node: &Node, found: &mut Vec<(Span, String)>) {
     }
 }
 
-/// Names under which a group's results are known afterwards.
+/// Names of a group's results after the `use` step.
 pub(super) fn results(
     checker: &Checker<'_>,
     group: &str,

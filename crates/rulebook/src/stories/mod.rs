@@ -1,6 +1,4 @@
-//! Scenario files: read, and every name in them looked up.
-//!
-//! Runs nothing.
+//! Scenario files: reads them, and resolves all names.
 
 mod checker;
 mod paths;
@@ -35,7 +33,7 @@ pub(super) fn read(draft: &mut Draft, files: &[&File], services: &mut BTreeMap<S
     }
 }
 
-/// Fills the path parameters that calls leave out; all files must have been read.
+/// Fills omitted path parameters; all files must have been read.
 pub(super) fn fill_paths(
     index: &ServiceIndex,
     services: &mut BTreeMap<String, Service>,
@@ -45,7 +43,7 @@ pub(super) fn fill_paths(
     paths::fill(services, kinds, index, &path_kinds);
 }
 
-/// Checks what the scenario files name; all of them must have been read.
+/// Checks the names in scenario files; all of them must have been read.
 pub(super) fn check_names(
     draft: &mut Draft,
     files: &[&File],
@@ -87,7 +85,7 @@ fn read_groups(draft: &mut Draft, file: &File, services: &mut BTreeMap<String, S
             .insert(member.key.to_string(), group)
             .is_some()
         {
-            let message = format!("the group `{}` is there twice", member.key);
+            let message = format!("duplicate group `{}`", member.key);
             draft
                 .problems
                 .push(file.problem_at(member.key_span, message));
@@ -148,7 +146,7 @@ fn read_scenarios(draft: &mut Draft, file: &File, services: &mut BTreeMap<String
     }
 }
 
-/// What only the whole rulebook shows: operations without a happy path, rules without a story.
+/// Checks of the whole rulebook: operations without a happy path, rules without a scenario.
 pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<String, Service>) {
     for service in services.values() {
         let Some(file) = files.get(&format!("{}/openapi.yaml", service.name)) else {
@@ -205,7 +203,7 @@ fn operation_span(file: &File, id: &str) -> Option<Span> {
     })
 }
 
-/// Every rule that some step names.
+/// Every rule that a step names.
 fn named_rules(services: &BTreeMap<String, Service>) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for service in services.values() {

@@ -2,13 +2,13 @@
 //!
 //! - A parameter names the resource of its type that an earlier step used last: created, or named in its path.
 //!   All parameters of a call come from one such resource and its parents, as far as the given ones allow.
-//! - Only accepted calls and hooks count: what `rejected` and `either` steps name may not exist.
+//! Only accepted calls and hooks count: resources of `rejected` and `either` steps may not exist.
 //! - A resource is named by the capture of the call or hook that created it.
-//! - A group knows only its own steps. What it used is known after the `use` step, under the names that it has there.
+//! A group uses only its own steps. Its resources are available after the `use` step, under their names there.
 //! - Otherwise the configuration key of `x-path-from` supplies the value.
 //!
-//! Specified in specs/README.md, "Path parameters". Runs before validation, so that everything after loading
-//! reads complete calls. A parameter for which nothing is found stays missing and is reported by `step`.
+//! Specified in specs/README.md, "Path parameters". Runs before validation, so that all later code
+//! reads complete calls. A parameter without a value stays missing and is reported by `step`.
 
 use super::checker::ALWAYS;
 use crate::annotations::Annotations;
@@ -30,7 +30,7 @@ impl Address {
         levels.find(|(k, _)| k == kind).map(|(_, value)| value)
     }
 
-    /// Whether no type has one value here and another there.
+    /// Whether no type has different values in both.
     fn agrees_with(&self, others: &[(String, Value)]) -> bool {
         let differs = |(kind, value): &(String, Value)| self.of(kind).is_some_and(|v| v != value);
         !others.iter().any(differs)
@@ -114,14 +114,14 @@ impl PathKinds {
     }
 }
 
-/// Path parameters beside the types of the resource's parents and, where the path ends with it, its own.
+/// Path parameters with the types of the resource's parents and, if the path ends with it, its own.
 fn aligned<'a>(
     operation: &'a Operation,
     kinds: &'a BTreeMap<String, Kind>,
 ) -> Option<Vec<(&'a str, &'a str)>> {
     let about = about(operation, kinds)?;
     let names: Vec<&str> = operation.path_names().map(|p| p.name.as_str()).collect();
-    let has_own = operation.names_its_thing() && !about.is_composed();
+    let has_own = operation.names_its_resource() && !about.is_composed();
     let parents = about.parents.iter().map(|(_, kind)| kind.as_str());
     let mut types: Vec<&str> = parents.collect();
     let above = names.len().saturating_sub(usize::from(has_own));
@@ -136,7 +136,7 @@ fn aligned<'a>(
 }
 
 fn about<'a>(operation: &Operation, kinds: &'a BTreeMap<String, Kind>) -> Option<&'a Annotations> {
-    Some(&kinds.get(operation.thing.as_ref()?)?.about)
+    Some(&kinds.get(operation.resource.as_ref()?)?.about)
 }
 
 /// Fills the calls of all groups, happy paths and scenarios.
@@ -203,9 +203,9 @@ struct Filler<'a> {
     index: &'a ServiceIndex,
     path_kinds: &'a PathKinds,
     groups: BTreeMap<(String, String), Group>,
-    /// What each group used, in the group's own names.
+    /// The resources that each group used, in the group's own names.
     results: BTreeMap<(String, String), Used>,
-    /// Groups that are being filled; one that uses itself is reported elsewhere.
+    /// Groups in progress; one that uses itself is reported elsewhere.
     open: BTreeSet<(String, String)>,
 }
 
@@ -287,7 +287,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// Fills what `with` leaves out, the innermost parameter first.
+    /// Fills omitted parameters in `with`, the innermost first.
     fn fill_path(&self, operation: &Operation, with: &mut Map<String, Value>, used: &Used) {
         let levels = self.path_kinds.levels(operation);
         let mut known = self.named(levels, with, used);
@@ -315,7 +315,7 @@ impl<'a> Filler<'a> {
         }
     }
 
-    /// What the path of a request names.
+    /// The resource in the path of a request.
     fn address_in_path(
         &self,
         operation: &Operation,
@@ -325,7 +325,7 @@ impl<'a> Filler<'a> {
         Address(self.named(self.path_kinds.levels(operation), with, used))
     }
 
-    /// The given ones of some path parameters: type and value of each.
+    /// The values of some path parameters, with their types.
     fn named(
         &self,
         levels: &[(String, String)],
@@ -358,7 +358,7 @@ impl<'a> Filler<'a> {
             .unwrap_or_else(|| value.clone())
     }
 
-    /// The resource that a response shows, below what the path names, by its capture.
+    /// The resource in a response, below the one in the path, by its capture.
     fn address_in_answer(&self, operation: &Operation, path: Address, call: &Call) -> Address {
         let identity = about(operation, self.kinds).and_then(|about| about.identity.as_ref());
         let (Some(name), Some(identity)) = (&call.capture, identity) else {
@@ -377,7 +377,7 @@ impl<'a> Filler<'a> {
         Address(levels)
     }
 
-    /// What a group used, in the names that its results have after the `use` step.
+    /// The resources that a group used, in the names of its results after the `use` step.
     fn used_in(&mut self, service: &str, group: &Use) -> Used {
         let (of, name) = group
             .r#use
@@ -399,7 +399,7 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// A value of a group as it is written outside: captures with the prefix, parameters by their values.
+/// A value of a group as it is written outside: captures with the prefix, parameters replaced by their values.
 fn renamed(value: Value, group: &Use, defaults: &Map<String, Value>) -> Option<Value> {
     let Value::String(text) = &value else {
         return Some(value);

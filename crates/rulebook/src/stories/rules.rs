@@ -1,7 +1,7 @@
 //! Rules that are defined in the step that states them.
 //!
-//! Reads only definitions: `expect` with `id`, and `accepted` or `rejected` with a mapping. The rest of a scenario
-//! file is read elsewhere.
+//! Reads only definitions: `expect` with `id`, and `accepted` or `rejected` with a mapping.
+//! The rest of a scenario file is read elsewhere.
 
 use crate::check::{Catalogue, Parameters};
 use crate::draft::{Derived, Draft, File};

@@ -1,5 +1,4 @@
-//! One step of a scenario: that it does one thing, says only what belongs to it, and names what there
-//! is.
+//! Checks one step of a scenario: one verb, valid values, and names that resolve.
 
 use super::checker::{ALWAYS, Checker, Scope, results};
 use crate::draft::Draft;
@@ -13,7 +12,7 @@ use conformant_yaml::{Node, Span};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-/// One step while it is checked.
+/// Checks one step.
 pub(super) struct StepChecker<'a> {
     pub(super) checker: &'a Checker<'a>,
     pub(super) at: &'a str,
@@ -23,7 +22,7 @@ pub(super) struct StepChecker<'a> {
 
 impl StepChecker<'_> {
     pub(super) fn check(&self, draft: &mut Draft, scope: &mut Scope) {
-        // What a listening address is told first is its own URL.
+        // The first use of a listening address is its own URL.
         if let Verb::Listen(listen) = &self.step.verb {
             scope.names.insert(listen.listen.clone());
             scope.listening.insert(listen.listen.clone());
@@ -57,7 +56,7 @@ impl StepChecker<'_> {
         }
         if let Some(name) = self.step.capture() {
             if ALWAYS.contains(&name.as_str()) || matches!(name.as_str(), "with" | "matrix") {
-                let message = format!("`{name}` has a meaning of its own");
+                let message = format!("`{name}` is a reserved name");
                 self.problem(draft, "capture", message, "name the capture otherwise");
             }
             let span = self.span("capture");
@@ -142,8 +141,13 @@ impl StepChecker<'_> {
         self.duration(draft, "until/within", until.within.as_ref());
         self.duration(draft, "until/every", until.every.as_ref());
         if until.equals.is_some() && until.one_of.is_some() {
-            let message = "`until` compares with one thing";
-            self.problem(draft, "until", message, "either `equals` or `one-of`");
+            let message = "`until` has two comparisons";
+            self.problem(
+                draft,
+                "until",
+                message,
+                "expected either `equals` or `one-of`",
+            );
         }
     }
 
@@ -300,7 +304,7 @@ impl StepChecker<'_> {
                 None => None,
             };
             if is_story == Some(true) {
-                let message = format!("`{rule}` is a story rule, which a statement judges");
+                let message = format!("`{rule}` is a scenario rule, which only a statement judges");
                 self.problem(
                     draft,
                     &format!("shows/{n}"),
@@ -394,7 +398,7 @@ fn unfit_for_a_race(step: &Step) -> Option<String> {
     ))
 }
 
-/// True when a case of that name can be derived from the operation (specs/README.md, Scenarios).
+/// Whether a case of that name can be derived from the operation (specs/README.md, Scenarios).
 pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
     let parameter = |name: &str| operation.parameters.iter().any(|p| p.name == name);
     let general = [

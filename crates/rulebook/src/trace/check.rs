@@ -1,4 +1,4 @@
-//! Whether documents, lock and rulebook agree: everything that does not, at once.
+//! Compares documents, lock and rulebook, and reports all differences at once.
 
 use super::documents::{Documents, read};
 use super::lock::{Class, cited, parse_lock};
@@ -22,8 +22,8 @@ pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProb
     problems
 }
 
-/// What rulebook and lock say of each other, without the documents at hand: every unit is
-/// classified and cites what exists.
+/// Compares rulebook and lock without the documents: every unit is
+/// classified and cites existing ids.
 pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);
@@ -90,7 +90,7 @@ fn check_ids(
     }
 }
 
-/// Each sentence has what judges it for itself: what it cites names its line, and no other sentence of
+/// Checks that each sentence has a rule of its own: the cited rule names its line, and no other sentence of
 /// the line cites the same.
 fn check_sentences(
     rulebook: &Rulebook,
@@ -122,7 +122,7 @@ fn check_sentences(
     }
 }
 
-/// Where a rule, one about clients among them, or an open point is stated.
+/// The source of a rule, including rules about clients, or of an open point.
 fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
     let point = rulebook.open_points.get(id).map(|point| &point.source);
     point.or_else(|| rulebook.rule(id).map(|rule| &rule.source))
@@ -151,7 +151,7 @@ fn check_sources(
         let cites = citing.get(id);
         let mut only_headings = true;
         for line in &source.lines {
-            // A source may name the heading of a whole section or table: no unit stands there.
+            // A source may name the heading of a whole section or table, which has no unit.
             if is_heading(headings, *line) {
                 continue;
             }
@@ -192,7 +192,7 @@ fn check_section(id: &str, source: &Source, headings: &[String], problems: &mut 
     }
 }
 
-/// True for the heading line itself, which is kept with its hashes.
+/// Whether it is the heading line itself, which is stored with its hashes.
 fn is_heading(headings: &[String], line: u32) -> bool {
     index(line)
         .and_then(|n| headings.get(n))

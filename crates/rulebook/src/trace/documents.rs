@@ -1,4 +1,4 @@
-//! The documents in a folder, recognized by their first lines, which `service.yaml` declares: their units, and the heading that each line stands under.
+//! The documents in a folder, recognized by the first lines that `service.yaml` declares: their units, and the heading of each line.
 
 use super::problem::TraceProblem;
 use super::unit::{Unit, is_row, is_separator, units};
@@ -7,18 +7,18 @@ use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Documents beyond this size are refused.
+/// Larger documents are rejected.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Units and headings of the documents.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     pub(super) units: Vec<Unit>,
-    /// By document, for each line the heading it stands under.
+    /// By document, the heading of each line.
     pub(super) headings: BTreeMap<Document, Vec<String>>,
 }
 
-/// The units of the documents in a folder, one revision of them; a document may be missing.
+/// The units of one revision of the documents in a folder; a document may be missing.
 pub fn revision(documents: &Path, index: &ServiceIndex) -> Result<Vec<Unit>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
     let units = read(documents, index, &mut problems).units;
@@ -83,8 +83,8 @@ fn recognise(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document
     Some(*known.0)
 }
 
-/// For each line the heading it stands under; a heading's own line keeps its hashes, and a table's
-/// head counts as one, marked with `#>`.
+/// The heading of each line. The line of a heading keeps its hashes; the head of a table
+/// counts as a heading, marked with `#>`.
 pub(super) fn headings(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut current = String::new();

@@ -1,4 +1,4 @@
-//! `documents.lock`: a line for each unit, which says what became of it.
+//! `documents.lock`: a line for each unit with its classification.
 
 use super::problem::{LockFault, TraceProblem};
 use super::unit::{HASH_DIGITS, Place, Unit};
@@ -6,21 +6,21 @@ use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of a unit.
+/// The classification of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Rules, and open points beside them.
+    /// Rules and open points.
     Cited {
         /// Ids of rules.
         rules: Vec<String>,
         /// Ids of open points.
         open: Vec<String>,
     },
-    /// Says what a word means; nothing can be checked.
+    /// Defines a word; nothing can be checked.
     Definition,
-    /// Tells or explains; nothing can be checked.
+    /// Narrative or explanation; nothing can be checked.
     Narrative,
-    /// Nobody has decided yet.
+    /// Not classified yet.
     Unclassified,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// What a lock says became of each unit, by document and hash; units of the same words agree.
+/// The classification of each unit, by document and hash; units with equal text agree.
 pub fn classes(lock: &str) -> Result<BTreeMap<(Document, String), Class>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);

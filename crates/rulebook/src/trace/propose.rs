@@ -1,4 +1,4 @@
-//! A lock written anew: what rules and open points say of their sources, and what people had decided.
+//! Generates a new lock from the sources of rules and open points, and from the classification of the old lock.
 
 use super::documents::read;
 use super::lock::{Class, cited, format_line, parse_lock};
@@ -9,8 +9,8 @@ use conformant_base::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Writes the lock anew: rules and open points from their sources, definitions and narrative as
-/// the old lock has them, everything else unclassified.
+/// Generates a new lock: rules and open points by their sources, definitions and narrative as in
+/// the old lock, everything else unclassified.
 pub fn propose(
     documents: &Path,
     rulebook: &Rulebook,
@@ -48,7 +48,7 @@ fn propose_class(
     }
     let names =
         |source: &Source| source.document == unit.document && source.lines.contains(&unit.line);
-    // Of a line with several sentences, the lock may have settled which one a rule rests on.
+    // For a line with several sentences, the old lock may assign a rule to one of them.
     let settled: BTreeSet<&str> = old
         .iter()
         .filter(|(place, _, _)| place.document == unit.document && place.line == unit.line)
@@ -59,7 +59,7 @@ fn propose_class(
         .flat_map(|(_, _, class)| cited(class))
         .collect();
     let (mut rules, mut open) = (Vec::new(), Vec::new());
-    // Rules about clients rest on what others rest on, too: they are named where somebody put them.
+    // Rules about clients have the same sources as others: they are included only if the old lock has them.
     let clients = kept.iter().filter_map(|id| rulebook.requests.get(*id));
     rules.extend(clients.filter(|r| names(&r.source)).map(|r| r.id.clone()));
     for (id, (source, is_open)) in sources {
@@ -79,7 +79,7 @@ fn propose_class(
     }
 }
 
-/// Rules and open points by id.
+/// Sources of rules and open points, by id.
 pub(super) fn sources(rulebook: &Rulebook) -> BTreeMap<&str, (&Source, bool)> {
     let open = rulebook.open_points.iter();
     let open = open.map(|(id, point)| (id.as_str(), (&point.source, true)));

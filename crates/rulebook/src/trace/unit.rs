@@ -1,4 +1,4 @@
-//! The units of a document: every sentence and table row, with its place and the hash of its words.
+//! The units of a document: every sentence and table row, with its place and the hash of its text.
 
 use crate::hex;
 use conformant_base::source::Document;
@@ -11,13 +11,12 @@ pub(super) const HASH_DIGITS: usize = 12;
 /// One sentence or table row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The document.
     pub document: Document,
     /// Its line, counted from 1.
     pub line: u32,
-    /// Which of the line's units, counted from 1.
+    /// Position of the unit in the line, counted from 1.
     pub index: usize,
-    /// First digits of the SHA-256 of its text, white space normalised.
+    /// First digits of the SHA-256 of its text, with normalized white space.
     pub hash: String,
 }
 
@@ -31,14 +30,13 @@ impl Unit {
     }
 }
 
-/// Where a unit stands: `D3 84.1`.
+/// The place of a unit: `D3 84.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The document.
     pub document: Document,
     /// Its line, counted from 1.
     pub line: u32,
-    /// Which of the line's units, counted from 1.
+    /// Position of the unit in the line, counted from 1.
     pub index: usize,
 }
 

@@ -116,6 +116,6 @@ fn the_lock_and_the_rulebook_agree() {
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert!(
         told.is_empty(),
-        "write documents.lock anew (trace::propose): {told:#?}"
+        "generate documents.lock again (trace::propose): {told:#?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Places where a change was not noticed, and what would change that.
+//! Surviving mutants, and the test coverage that they lack.
 
 use crate::evidence::Evidence;
 use crate::{Mutation, Site};
@@ -6,25 +6,25 @@ use conformant_record::{Blind, Changes, RuleResult, RunRecord, Sample, Verdict};
 use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Places that a record lists; what lies beyond is counted.
+/// Places in a record; further ones are counted.
 const LISTED_MAX: usize = 100;
-/// What would change it: so many for each place.
+/// Suggestions for each place.
 const WOULD_MAX: usize = 3;
 
-/// What came of changes, by operation or kind and place.
+/// The results of mutations, by operation or resource type and place.
 #[derive(Debug, Default)]
-pub(super) struct Blinds(BTreeMap<(String, String), Here>);
+pub(super) struct SurvivingMutants(BTreeMap<(String, String), PlaceCounts>);
 
 #[derive(Debug, Default)]
-struct Here {
+struct PlaceCounts {
     made: usize,
     noticed: usize,
-    /// The words of those that were not.
+    /// The names of the changes that survived.
     missed: BTreeSet<&'static str>,
 }
 
-impl Blinds {
-    /// Counts one change.
+impl SurvivingMutants {
+    /// Counts one mutation.
     pub(super) fn add(&mut self, evidence: &Evidence, mutation: &Mutation, is_noticed: bool) {
         let of = match (&mutation.site, mutation.site.exchange(evidence)) {
             (Site::Payload { payload, .. }, _) => evidence.payloads[*payload].kind.clone(),
@@ -59,7 +59,7 @@ impl Blinds {
         }
     }
 
-    /// What the record says of it: places with the most unnoticed changes first.
+    /// The summary for the record: places with most surviving mutants first.
     pub(super) fn sample(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
         let mut sample = Sample::default();
         for ((of, pointer), here) in self.0 {
@@ -95,13 +95,13 @@ impl Blinds {
         sample.more = sample.blind.len().saturating_sub(LISTED_MAX);
         sample.blind.truncate(LISTED_MAX);
         for blind in &mut sample.blind {
-            blind.would = would(rulebook, record, blind);
+            blind.would = suggestions(rulebook, record, blind);
         }
         sample
     }
 }
 
-/// The pointer with `*` for each item.
+/// The pointer with `*` in place of each index.
 fn pattern(pointer: &str) -> String {
     let is_index =
         |segment: &str| !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
@@ -112,8 +112,8 @@ fn pattern(pointer: &str) -> String {
     named.join("/")
 }
 
-/// What would let a change there be noticed: what rules about it lack, else a story that sends the value and looks here.
-fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> {
+/// Ways to detect a change there: what rules about it lack, else a scenario that sends the value and reads it.
+fn suggestions(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> {
     let subjects = subjects(rulebook, &blind.of);
     let is_about = |result: &RuleResult| {
         let kind = rulebook.rules.get(&result.id).and_then(Rule::kind);
@@ -136,7 +136,7 @@ fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> 
     if !needs.is_empty() {
         return needs.into_iter().take(WOULD_MAX).cloned().collect();
     }
-    let mut stories = Vec::new();
+    let mut scenarios = Vec::new();
     for service in rulebook.services.values() {
         for operation in service.operations.values() {
             let shows = operation
@@ -149,18 +149,18 @@ fn would(rulebook: &Rulebook, record: &RunRecord, blind: &Blind) -> Vec<String> 
             });
             let own = format!("{}/{}", operation.service, operation.id);
             if let Some(parameter) = sent.next().filter(|_| own != blind.of) {
-                stories.push(format!(
+                scenarios.push(format!(
                     "scenario: send {} by {own}, look here",
                     parameter.name
                 ));
             }
         }
     }
-    stories.truncate(1);
-    stories
+    scenarios.truncate(1);
+    scenarios
 }
 
-/// The operation itself, what it shows, and what that is a page of.
+/// The operation, its resource type, and the type of its items.
 fn subjects(rulebook: &Rulebook, of: &str) -> Vec<String> {
     let mut subjects = vec![of.to_owned()];
     let shown = rulebook
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_of_lists_are_one_place() {
+    fn all_items_of_a_list_count_as_one_place() {
         assert_eq!(pattern("/flows/12/sid"), "/flows/*/sid");
         assert_eq!(pattern("/a1/x"), "/a1/x");
         assert_eq!(pattern(""), "");

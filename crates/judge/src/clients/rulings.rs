@@ -1,7 +1,7 @@
-//! What the documents say of each part of a request, held against what was sent.
+//! Rules about the parts of a request, compared with what was sent.
 
-use super::Kept;
-use super::given::{Body, Given, bracketed, texts};
+use super::Completeness;
+use super::parsed_request::{Body, ParsedRequest, bracketed, texts};
 use crate::Fact;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,27 +11,27 @@ use conformant_rulebook::{Operation, Parameter, Place, advised};
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
 
-/// A rule about the client that had something to judge.
+/// A rule about the client with its verdict.
 #[derive(Debug)]
 pub(super) struct Ruling<'a> {
-    pub(super) of: Of<'a>,
+    pub(super) of: RuleSubject<'a>,
     pub(super) wrong: Option<Fact>,
 }
 
-/// What a rule about the client is about.
+/// The subject of a rule about the client.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Of<'a> {
-    /// How the body is encoded.
+pub(super) enum RuleSubject<'a> {
+    /// The encoding of the body.
     Body,
-    /// What is sent as a parameter.
+    /// The value of a parameter.
     Parameter(&'a str, Place, &'a str),
-    /// What the document advises of it.
+    /// Advice in the document about a parameter.
     Advice(&'a str, Place, &'a str),
     /// The form of credentials.
     Credentials,
 }
 
-impl<'a> Of<'a> {
+impl<'a> RuleSubject<'a> {
     fn parameter(parameter: &'a Parameter) -> Self {
         Self::Parameter(&parameter.rule, parameter.place, &parameter.name)
     }
@@ -40,7 +40,6 @@ impl<'a> Of<'a> {
         Self::Advice(&parameter.rule, parameter.place, &parameter.name)
     }
 
-    /// The rule's id.
     pub(super) fn rule(self, operation: &Operation) -> String {
         match self {
             Self::Body => operation.body_rule(),
@@ -50,65 +49,65 @@ impl<'a> Of<'a> {
         }
     }
 
-    /// Where: `/query/PageSize`, `/body/To`, `/header/Authorization`.
+    /// The pointer of a finding: `/query/PageSize`, `/body/To`, `/header/Authorization`.
     pub(super) fn at(self) -> String {
         match self {
             Self::Body => "/body".to_owned(),
             Self::Parameter(_, place, name) | Self::Advice(_, place, name) => {
-                json::join(&format!("/{}", word(place)), name)
+                json::join(&format!("/{}", place_name(place)), name)
             }
             Self::Credentials => "/header/Authorization".to_owned(),
         }
     }
 }
 
-/// What a part of a request gives to judge.
-enum Sight {
-    /// Nothing: it may be left out, and was.
+/// The verdict on a part of a request.
+enum PartVerdict {
+    /// Nothing to judge: optional and omitted.
     Nothing,
-    /// It stands as it should.
     Sound,
-    /// What is wrong with it.
-    Wrong(Fact),
+    Mismatch(Fact),
 }
 
-impl Sight {
+impl PartVerdict {
     fn of(wrong: Option<Fact>) -> Self {
-        wrong.map_or(Self::Sound, Self::Wrong)
+        wrong.map_or(Self::Sound, Self::Mismatch)
     }
 
-    fn ruling(self, of: Of<'_>) -> Option<Ruling<'_>> {
+    fn ruling(self, of: RuleSubject<'_>) -> Option<Ruling<'_>> {
         let wrong = match self {
             Self::Nothing => return None,
             Self::Sound => None,
-            Self::Wrong(fact) => Some(fact),
+            Self::Mismatch(fact) => Some(fact),
         };
         Some(Ruling { of, wrong })
     }
 }
 
-/// Everything that a request gives to judge, in the order of the operation's parameters.
+/// The verdicts on all parts of a request, in the order of the operation's parameters.
 pub(super) fn rulings<'a>(
     schemas: &Schemas,
     operation: &'a Operation,
-    given: &Given<'_>,
-    kept: Kept,
+    parsed: &ParsedRequest<'_>,
+    kept: Completeness,
 ) -> Vec<Ruling<'a>> {
     let mut all = Vec::new();
-    if let Some(ruling) = of_body(operation, given) {
+    if let Some(ruling) = body_ruling(operation, parsed) {
         all.push(ruling);
     }
-    // Of a body in another encoding nothing is known but that.
-    let is_legible = !matches!(given.body, Body::Other(_));
+    // In another encoding, the parameters are unknown.
+    let is_legible = !matches!(parsed.body, Body::Other(_));
     let parameters = operation.parameters.iter();
     for parameter in parameters.filter(|p| p.place != Place::Body || is_legible) {
-        let asked = Asked {
+        let asked = RequestValidator {
             schemas,
             operation,
-            given,
+            parsed,
             kept,
         };
-        let ruling = asked.sight(parameter).ruling(Of::parameter(parameter));
+        let ruling = asked
+            .verdict(parameter)
+            .ruling(RuleSubject::parameter(parameter));
         let is_sound = ruling.as_ref().is_some_and(|r| r.wrong.is_none());
         all.extend(ruling);
         if is_sound {
@@ -116,18 +115,18 @@ pub(super) fn rulings<'a>(
         }
     }
     if operation.secured {
-        let sight = of_credentials(&given.request.headers, kept);
-        all.extend(sight.ruling(Of::Credentials));
+        let verdict = credentials_verdict(&parsed.request.headers, kept);
+        all.extend(verdict.ruling(RuleSubject::Credentials));
     }
     all
 }
 
-/// How the body is encoded.
-fn of_body<'a>(operation: &'a Operation, given: &Given<'_>) -> Option<Ruling<'a>> {
-    if operation.bodies.is_empty() || matches!(given.body, Body::None) {
+/// The encoding of the body.
+fn body_ruling<'a>(operation: &'a Operation, parsed: &ParsedRequest<'_>) -> Option<Ruling<'a>> {
+    if operation.bodies.is_empty() || matches!(parsed.body, Body::None) {
         return None;
     }
-    let wrong = match &given.body {
+    let wrong = match &parsed.body {
         Body::Other(what) => Some(Fact {
             kind: "encoding",
             expected: format!("a body as {}", operation.bodies.join(" or ")),
@@ -136,14 +135,14 @@ fn of_body<'a>(operation: &'a Operation, given: &Given<'_>) -> Option<Ruling<'a>
         }),
         Body::None | Body::Form(_) | Body::Json(_) | Body::Parts(_) => None,
     };
-    let of = Of::Body;
+    let of = RuleSubject::Body;
     Some(Ruling { of, wrong })
 }
 
 /// The form of credentials.
-fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
+fn credentials_verdict(headers: &Headers, kept: Completeness) -> PartVerdict {
     let wrong = |actual: &str| {
-        Sight::Wrong(Fact {
+        PartVerdict::Mismatch(Fact {
             kind: "credentials",
             expected: "HTTP Basic credentials, a user name and a password".to_owned(),
             actual: actual.to_owned(),
@@ -152,21 +151,21 @@ fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
     };
     let Some(field) = headers.get("Authorization") else {
         return match kept {
-            Kept::Whole => wrong("no credentials"),
-            Kept::Cleaned => Sight::Nothing,
+            Completeness::Whole => wrong("no credentials"),
+            Completeness::Cleaned => PartVerdict::Nothing,
         };
     };
     let (scheme, rest) = field.trim().split_once(' ').unwrap_or((field.trim(), ""));
     if !scheme.eq_ignore_ascii_case("basic") {
         let is_word = !scheme.is_empty() && scheme.bytes().all(|b| b.is_ascii_alphanumeric());
         return match kept {
-            Kept::Cleaned if !is_word || rest.is_empty() => Sight::Nothing,
-            Kept::Cleaned | Kept::Whole => wrong("credentials of another scheme"),
+            Completeness::Cleaned if !is_word || rest.is_empty() => PartVerdict::Nothing,
+            Completeness::Cleaned | Completeness::Whole => wrong("credentials of another scheme"),
         };
     }
-    if kept == Kept::Cleaned {
-        // What stands behind the scheme may be what a recorder put there.
-        return Sight::Sound;
+    if kept == Completeness::Cleaned {
+        // A recorder may have replaced the credentials after the scheme.
+        return PartVerdict::Sound;
     }
     let pair = STANDARD.decode(rest.trim()).ok();
     let Some(colon) = pair
@@ -179,23 +178,23 @@ fn of_credentials(headers: &Headers, kept: Kept) -> Sight {
     if colon == 0 || colon + 1 == length {
         return wrong("Basic credentials of which one half is empty");
     }
-    Sight::Sound
+    PartVerdict::Sound
 }
 
-/// One request, while its parameters are judged.
-struct Asked<'a> {
+/// One request during validation.
+struct RequestValidator<'a> {
     schemas: &'a Schemas,
     operation: &'a Operation,
-    given: &'a Given<'a>,
-    kept: Kept,
+    parsed: &'a ParsedRequest<'a>,
+    kept: Completeness,
 }
 
-impl Asked<'_> {
-    /// Whether texts follow what the document advises.
+impl RequestValidator<'_> {
+    /// Whether texts follow the documented advice.
     fn advice<'p>(&self, parameter: &'p Parameter) -> Option<Ruling<'p>> {
         let pattern = parameter.advice.as_ref()?;
-        let texts = match (parameter.place, &self.given.body) {
-            (Place::Query, _) => self.given.in_query(&parameter.name),
+        let texts = match (parameter.place, &self.parsed.body) {
+            (Place::Query, _) => self.parsed.in_query(&parameter.name),
             (Place::Body, Body::Form(form)) => texts(form, &parameter.name),
             (_, _) => return None,
         };
@@ -204,29 +203,29 @@ impl Asked<'_> {
         let mut misfits = texts
             .iter()
             .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
-        let sight = Sight::of(misfits.next().map(|defect| Fact {
+        let verdict = PartVerdict::of(misfits.next().map(|defect| Fact {
             kind: "advice",
             expected: format!("what the document advises for {}", parameter.name),
             actual: defect.actual,
             ..Fact::default()
         }));
         drop(misfits);
-        sight.ruling(Of::advice(parameter))
+        verdict.ruling(RuleSubject::advice(parameter))
     }
 
-    fn sight(&self, parameter: &Parameter) -> Sight {
+    fn verdict(&self, parameter: &Parameter) -> PartVerdict {
         let name = &parameter.name;
         let values = match parameter.place {
-            Place::Path => self.given.path.get(name).cloned().into_iter().collect(),
-            Place::Query => self.given.in_query(name),
+            Place::Path => self.parsed.path.get(name).cloned().into_iter().collect(),
+            Place::Query => self.parsed.in_query(name),
             Place::Header => {
-                let fields = self.given.request.headers.iter();
+                let fields = self.parsed.request.headers.iter();
                 let of_name = fields.filter(|(n, _)| n.eq_ignore_ascii_case(name));
                 of_name.map(|(_, v)| Value::from(v.trim())).collect()
             }
-            Place::Body => match &self.given.body {
+            Place::Body => match &self.parsed.body {
                 Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
-                    return Sight::Sound;
+                    return PartVerdict::Sound;
                 }
                 Body::Form(form) => {
                     match is_hash(parameter).then(|| bracketed(form, name)).flatten() {
@@ -236,48 +235,48 @@ impl Asked<'_> {
                 }
                 Body::Json(members) => {
                     return match members.get(name).filter(|v| !v.is_null()) {
-                        Some(value) => Sight::of(self.misfit(parameter, value)),
-                        None => self.left_out(parameter),
+                        Some(value) => PartVerdict::of(self.schema_violation(parameter, value)),
+                        None => self.missing_parameter(parameter),
                     };
                 }
                 Body::None | Body::Parts(_) | Body::Other(_) => Vec::new(),
             },
         };
         if values.is_empty() {
-            return self.left_out(parameter);
+            return self.missing_parameter(parameter);
         }
-        Sight::of(self.sent(parameter, &values))
+        PartVerdict::of(self.validate_value(parameter, &values))
     }
 
-    /// What is wrong where the parameter does not stand in its place.
-    fn left_out(&self, parameter: &Parameter) -> Sight {
+    /// The violation if the parameter is missing in its place.
+    fn missing_parameter(&self, parameter: &Parameter) -> PartVerdict {
         let name = parameter.name.as_str();
         let (own, other) = match parameter.place {
             Place::Query => (Place::Query, Place::Body),
             Place::Body => (Place::Body, Place::Query),
-            Place::Path | Place::Header => return Sight::Nothing,
+            Place::Path | Place::Header => return PartVerdict::Nothing,
         };
-        let names = self.given.names(own);
+        let names = self.parsed.names(own);
         if let Some(misspelt) = names.iter().find(|n| self.is_misspelling(n, parameter)) {
-            return Sight::Wrong(Fact {
+            return PartVerdict::Mismatch(Fact {
                 kind: "misspelt",
                 expected: format!("the parameter {name}"),
                 actual: format!("{misspelt} in its place"),
                 ..Fact::default()
             });
         }
-        if self.given.names(other).contains(&name) {
-            return Sight::Wrong(Fact {
+        if self.parsed.names(other).contains(&name) {
+            return PartVerdict::Mismatch(Fact {
                 kind: "place",
-                expected: format!("{name} in the {}", word(own)),
-                actual: format!("it in the {}", word(other)),
+                expected: format!("{name} in the {}", place_name(own)),
+                actual: format!("it in the {}", place_name(other)),
                 ..Fact::default()
             });
         }
         if !parameter.required {
-            return Sight::Nothing;
+            return PartVerdict::Nothing;
         }
-        Sight::Wrong(Fact {
+        PartVerdict::Mismatch(Fact {
             kind: "required-parameter",
             expected: format!("the required {name}"),
             actual: "nothing of that name".to_owned(),
@@ -285,25 +284,25 @@ impl Asked<'_> {
         })
     }
 
-    /// Whether a name that no document shows is that of the parameter in another spelling.
+    /// Whether an undocumented name is another spelling of the parameter.
     fn is_misspelling(&self, sent: &str, parameter: &Parameter) -> bool {
         let is_known = |p: &Parameter| {
             p.name == sent || (is_hash(p) && sent.starts_with(&format!("{}[", p.name)))
         };
         sent != parameter.name
             && !self.operation.parameters.iter().any(is_known)
-            && letters(without_index(sent)) == letters(&parameter.name)
+            && normalize(without_index(sent)) == normalize(&parameter.name)
     }
 
-    fn sent(&self, parameter: &Parameter, values: &[Value]) -> Option<Fact> {
+    fn validate_value(&self, parameter: &Parameter, values: &[Value]) -> Option<Fact> {
         if parameter.schema.get("type").and_then(Value::as_str) == Some("array") {
             let items = parameter.schema.get("items").unwrap_or(&Value::Null);
-            // Lists of hashes have no spelling in forms that a document shows.
+            // The documents do not define how forms spell lists of hashes.
             if items.get("type").and_then(Value::as_str) == Some("object") {
                 return None;
             }
-            let list = values.iter().map(|v| typed(v, items)).collect();
-            return self.misfit(parameter, &Value::Array(list));
+            let list = values.iter().map(|v| convert(v, items)).collect();
+            return self.schema_violation(parameter, &Value::Array(list));
         }
         let first = values.first()?;
         if values.iter().any(|value| value != first) {
@@ -317,22 +316,23 @@ impl Asked<'_> {
         if is_hash(parameter) && !first.is_object() {
             return None;
         }
-        if let (Place::Header, Some(fact)) = (parameter.place, self.size(parameter, first)) {
+        if let (Place::Header, Some(fact)) = (parameter.place, self.validate_size(parameter, first))
+        {
             return Some(fact);
         }
-        self.misfit(parameter, &typed(first, &parameter.schema))
+        self.schema_violation(parameter, &convert(first, &parameter.schema))
     }
 
     /// D2, Media: `Content-Size` is the size of the file, not of the body.
-    fn size(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
-        let Body::Parts(parts) = &self.given.body else {
+    fn validate_size(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
+        let Body::Parts(parts) = &self.parsed.body else {
             return None;
         };
         let told: usize = value.as_str()?.parse().ok()?;
         let is_size = parameter.echo.as_ref().is_some_and(|e| e.at == "/size");
         let file = parts
             .first()
-            .filter(|_| is_size && self.kept == Kept::Whole)?;
+            .filter(|_| is_size && self.kept == Completeness::Whole)?;
         (file.content.len() != told).then(|| Fact {
             kind: "size",
             expected: format!("{}, the bytes of the file", file.content.len()),
@@ -341,7 +341,7 @@ impl Asked<'_> {
         })
     }
 
-    fn misfit(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
+    fn schema_violation(&self, parameter: &Parameter, value: &Value) -> Option<Fact> {
         let name = format!("request {}", parameter.rule);
         let found = self.schemas.misfits(&name, &parameter.schema, value);
         let defect = found.into_iter().next()?;
@@ -357,8 +357,8 @@ impl Asked<'_> {
     }
 }
 
-/// A text by the type that its schema names, where it is one's spelling.
-fn typed(value: &Value, schema: &Value) -> Value {
+/// A text converted to the type of its schema, if it is a spelling of that type.
+fn convert(value: &Value, schema: &Value) -> Value {
     let Some(text) = value.as_str() else {
         return value.clone();
     };
@@ -366,7 +366,7 @@ fn typed(value: &Value, schema: &Value) -> Value {
         Some("integer") => text
             .parse::<i64>()
             .map_or_else(|_| value.clone(), Value::from),
-        // No document shows how a form spells them.
+        // The documents do not define how forms spell it.
         Some("boolean") => match text.to_ascii_lowercase().as_str() {
             "true" | "1" => Value::Bool(true),
             "false" | "0" => Value::Bool(false),
@@ -376,7 +376,7 @@ fn typed(value: &Value, schema: &Value) -> Value {
     }
 }
 
-/// Whether it is a hash, or a list of hashes, which forms spell with brackets or in other ways.
+/// Whether it is a hash or a list of hashes, which forms may spell with brackets.
 fn is_hash(parameter: &Parameter) -> bool {
     let is = |schema: &Value, word: &str| schema.get("type").and_then(Value::as_str) == Some(word);
     let of_hashes = parameter
@@ -386,7 +386,7 @@ fn is_hash(parameter: &Parameter) -> bool {
     is(&parameter.schema, "object") || of_hashes
 }
 
-/// A name without the mark of a list: `Permission[]`, `Permission[0]`, `Permission.0`.
+/// A name without its list index: `Permission[]`, `Permission[0]`, `Permission.0`.
 fn without_index(name: &str) -> &str {
     let is_index = |index: &str| index.bytes().all(|b| b.is_ascii_digit());
     if let Some((stem, index)) = name.strip_suffix(']').and_then(|n| n.rsplit_once('['))
@@ -400,13 +400,13 @@ fn without_index(name: &str) -> &str {
     }
 }
 
-/// What is left of a name without case and marks.
-fn letters(name: &str) -> String {
+/// The lowercase letters and digits of a name.
+fn normalize(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()
 }
 
-const fn word(place: Place) -> &'static str {
+const fn place_name(place: Place) -> &'static str {
     match place {
         Place::Path => "path",
         Place::Query => "query",

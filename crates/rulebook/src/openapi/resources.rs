@@ -1,11 +1,11 @@
-//! What things operations are about, which shows only once all of a service's operations and all kinds are known.
+//! Resource types of operations, resolved once all of a service's operations and resource types are known.
 
 use crate::model::{Does, Kind, Operation, Service};
 use std::collections::BTreeMap;
 
-/// Says of each operation what thing stands behind it: the one that it shows or lists, or, where it
-/// answers with nothing, the one that is shown under the same address.
-pub(crate) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
+/// Assigns the resource type of each operation: the one that it returns or lists. An operation with an
+/// empty response gets the type that another one returns at the same address.
+pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kind>) {
     let shown = |operation: &Operation| -> Option<String> {
         let kind = kinds.get(operation.response.as_ref()?)?;
         let kind = match &kind.page_of {
@@ -21,6 +21,6 @@ pub(crate) fn find_things(service: &mut Service, kinds: &BTreeMap<String, Kind>)
         .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
         .collect();
     for operation in service.operations.values_mut() {
-        operation.thing = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
+        operation.resource = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
     }
 }

@@ -1,5 +1,4 @@
-//! What was concluded of documents by themselves, so that evidence of which one document changes is not judged whole
-//! again.
+//! Per-document validation cache, so that mutated evidence is evaluated incrementally.
 
 use super::payload::Outcome;
 use foldhash::fast::FixedState;
@@ -8,24 +7,24 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Outcomes by document and kind. It learns until it is closed: what is changed for a moment is not to stay in memory.
+/// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
 #[derive(Debug, Default)]
-pub struct Memo {
+pub struct DocumentCache {
     is_closed: Cell<bool>,
-    /// By address; each document is held, so that no other one comes to stand there.
+    /// By address. Each document is kept alive, so that its address is not reused.
     known: RefCell<HashMap<usize, Known, FixedState>>,
 }
 
-/// A document, the kind it was judged as, and what came of it.
+/// A document, its resource type, and its outcome.
 type Known = (Arc<Value>, String, Arc<Outcome>);
 
-impl Memo {
-    /// Learns nothing from now on.
+impl DocumentCache {
+    /// Stores nothing from now on.
     pub fn close(&self) {
         self.is_closed.set(true);
     }
 
-    /// The outcome, judged where it is not known.
+    /// The outcome, from the cache or by validation.
     pub fn of(
         &self,
         kind: &str,
@@ -43,7 +42,7 @@ impl Memo {
         })
     }
 
-    /// The outcome, where it is known.
+    /// The cached outcome.
     pub(super) fn known(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
         let known = self.known.borrow();
         let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
@@ -56,25 +55,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_document_is_judged_once_until_it_changes() {
-        let memo = Memo::default();
+    fn a_document_is_validated_once_until_it_changes() {
+        let cache = DocumentCache::default();
         let document = Arc::new(Value::from(1));
         let judge = |rule: &str| Outcome {
             judged: vec![rule.to_owned()],
             violations: Vec::new(),
         };
-        assert_eq!(memo.of("k", &document, || judge("first")).judged, ["first"]);
-        assert_eq!(memo.of("k", &document, || judge("again")).judged, ["first"]);
         assert_eq!(
-            memo.of("other", &document, || judge("other")).judged,
+            cache.of("k", &document, || judge("first")).judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache.of("k", &document, || judge("again")).judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache.of("other", &document, || judge("other")).judged,
             ["other"]
         );
-        memo.close();
+        cache.close();
         let changed = Arc::new(Value::from(1));
         assert_eq!(
-            memo.of("k", &changed, || judge("changed")).judged,
+            cache.of("k", &changed, || judge("changed")).judged,
             ["changed"]
         );
-        assert_eq!(memo.of("k", &changed, || judge("anew")).judged, ["anew"]);
+        assert_eq!(cache.of("k", &changed, || judge("later")).judged, ["later"]);
     }
 }

@@ -1,13 +1,13 @@
-//! Reading a case as a history, event by event.
+//! Builds the history of a scenario, event by event.
 
 use super::History;
-use super::identity::ThingId;
+use super::identity::ResourceId;
 use super::lists;
-use super::sights::{Bound, Shows, Sight, When};
-use super::writes::{Named, Origin, Outcome, Write};
+use super::observations::{Appearance, Moment, Observation, PathBinding};
+use super::writes::{NamedValue, Origin, Outcome, Write};
 use crate::acceptance::Acceptance;
-use crate::case::{Case, Representation, Seen};
 use crate::compare::{as_text, spelled};
+use crate::context::{Context, Representation, Seen};
 use crate::evidence::{Event, HookCall, Poll};
 use conformant_rulebook::annotations::Annotations;
 use conformant_rulebook::hooks::Effect;
@@ -17,58 +17,62 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 impl<'a> History<'a> {
-    /// The history of a case whose payloads are judged.
-    pub fn of(case: &Case<'a>) -> Self {
-        let mut reading = Reading {
-            case,
-            shown: vec![Vec::new(); case.seen.len()],
+    /// The history of a scenario with validated payloads.
+    pub fn from_context(context: &Context<'a>) -> Self {
+        let mut reading = HistoryBuilder {
+            context,
+            shown: vec![Vec::new(); context.seen.len()],
             history: Self {
-                bound: vec![Bound::default(); case.seen.len()],
-                moments: vec![When::UNKNOWN; case.seen.len()],
-                alone: case.evidence.alone,
-                deeds_unseen: case.evidence.deeds_unseen,
-                ended_by: ended_by(case.rulebook),
-                ended_unseen: ended_unseen(case),
+                path_bindings: vec![PathBinding::default(); context.seen.len()],
+                moments: vec![Moment::UNKNOWN; context.seen.len()],
+                alone: context.evidence.alone,
+                has_unobserved_actions: context.evidence.has_unobserved_actions,
+                ended_by: ended_by(context.rulebook),
+                ended_unseen: ended_unseen(context),
                 ..Self::default()
             },
         };
-        for (index, representation) in case.representations.iter().enumerate() {
+        for (index, representation) in context.representations.iter().enumerate() {
             if let Some(exchange) = representation.exchange {
                 reading.shown[exchange].push(index);
             }
         }
-        if case.evidence.events.is_empty() {
-            (0..case.seen.len()).for_each(|index| reading.exchange(index, index));
+        if context.evidence.events.is_empty() {
+            (0..context.seen.len()).for_each(|index| reading.exchange(index, index));
         }
-        for (index, event) in case.evidence.events.iter().enumerate() {
+        for (index, event) in context.evidence.events.iter().enumerate() {
             match event {
                 Event::Exchange(exchange) => reading.exchange(*exchange, index),
                 Event::Hook(call) => reading.hook(index, call),
                 Event::Delivery(_) | Event::Passed(_) => {}
             }
         }
-        for (index, representation) in case.representations.iter().enumerate() {
+        for (index, representation) in context.representations.iter().enumerate() {
             if representation.exchange.is_none() {
-                reading.sight(index, None, When::UNKNOWN, &Bound::default());
+                reading.sight(index, None, Moment::UNKNOWN, &PathBinding::default());
             }
         }
         let mut history = reading.history;
-        lists::read(case, &mut history);
+        lists::read(context, &mut history);
         history
     }
 }
 
-/// Types of resources that a hook may have ended unseen.
-fn ended_unseen<'a>(case: &Case<'a>) -> Vec<&'a str> {
-    if !case.evidence.deeds_unseen {
+/// Resource types that a hook may have ended unobserved.
+fn ended_unseen<'a>(context: &Context<'a>) -> Vec<&'a str> {
+    if !context.evidence.has_unobserved_actions {
         return Vec::new();
     }
-    let effects = case.rulebook.index.hooks().flat_map(|hook| &hook.effects);
+    let effects = context
+        .rulebook
+        .index
+        .hooks()
+        .flat_map(|hook| &hook.effects);
     let ends = effects.filter(|effect| effect.does == Does::Ends);
     ends.map(|effect| effect.kind.as_str()).collect()
 }
 
-/// By kind, the kinds whose making may end things of it.
+/// For each resource type, the types whose creation may end it.
 fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
     let kinds = rulebook.kinds.values();
     let ended = kinds.filter_map(|kind| Some((kind, kind.about.identity.as_ref()?)));
@@ -78,79 +82,79 @@ fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
         .collect()
 }
 
-struct Reading<'c, 'a> {
-    case: &'c Case<'a>,
+struct HistoryBuilder<'c, 'a> {
+    context: &'c Context<'a>,
     /// Representations by exchange.
     shown: Vec<Vec<usize>>,
     history: History<'a>,
 }
 
-impl<'a> Reading<'_, 'a> {
+impl<'a> HistoryBuilder<'_, 'a> {
     fn exchange(&mut self, index: usize, event: usize) {
-        let Some(seen) = self.case.seen.get(index) else {
+        let Some(seen) = self.context.seen.get(index) else {
             return;
         };
-        let when = When {
+        let moment = Moment {
             span: seen.exchange.span,
             event,
             race: seen.exchange.race,
         };
-        self.history.moments[index] = when;
+        self.history.moments[index] = moment;
         let Some(operation) = seen.operation else {
             return;
         };
         let mut bound = self.bind(index, operation);
         let mut shown = None;
         for representation in std::mem::take(&mut self.shown[index]) {
-            let is_known = self.history.things.iter().count();
-            let thing = self.sight(representation, Some(index), when, &bound);
-            // What an accepted creation brought was never met before, or it is no new thing.
-            shown = shown.or(thing.map(|thing| (thing, thing >= is_known)));
+            let is_known = self.history.resources.iter().count();
+            let resource = self.sight(representation, Some(index), moment, &bound);
+            // Whether an accepted creation returned a new resource or a known one.
+            shown = shown.or(resource.map(|resource| (resource, resource >= is_known)));
         }
-        if let Some((thing, _)) = shown
-            && operation.names_its_thing()
-            && bound.thing.is_none()
+        if let Some((resource, _)) = shown
+            && operation.names_its_resource()
+            && bound.resource.is_none()
         {
-            // A name that is met for the first time stands for what answers to it.
-            bound.thing = Some(thing);
+            // A name that is new belongs to the resource in the response.
+            bound.resource = Some(resource);
             bound.by_name = true;
         }
-        if let Some(thing) = bound.thing
+        if let Some(resource) = bound.resource
             && operation.does == Does::Shows
-            && was_refused(self.case.rulebook, seen)
+            && was_refused(self.context.rulebook, seen)
             // Rejected credentials hide what exists.
             && seen.exchange.credentials.flaw().is_none()
             && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
             let face = bound.face.unwrap_or_default();
-            self.look(thing, face, Shows::NotFound, Some(index), when);
+            self.look(resource, face, Appearance::NotFound, Some(index), moment);
         }
         if operation.does.writes() {
             self.write(index, operation, seen, &bound, shown);
         }
-        self.history.bound[index] = bound;
+        self.history.path_bindings[index] = bound;
     }
 
-    /// What the path of a request names.
-    fn bind(&mut self, index: usize, operation: &'a Operation) -> Bound<'a> {
-        let seen = &self.case.seen[index];
-        let rulebook = self.case.rulebook;
-        let Some((face, about)) = face(rulebook, operation.thing.as_deref()) else {
-            return Bound::default();
+    /// The resources in the path of a request.
+    fn bind(&mut self, index: usize, operation: &'a Operation) -> PathBinding<'a> {
+        let seen = &self.context.seen[index];
+        let rulebook = self.context.rulebook;
+        let Some((face, about)) = face(rulebook, operation.resource.as_deref()) else {
+            return PathBinding::default();
         };
         let texts: Vec<Option<Cow<'_, str>>> = operation
             .path_names()
             .map(|p| seen.exchange.sent.get(&p.name).map(spelled))
             .collect();
         let identity = about.identity.as_ref();
-        // What a thing is known by may be what it belongs to: a user's channel.
+        // An alternative name of a resource may be that of its parent: a user's channel.
         let is_composed = about.is_composed();
-        let names_itself = operation.names_its_thing();
+        let names_itself = operation.names_its_resource();
         let own = usize::from(names_itself && !is_composed);
         let above = texts.len().saturating_sub(own);
-        let mut bound = Bound {
+        let mut bound = PathBinding {
             face: Some(face),
-            ..Bound::default()
+            ..PathBinding::default()
         };
         if above > about.parents.len() {
             return bound;
@@ -164,7 +168,7 @@ impl<'a> Reading<'_, 'a> {
             bound.parents.push(found.map(|(id, _)| id));
         }
         if is_composed && names_itself {
-            let parts: Option<Vec<ThingId>> = identity
+            let parts: Option<Vec<ResourceId>> = identity
                 .into_iter()
                 .flat_map(|identity| &identity.key)
                 .map(|key| {
@@ -174,113 +178,113 @@ impl<'a> Reading<'_, 'a> {
                 .collect();
             let keys = parts.map(|parts| self.joined(&parts));
             if let (Some(key), Some(of)) = (keys, about.of()) {
-                let parents: Vec<ThingId> = bound.parents.iter().flatten().copied().collect();
-                bound.thing = Some(self.met(of, &key, &parents));
+                let parents: Vec<ResourceId> = bound.parents.iter().flatten().copied().collect();
+                bound.resource = Some(self.met(of, &key, &parents));
             }
         } else if own == 1
             && let (Some(Some(text)), Some(of)) = (texts.last(), about.of())
         {
             let found = self.find(of, &bound.parents, text);
-            bound.thing = found.map(|(id, _)| id);
+            bound.resource = found.map(|(id, _)| id);
             bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
         }
         bound
     }
 
-    fn joined(&self, parts: &[ThingId]) -> String {
+    fn joined(&self, parts: &[ResourceId]) -> String {
         let keys = parts
             .iter()
-            .map(|&id| self.history.things.get(id).key.as_str());
+            .map(|&id| self.history.resources.get(id).key.as_str());
         keys.collect::<Vec<_>>().join("\n")
     }
 
-    /// What a name in a path stands for, and whether it is no key. What looks like a key is one,
-    /// though the case has not seen its thing.
+    /// The resource of a name in a path, and whether the name is not its key. A name in the form of a key is one, even
+    /// if its resource was not observed.
     fn find(
         &mut self,
         kind: &'a str,
-        parents: &[Option<ThingId>],
+        parents: &[Option<ResourceId>],
         text: &str,
-    ) -> Option<(ThingId, bool)> {
+    ) -> Option<(ResourceId, bool)> {
         let scope = parents.last().copied().flatten();
-        let things = &self.history.things;
-        if let Some(id) = things.by_key(kind, text) {
+        let resources = &self.history.resources;
+        if let Some(id) = resources.by_key(kind, text) {
             return Some((id, false));
         }
-        if let Some(id) = things.by_name(kind, scope, text) {
+        if let Some(id) = resources.by_name(kind, scope, text) {
             return Some((id, true));
         }
-        // What it belongs to is said by what shows it: a path may name another parent, and be refused.
-        looks_like_key(self.case.rulebook, kind, text)
-            .then(|| (self.history.things.meet(kind, text), false))
+        // The representation determines the parents: a path may name another parent, and be rejected.
+        looks_like_key(self.context.rulebook, kind, text)
+            .then(|| (self.history.resources.meet(kind, text), false))
     }
 
-    /// What a name in a path stands for that was never seen: what the answer says of itself there.
+    /// The resource of an unknown name in a path: the one in the response.
     fn learn(
         &mut self,
         (at, kind): (&str, &'a str),
-        parents: &[Option<ThingId>],
+        parents: &[Option<ResourceId>],
         text: &str,
         index: usize,
-    ) -> Option<(ThingId, bool)> {
+    ) -> Option<(ResourceId, bool)> {
         let shown = self.shown[index].first()?;
-        let key = self.case.representations[*shown].value(at)?.as_str()?;
-        let parents: Option<Vec<ThingId>> = parents.iter().copied().collect();
+        let key = self.context.representations[*shown].value(at)?.as_str()?;
+        let parents: Option<Vec<ResourceId>> = parents.iter().copied().collect();
         let id = self.met(kind, key, &parents?);
-        self.history.things.name(id, text);
+        self.history.resources.name(id, text);
         Some((id, true))
     }
 
-    /// A thing by its key, with what it belongs to.
-    fn met(&mut self, kind: &'a str, key: &str, parents: &[ThingId]) -> ThingId {
-        let id = self.history.things.meet(kind, key);
-        self.history.things.place(id, parents);
+    /// The resource with a key and its parents.
+    fn met(&mut self, kind: &'a str, key: &str, parents: &[ResourceId]) -> ResourceId {
+        let id = self.history.resources.meet(kind, key);
+        self.history.resources.place(id, parents);
         id
     }
 
-    /// Takes a representation as a sight of its thing.
+    /// Records a representation as an observation of its resource.
     fn sight(
         &mut self,
         index: usize,
         exchange: Option<usize>,
-        when: When,
-        bound: &Bound<'a>,
-    ) -> Option<ThingId> {
-        let representation = &self.case.representations[index];
-        let (face, about) = face(self.case.rulebook, Some(representation.kind))?;
+        moment: Moment,
+        bound: &PathBinding<'a>,
+    ) -> Option<ResourceId> {
+        let representation = &self.context.representations[index];
+        let (face, about) = face(self.context.rulebook, Some(representation.kind))?;
         let identity = about.identity.as_ref()?;
         let key = key_of(representation, &identity.key);
         let is_item = !representation.prefix.is_empty();
-        let of = self.case.rulebook.kinds.get(&identity.of)?.name.as_str();
+        let of = self.context.rulebook.kinds.get(&identity.of)?.name.as_str();
         let id = match key {
-            Some(key) => self.history.things.meet(of, &key),
-            // It broke, or is not shown: the address says whose it is.
-            None => bound.thing.filter(|_| !is_item)?,
+            Some(key) => self.history.resources.meet(of, &key),
+            // It violates a rule or is not in the representation: the address names it.
+            None => bound.resource.filter(|_| !is_item)?,
         };
         self.place(id, representation, about, bound);
         for name in &identity.names {
             let name = representation.value(name).and_then(Value::as_str);
             if let Some(name) = name.filter(|name| !name.is_empty()) {
-                self.history.things.name(id, name);
+                self.history.resources.name(id, name);
             }
         }
         let shows = if is_item {
-            Shows::Item(index)
+            Appearance::Item(index)
         } else {
-            Shows::Whole(index)
+            Appearance::Whole(index)
         };
-        self.look(id, face, shows, exchange, when);
+        self.look(id, face, shows, exchange, moment);
         Some(id)
     }
 
-    /// What a thing belongs to: what its path names, else what it says itself.
-    /// Where the two differ nothing is known.
+    /// The parents of a resource from its path or from its representation; unknown if the two
+    /// differ.
     fn place(
         &mut self,
-        id: ThingId,
+        id: ResourceId,
         representation: &Representation<'a>,
         about: &'a Annotations,
-        bound: &Bound<'a>,
+        bound: &PathBinding<'a>,
     ) {
         let mut parents = Vec::new();
         for (n, (at, kind)) in about.parents.iter().enumerate() {
@@ -288,8 +292,10 @@ impl<'a> Reading<'_, 'a> {
             let said = representation.value(at).and_then(Value::as_str);
             let said = said.filter(|key| !key.is_empty());
             let parent = match (named, said) {
-                // It was shown where it does not belong: its address says nothing of it.
-                (Some(named), Some(said)) if self.history.things.get(named).key != said => return,
+                // It was returned under another parent: its address does not determine it.
+                (Some(named), Some(said)) if self.history.resources.get(named).key != said => {
+                    return;
+                }
                 (Some(named), _) => Some(named),
                 (None, Some(said)) => Some(self.met(kind, said, &parents)),
                 (None, None) => None,
@@ -299,25 +305,29 @@ impl<'a> Reading<'_, 'a> {
                 None => return,
             }
         }
-        self.history.things.place(id, &parents);
+        self.history.resources.place(id, &parents);
     }
 
     fn look(
         &mut self,
-        id: ThingId,
+        id: ResourceId,
         face: &'a str,
-        shows: Shows,
+        shows: Appearance,
         exchange: Option<usize>,
-        when: When,
+        moment: Moment,
     ) {
-        let seen = exchange.map(|index| self.case.seen[index].exchange);
-        self.history.things.get_mut(id).sights.push(Sight {
-            face,
-            shows,
-            exchange,
-            when,
-            poll: seen.map_or(Poll::Once, |exchange| exchange.poll),
-        });
+        let seen = exchange.map(|index| self.context.seen[index].exchange);
+        self.history
+            .resources
+            .get_mut(id)
+            .observations
+            .push(Observation {
+                face,
+                shows,
+                exchange,
+                moment,
+                poll: seen.map_or(Poll::Once, |exchange| exchange.poll),
+            });
     }
 
     fn write(
@@ -325,21 +335,21 @@ impl<'a> Reading<'_, 'a> {
         index: usize,
         operation: &'a Operation,
         seen: &Seen<'a>,
-        bound: &Bound<'a>,
-        shown: Option<(ThingId, bool)>,
+        bound: &PathBinding<'a>,
+        shown: Option<(ResourceId, bool)>,
     ) {
-        let rulebook = self.case.rulebook;
-        let face = face(rulebook, operation.thing.as_deref());
+        let rulebook = self.context.rulebook;
+        let face = face(rulebook, operation.resource.as_deref());
         let identity = face.and_then(|(_, about)| about.identity.as_ref());
         let outcome = if seen.acceptance == Acceptance::Accepted {
             Outcome::Done
-        } else if was_refused(self.case.rulebook, seen) {
+        } else if was_refused(self.context.rulebook, seen) {
             Outcome::Refused
         } else {
             Outcome::Unknown
         };
         let shared = identity.is_some_and(|identity| identity.shared);
-        // A second creation may bring the thing that is there already.
+        // A second creation may return the existing resource.
         let does = match (operation.does, shown) {
             (Does::Makes, Some((_, false))) => Does::FindsOrMakes,
             (does, _) => does,
@@ -349,7 +359,7 @@ impl<'a> Reading<'_, 'a> {
             .iter()
             .filter(|p| p.place != Place::Path);
         let named = named.filter_map(|p| {
-            Some(Named {
+            Some(NamedValue {
                 parameter: &p.name,
                 value: seen.exchange.sent.get(&p.name)?,
                 echo: p.echo.as_ref()?,
@@ -359,54 +369,54 @@ impl<'a> Reading<'_, 'a> {
             origin: Origin::Exchange(index),
             does,
             kind: identity.map_or("", |identity| &identity.of),
-            thing: bound.thing.or(shown.map(|(thing, _)| thing)),
+            resource: bound.resource.or(shown.map(|(resource, _)| resource)),
             parents: bound.parents.clone(),
             named: named.collect(),
             outcome,
-            when: self.history.moments[index],
+            moment: self.history.moments[index],
         };
         self.done(write, shared);
     }
 
     fn done(&mut self, write: Write<'a>, shared: bool) {
         let id = self.history.writes.len();
-        if let Some(thing) = write.thing {
-            let thing = self.history.things.get_mut(thing);
-            thing.writes.push(id);
+        if let Some(resource) = write.resource {
+            let resource = self.history.resources.get_mut(resource);
+            resource.writes.push(id);
             match (write.does, write.outcome) {
                 (Does::Makes, Outcome::Done) => {
-                    thing.made = Some(id);
-                    thing.is_ours |= !shared;
+                    resource.made = Some(id);
+                    resource.is_ours |= !shared;
                 }
-                (Does::Ends, Outcome::Done) => thing.ended = Some(id),
+                (Does::Ends, Outcome::Done) => resource.ended = Some(id),
                 _ => {}
             }
         }
         self.history.writes.push(write);
     }
 
-    /// What a person or device did, by the hook's table.
+    /// Records the effect of a hook, by its table.
     fn hook(&mut self, event: usize, call: &'a HookCall) {
-        let Some(hook) = self.case.rulebook.index.hook(&call.name) else {
+        let Some(hook) = self.context.rulebook.index.hook(&call.name) else {
             return;
         };
         for effect in &hook.effects {
-            let Some(kind) = self.case.rulebook.kinds.get(&effect.kind) else {
+            let Some(kind) = self.context.rulebook.kinds.get(&effect.kind) else {
                 continue;
             };
-            let thing = self.touched(call, effect, &kind.name);
+            let resource = self.touched(call, effect, &kind.name);
             let write = Write {
                 origin: Origin::Hook(event),
                 does: effect.does,
                 kind: &kind.name,
-                thing,
+                resource,
                 parents: Vec::new(),
                 named: Vec::new(),
                 outcome: match call.result {
                     Ok(_) => Outcome::Done,
                     Err(_) => Outcome::Unknown,
                 },
-                when: When {
+                moment: Moment {
                     span: call.span,
                     event,
                     race: call.race,
@@ -422,11 +432,11 @@ impl<'a> Reading<'_, 'a> {
                 origin: Origin::Hook(event),
                 does: Does::Changes,
                 kind: "",
-                thing: None,
+                resource: None,
                 parents: Vec::new(),
                 named: Vec::new(),
                 outcome: Outcome::Unknown,
-                when: When {
+                moment: Moment {
                     span: call.span,
                     event,
                     race: call.race,
@@ -435,8 +445,13 @@ impl<'a> Reading<'_, 'a> {
         }
     }
 
-    /// The thing that a hook names or brings.
-    fn touched(&mut self, call: &'a HookCall, effect: &Effect, kind: &'a str) -> Option<ThingId> {
+    /// The resource that a hook names or returns.
+    fn touched(
+        &mut self,
+        call: &'a HookCall,
+        effect: &Effect,
+        kind: &'a str,
+    ) -> Option<ResourceId> {
         let text = |value: &Value, name: &str| value.get(name).map(as_text);
         let key = effect.key.as_ref().and_then(|name| {
             let told = call
@@ -447,33 +462,33 @@ impl<'a> Reading<'_, 'a> {
             told.or_else(|| text(&call.arguments, name))
         });
         let scope = effect.within.as_ref().and_then(|scope| {
-            let kind = self.case.rulebook.kinds.get(&scope.kind)?.name.as_str();
+            let kind = self.context.rulebook.kinds.get(&scope.kind)?.name.as_str();
             let key = text(&call.arguments, &scope.key)?;
-            self.history.things.by_key(kind, &key)
+            self.history.resources.by_key(kind, &key)
         });
         if let Some(key) = key.filter(|key| !key.is_empty()) {
-            let id = self.history.things.meet(kind, &key);
+            let id = self.history.resources.meet(kind, &key);
             if let Some(scope) = scope {
-                self.history.things.place(id, &[scope]);
+                self.history.resources.place(id, &[scope]);
             }
             return Some(id);
         }
-        // By a name, within the nearest thing that is named by its key.
+        // By a name, within the nearest resource that is named by its key.
         let name = effect
             .name
             .as_ref()
             .and_then(|name| text(&call.arguments, name))?;
-        self.history.things.by_name(kind, Some(scope?), &name)
+        self.history.resources.by_name(kind, Some(scope?), &name)
     }
 }
 
-/// A kind with what is known of it.
+/// A resource type with its annotations.
 fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a Annotations)> {
     let kind = rulebook.kinds.get(kind?)?;
     Some((kind.name.as_str(), &kind.about))
 }
 
-/// The values that identify a thing, as one text.
+/// The values of the key of a resource, as one text.
 fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<String> {
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
@@ -490,7 +505,7 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
+/// Whether a request was certainly rejected: 4xx, and 2xx with a documented rejection.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     let service = rulebook.index.get(&seen.exchange.service);
     let document = service.zip(seen.exchange.document());
@@ -499,7 +514,7 @@ fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
 }
 
-/// Whether a text has the form of the key of that kind.
+/// Whether a text has the form of a key of that resource type.
 fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
     let known = rulebook.kinds.get(kind);
     let key = known.and_then(|kind| kind.about.identity.as_ref()?.key.first());

@@ -1,17 +1,17 @@
-//! A case: evidence brought into the order in which predicates look at it.
+//! The context of one scenario: its evidence in the form that predicates use.
 //!
-//! Payload rules are judged first; a value that breaks its own rule is then hidden from every
-//! other predicate, so that one defect brings one finding.
+//! Payload rules are evaluated first. A value that violates its own rule is then hidden from all other predicates, so that one
+//! defect causes one finding.
 
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
+use super::cache::DocumentCache;
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
-use super::memo::Memo;
 use super::payload;
 use super::race;
 use super::reproduce::curl;
 use super::sites::Site;
-use super::verdicts::{Fact, Judgement, Verdicts};
+use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
@@ -20,90 +20,79 @@ use conformant_schema::{DEFECTS_MAX, Schemas};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// How many values a document may have to be shown whole in a diff.
+/// Documents with more values are not shown whole in a diff.
 const DIFF_NODES_MAX: usize = 2_000;
 
-/// Evidence of one story, prepared.
+/// The evidence of one scenario, prepared for predicates.
 #[derive(Debug)]
-pub struct Case<'a> {
-    /// What is judged by.
+pub struct Context<'a> {
     pub rulebook: &'a Rulebook,
-    /// What is judged.
     pub evidence: &'a Evidence,
     /// Exchanges in order.
     pub seen: Vec<Seen<'a>>,
-    /// Every representation with its kind, in order.
+    /// Every representation with its resource type, in order.
     pub representations: Vec<Representation<'a>>,
-    /// Things, what was done to them, and lists.
+    /// Resources, the actions on them, and lists.
     pub history: History<'a>,
     detail: Detail,
 }
 
-/// How much is told of what was judged.
+/// How much of the result is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Detail {
-    /// Every instance, and findings that show what is wrong.
+    /// Every instance, and findings with a diff.
     Whole,
-    /// Which rules are broken and where: enough to see whether a change is noticed.
+    /// Only which rules are violated and where: enough to detect a mutation.
     Broken,
 }
 
-/// One exchange, prepared.
+/// An exchange with its operation and acceptance.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// As it was observed.
     pub exchange: &'a Exchange,
-    /// Its operation, where it fits one.
+    /// `None` if it matches no operation.
     pub operation: Option<&'a Operation>,
-    /// Whether the target accepted.
     pub acceptance: Acceptance,
-    /// Pointers that broke a rule of their own.
+    /// Pointers with a violated rule.
     pub broken: Vec<String>,
 }
 
-/// One representation of a thing: an answer, an item of a list page, or a payload.
+/// One representation of a resource: a response, an item of a list page, or a payload.
 #[derive(Debug)]
 pub struct Representation<'a> {
-    /// `flow/execution`.
+    /// The resource type: `flow/execution`.
     pub kind: &'a str,
-    /// The representation itself.
     pub value: &'a Value,
-    /// Where it stands in its document.
+    /// The pointer to it in its document.
     pub prefix: String,
-    /// The exchange it came by.
+    /// The exchange that returned it.
     pub exchange: Option<usize>,
-    /// Index into the evidence's payloads, where it came as one.
+    /// Index into the evidence's payloads, if it is one.
     pub payload: Option<usize>,
-    /// Pointers of its document that broke a rule of their own.
+    /// Pointers of its document with a violated rule.
     pub broken: Vec<String>,
 }
 
-impl<'a> Case<'a> {
-    /// Prepares the evidence and judges every payload in it.
+impl<'a> Context<'a> {
+    /// Prepares the evidence and validates every payload in it.
     pub fn new(
         rulebook: &'a Rulebook,
         schemas: &Schemas,
         evidence: &'a Evidence,
-        judgement: &mut Judgement,
+        judgment: &mut Judgment,
     ) -> Self {
-        Self::remembering(
-            rulebook,
-            schemas,
-            evidence,
-            (None, Detail::Whole),
-            judgement,
-        )
+        Self::with_cache(rulebook, schemas, evidence, (None, Detail::Whole), judgment)
     }
 
-    /// The same; documents that the memory holds are not judged again.
-    pub(super) fn remembering(
+    /// As `new`, but documents in the cache are not validated again.
+    pub(super) fn with_cache(
         rulebook: &'a Rulebook,
         schemas: &Schemas,
         evidence: &'a Evidence,
-        (memo, detail): (Option<&Memo>, Detail),
-        judgement: &mut Judgement,
+        (cache, detail): (Option<&DocumentCache>, Detail),
+        judgment: &mut Judgment,
     ) -> Self {
-        let mut case = Self {
+        let mut context = Self {
             rulebook,
             evidence,
             detail,
@@ -114,13 +103,13 @@ impl<'a> Case<'a> {
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
             let acceptance = acceptance(rulebook, exchange, operation);
-            case.seen.push(Seen {
+            context.seen.push(Seen {
                 exchange,
                 operation,
                 acceptance,
                 broken: Vec::new(),
             });
-            let kind = match &case.seen[index].acceptance {
+            let kind = match &context.seen[index].acceptance {
                 Acceptance::Accepted => operation.and_then(|o| o.response.as_deref()),
                 Acceptance::Rejected(_) if !is_plain_error(exchange) => {
                     operation.and_then(|o| o.error.as_deref())
@@ -129,29 +118,30 @@ impl<'a> Case<'a> {
             };
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
                 let whole = Site::answer(index, "");
-                let broken = case.judge_payload((schemas, memo), kind, value, &whole, judgement);
-                case.seen[index].broken.clone_from(&broken);
-                case.represent(kind, value, Some(index), None, &broken);
+                let broken =
+                    context.validate_payload((schemas, cache), kind, value, &whole, judgment);
+                context.seen[index].broken.clone_from(&broken);
+                context.add_representations(kind, value, Some(index), None, &broken);
             }
         }
         for (index, payload) in evidence.payloads.iter().enumerate() {
             let whole = Site::payload(index, "");
-            let broken = case.judge_payload(
-                (schemas, memo),
+            let broken = context.validate_payload(
+                (schemas, cache),
                 &payload.kind,
                 &payload.value,
                 &whole,
-                judgement,
+                judgment,
             );
-            case.represent(&payload.kind, &payload.value, None, Some(index), &broken);
+            context.add_representations(&payload.kind, &payload.value, None, Some(index), &broken);
         }
-        case.history = History::of(&case);
-        case
+        context.history = History::from_context(&context);
+        context
     }
 
-    /// Prepares the evidence as far as things are concerned, and judges nothing.
-    pub fn unjudged(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
-        let mut case = Self {
+    /// Prepares the evidence for its history without validation.
+    pub fn without_validation(rulebook: &'a Rulebook, evidence: &'a Evidence) -> Self {
+        let mut context = Self {
             rulebook,
             evidence,
             detail: Detail::Whole,
@@ -165,36 +155,36 @@ impl<'a> Case<'a> {
             let shown = operation
                 .filter(|_| acceptance == Acceptance::Accepted)
                 .and_then(|o| o.response.as_deref());
-            case.seen.push(Seen {
+            context.seen.push(Seen {
                 exchange,
                 operation,
                 acceptance,
                 broken: Vec::new(),
             });
             if let (Some(kind), Some(value)) = (shown, exchange.document()) {
-                case.represent(kind, value, Some(index), None, &[]);
+                context.add_representations(kind, value, Some(index), None, &[]);
             }
         }
-        case.history = History::of(&case);
-        case
+        context.history = History::from_context(&context);
+        context
     }
 
-    /// Judges one document by its schema and payload rules; returns the pointers that broke.
-    fn judge_payload(
+    /// Validates one document by its schema and payload rules. Returns the violated pointers.
+    fn validate_payload(
         &self,
-        (schemas, memo): (&Schemas, Option<&Memo>),
+        (schemas, cache): (&Schemas, Option<&DocumentCache>),
         kind: &str,
         value: &Arc<Value>,
         whole: &Site,
-        judgement: &mut Judgement,
+        judgment: &mut Judgment,
     ) -> Vec<String> {
-        let judge = || payload::judge_payload(self.rulebook, schemas, kind, value);
-        let outcome = match (memo, self.detail) {
-            (Some(memo), Detail::Whole) => memo.of(kind, value, judge),
+        let judge = || payload::validate_payload(self.rulebook, schemas, kind, value);
+        let outcome = match (cache, self.detail) {
+            (Some(cache), Detail::Whole) => cache.of(kind, value, judge),
             (None, Detail::Whole) => Arc::new(judge()),
-            // What is judged in parts is not to be remembered.
-            (memo, Detail::Broken) => memo
-                .and_then(|memo| memo.known(kind, value))
+            // Partial results are not cached.
+            (cache, Detail::Broken) => cache
+                .and_then(|cache| cache.known(kind, value))
                 .unwrap_or_else(|| {
                     Arc::new(payload::Outcome {
                         judged: Vec::new(),
@@ -220,7 +210,7 @@ impl<'a> Case<'a> {
             &outcome.violations,
         );
         let violations = || outcome.violations.iter().chain(&twice);
-        let mut verdicts = Verdicts::new(self, judgement);
+        let mut verdicts = Verdicts::new(self, judgment);
         if self.detail == Detail::Whole {
             for rule in &outcome.judged {
                 verdicts.sound(rule, whole);
@@ -228,7 +218,7 @@ impl<'a> Case<'a> {
         }
         let mut broken = Vec::new();
         if violations().count() >= DEFECTS_MAX {
-            // What else is broken is not known: nothing more is concluded from this document.
+            // Other violations are unknown, so nothing else is concluded from this document.
             broken.push(String::new());
         }
         for violation in violations().cloned() {
@@ -247,7 +237,7 @@ impl<'a> Case<'a> {
         broken
     }
 
-    fn represent(
+    fn add_representations(
         &mut self,
         kind: &str,
         value: &'a Arc<Value>,
@@ -292,7 +282,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What rules may bear on.
+    /// The evidence as rules select it.
     pub(super) fn came_by(&self) -> CameBy<'_> {
         let mut came_by = CameBy::default();
         for seen in &self.seen {
@@ -301,7 +291,7 @@ impl<'a> Case<'a> {
             came_by.operations.insert(operation);
             let about = seen
                 .operation
-                .and_then(|operation| operation.thing.as_deref());
+                .and_then(|operation| operation.resource.as_deref());
             came_by.kinds.extend(about);
         }
         let kinds = self.representations.iter().map(|r| r.kind);
@@ -317,7 +307,7 @@ impl<'a> Case<'a> {
         self.representations.iter().filter(move |r| r.kind == kind)
     }
 
-    /// Exchanges of one service's operation with their index.
+    /// Exchanges of one operation with their index.
     pub fn of_operation(
         &self,
         service: &str,
@@ -328,7 +318,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// A finding of `rule` at a place, with everything the case knows filled in.
+    /// A finding of `rule` at a place, with all context filled in.
     pub(super) fn finding(&self, rule: &str, site: &Site, fact: Fact) -> Finding {
         let known = self.rulebook.rules.get(rule);
         let message = if fact.message.is_empty() {
@@ -360,7 +350,7 @@ impl<'a> Case<'a> {
         }
         if let Some(index) = site.exchange(self.evidence) {
             let exchange = &self.evidence.exchanges[index];
-            match race::told(self.evidence, index) {
+            match race::describe(self.evidence, index) {
                 None => finding.reproduce = curl(exchange),
                 Some((says, commands)) => {
                     finding.message = format!("{} ({says})", finding.message);
@@ -401,7 +391,7 @@ impl<'a> Case<'a> {
 }
 
 impl Seen<'_> {
-    /// The value at `pointer` in the accepted answer; nothing where it broke a rule of its own.
+    /// The value at `pointer` in the accepted response; `None` if it violates its own rule.
     pub fn value(&self, pointer: &str) -> Option<&Value> {
         if self.acceptance != Acceptance::Accepted || is_broken(&self.broken, pointer) {
             return None;
@@ -409,21 +399,21 @@ impl Seen<'_> {
         json::get(self.exchange.document()?, pointer)
     }
 
-    /// Whether null stands where the object would be that holds the value at `pointer`.
+    /// Whether the object that would contain the value at `pointer` is null.
     pub fn is_null_above(&self, pointer: &str) -> bool {
         let above = pointer.rsplit_once('/').map_or("", |(above, _)| above);
         !above.is_empty() && self.whole(above).is_some_and(Value::is_null)
     }
 
-    /// Whether something that a pointer with `*` selects, or would select, broke a rule of its own.
+    /// Whether a value that a pointer with `*` selects, or would select, violates its own rule.
     pub fn breaks(&self, pointer: &str) -> bool {
         self.broken
             .iter()
             .any(|broken| json::overlap(pointer, broken))
     }
 
-    /// The value at `pointer` in the accepted answer, whatever stands below it; nothing where it
-    /// broke a rule itself.
+    /// The value at `pointer` in the accepted response, including violations below it; `None` if it violates a rule
+    /// itself.
     pub fn whole(&self, pointer: &str) -> Option<&Value> {
         let broken = self.broken.iter().any(|b| json::within(b, pointer));
         if self.acceptance != Acceptance::Accepted || broken {
@@ -432,8 +422,8 @@ impl Seen<'_> {
         json::get(self.exchange.document()?, pointer)
     }
 
-    /// The values that a pointer with `*` selects in the accepted answer, each with its own
-    /// pointer; those that broke a rule of their own are left out.
+    /// The values that a pointer with `*` selects in the accepted response, each with its own pointer, without those
+    /// that violate their own rule.
     pub fn select(&self, pointer: &str) -> Vec<(String, &Value)> {
         if self.acceptance != Acceptance::Accepted {
             return Vec::new();
@@ -448,7 +438,7 @@ impl Seen<'_> {
 }
 
 impl<'a> Representation<'a> {
-    /// The place of a pointer into it.
+    /// The site of a pointer into it.
     pub fn site(&self, pointer: &str) -> Site {
         let pointer = format!("{}{pointer}", self.prefix);
         match (self.exchange, self.payload) {
@@ -457,20 +447,20 @@ impl<'a> Representation<'a> {
         }
     }
 
-    /// The value at `pointer`; nothing where it broke a rule of its own.
+    /// The value at `pointer`; `None` if it violates its own rule.
     pub fn value(&self, pointer: &str) -> Option<&'a Value> {
         (!self.hides(pointer))
             .then(|| json::get(self.value, pointer))
             .flatten()
     }
 
-    /// Whether the value at `pointer`, something above it or something below it broke a rule of its own.
+    /// Whether the value at `pointer`, above it or below it violates its own rule.
     pub fn hides(&self, pointer: &str) -> bool {
-        // Nearly always nothing broke.
+        // Fast path: usually there are no violations.
         !self.broken.is_empty() && is_broken(&self.broken, &format!("{}{pointer}", self.prefix))
     }
 
-    /// The values at these pointers as one text; nothing where one is missing or broken.
+    /// The values at these pointers as one text; `None` if one is missing or violates a rule.
     pub fn key(&self, pointers: &[String]) -> Option<String> {
         let mut key = String::new();
         for pointer in pointers {
@@ -481,27 +471,27 @@ impl<'a> Representation<'a> {
     }
 }
 
-/// True when `pointer`, something above it, or something below it broke.
+/// Whether `pointer`, a place above it or a place below it is in the list.
 fn is_broken(broken: &[String], pointer: &str) -> bool {
     broken
         .iter()
         .any(|b| json::within(b, pointer) || json::within(pointer, b))
 }
 
-/// A unified diff between the document as it should be at `pointer` and as it is.
+/// A unified diff between the expected and the actual document at `pointer`.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
-    let (value, pointer) = around(value, pointer);
+    let (value, pointer) = surroundings(value, pointer);
     if !json::has_at_most(value, DIFF_NODES_MAX) {
         return String::new();
     }
     let mut wanted = value.clone();
-    // A value is shown as itself, a description of values in brackets.
+    // Values are shown as they are, descriptions of values in brackets.
     let placeholder = serde_json::from_str::<Value>(expected)
         .unwrap_or_else(|_| Value::String(format!("<{expected}>")));
     if let Some(slot) = wanted.pointer_mut(pointer) {
         *slot = placeholder;
     } else if let Some((parent, name)) = pointer.rsplit_once('/') {
-        // The field is missing: it stands in the wanted document alone.
+        // The field is missing, so only the expected document contains it.
         if let Some(Value::Object(members)) = wanted.pointer_mut(parent) {
             members.insert(name.replace("~1", "/").replace("~0", "~"), placeholder);
         }
@@ -509,9 +499,8 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 
-/// The largest part of a document around a place that can be shown in a diff, and the place in it:
-/// the whole, or what is left of it on the way to the place.
-fn around<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
+/// The largest part of a document around a place that fits into a diff, and the pointer within that part.
+fn surroundings<'v, 'p>(document: &'v Value, pointer: &'p str) -> (&'v Value, &'p str) {
     let (mut value, mut left) = (document, pointer);
     while !json::has_at_most(value, DIFF_NODES_MAX) {
         let end = left[left.len().min(1)..].find('/').map(|at| at + 1);
@@ -533,13 +522,13 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn of_a_large_document_only_what_is_around_the_place_is_shown() {
+    fn a_large_document_is_reduced_to_the_surroundings_of_the_place() {
         let item = |n: usize| json!({"sid": n, "more": [1, 2, 3]});
         let page = json!({"flows": (0..5_000).map(item).collect::<Vec<_>>()});
-        assert_eq!(around(&page, "/flows/7/sid"), (&item(7), "/sid"));
-        assert_eq!(around(&item(7), "/more/1"), (&item(7), "/more/1"));
-        assert_eq!(around(&page, "/flows").1, "/flows");
-        assert_eq!(around(&page, ""), (&page, ""));
+        assert_eq!(surroundings(&page, "/flows/7/sid"), (&item(7), "/sid"));
+        assert_eq!(surroundings(&item(7), "/more/1"), (&item(7), "/more/1"));
+        assert_eq!(surroundings(&page, "/flows").1, "/flows");
+        assert_eq!(surroundings(&page, ""), (&page, ""));
         let diff = field_diff(&page, "/flows/7/sid", "a text");
         assert!(diff.contains("<a text>") && diff.len() < 1_000, "{diff}");
         assert_eq!(field_diff(&page, "/flows", "a list"), "");

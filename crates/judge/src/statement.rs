@@ -1,4 +1,4 @@
-//! What a step states about its result, for rules that only a scenario can set up.
+//! Statements of steps about their results, for rules that only a scenario can exercise.
 
 use super::compare::{as_text, instant};
 use super::verdicts::Fact;
@@ -6,16 +6,16 @@ use conformant_base::json;
 use conformant_rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
 
-/// Items of a list that a finding shows.
+/// Items of a list in a finding.
 const ITEMS_TOLD: usize = 8;
 
-/// Whether a result is what a step states of it.
+/// Whether a result satisfies a statement.
 pub fn holds(expect: &Expect, result: &Value) -> bool {
     let is_absent = expect.or_absent && json::expand(result, &expect.at).is_empty();
     is_absent || differs(expect, result).is_none()
 }
 
-/// What is wrong with `result`; nothing when the statement holds.
+/// The violation of a statement; `None` if the result satisfies it.
 pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     let counted = expect
         .among
@@ -85,7 +85,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
                 parsed.is_some_and(|parsed| json::equal(&parsed, value))
             })
         }
-        // The loader has compiled both once; here they are a statement's own and rarely used.
+        // The loader compiled both for validation; here they are compiled again, which is rare.
         Comparison::Matches(pattern) => {
             let regex = regex::Regex::new(pattern).ok();
             every(format!("a text matching {pattern}"), &|v| {
@@ -113,7 +113,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     })
 }
 
-/// Whether an item is that value. A number is its text: identifiers are compared so, and what type one has its own rule says.
+/// Whether an item is the value. A number equals its text: identifiers are compared as text, and their type has a rule.
 fn is_same(item: &Value, value: &Value) -> bool {
     let is_mixed = matches!(
         (item, value),
@@ -122,7 +122,7 @@ fn is_same(item: &Value, value: &Value) -> bool {
     json::equal(item, value) || is_mixed && as_text(item) == as_text(value)
 }
 
-/// The result with those items alone that count, in the list that a pointer names or goes through.
+/// The result with only the items that match, in the list that a pointer names or goes through.
 fn of_those(result: &Value, at: &str, among: &Among) -> Value {
     let mut result = result.clone();
     let list = at.split("/*").next().unwrap_or(at);
@@ -139,7 +139,7 @@ fn place(at: &str) -> &str {
     if at.is_empty() { "the answer" } else { at }
 }
 
-/// What is in a list, as far as a line holds it.
+/// The items of a list, as far as they fit into a line.
 fn told(list: &[&Value]) -> String {
     if list.is_empty() {
         return "nothing".to_owned();
@@ -152,7 +152,7 @@ fn told(list: &[&Value]) -> String {
     }
 }
 
-/// A number's own value, else how long the array or text is, else how many were selected.
+/// The value of a number, else the length of an array or text, else the number of selected values.
 fn size(one: Option<&Value>, list: &[&Value], many: bool) -> Option<u64> {
     let length = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
     if many {
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_items_that_count_are_looked_at() {
+    fn only_matching_items_are_compared() {
         let items = |status: &str| json!({"items": [{"id": 1, "status": "joined"}, {"id": 2, "status": status}]});
         let (right, wrong) = (items("not_participating"), items("invited"));
         let among = json!({"at": "/status", "one-of": ["joined", "invited"]});
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_comparison_holds_and_bites() {
+    fn each_comparison_accepts_and_rejects() {
         check(
             &json!({"at": "/a", "equals": 1}),
             &json!({"a": 1}),

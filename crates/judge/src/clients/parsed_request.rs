@@ -1,4 +1,4 @@
-//! What a request holds, by the names that it uses: nothing is judged here.
+//! Parsed requests: path, query and body by parameter name, without validation.
 
 use crate::evidence::Exchange;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
@@ -6,41 +6,35 @@ use conformant_rulebook::{Operation, Place};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// The body of a form.
 pub(super) const FORM: &str = "application/x-www-form-urlencoded";
-/// The body of an upload.
 pub(super) const MULTIPART: &str = "multipart/form-data";
-/// A JSON body.
 pub(super) const JSON: &str = "application/json";
 
-/// A request taken apart.
+/// A parsed request.
 #[derive(Debug)]
-pub(super) struct Given<'r> {
+pub(super) struct ParsedRequest<'r> {
     pub(super) request: &'r Request,
     /// Path parameters by name, decoded.
     pub(super) path: &'r BTreeMap<String, Value>,
-    /// The query's pairs in order, decoded.
+    /// The decoded pairs of the query, in order.
     pub(super) query: Vec<(String, String)>,
     pub(super) body: Body<'r>,
 }
 
-/// A body by what it says it is, or else by what it looks like.
+/// A body by its media type, or by its content without one.
 #[derive(Debug)]
 pub(super) enum Body<'r> {
-    /// No bytes.
     None,
-    /// Pairs of a form.
     Form(Vec<(String, String)>),
-    /// Members of a JSON object by the names that a form has for them: `user[email]`.
+    /// Members of a JSON object, also by their names in forms: `user[email]`.
     Json(Map<String, Value>),
-    /// Parts of an upload.
     Parts(Vec<ReceivedPart<'r>>),
-    /// In another encoding than the operation shows, or in none: what it is.
+    /// Another or no media type than the operation documents, with its description.
     Other(String),
 }
 
-impl<'r> Given<'r> {
-    pub(super) fn of(operation: &Operation, exchange: &'r Exchange) -> Self {
+impl<'r> ParsedRequest<'r> {
+    pub(super) fn parse(operation: &Operation, exchange: &'r Exchange) -> Self {
         let request = &exchange.request;
         Self {
             request,
@@ -50,12 +44,12 @@ impl<'r> Given<'r> {
         }
     }
 
-    /// Texts under that name in the query.
+    /// Values of a name in the query.
     pub(super) fn in_query(&self, name: &str) -> Vec<Value> {
         texts(&self.query, name)
     }
 
-    /// Names that stand in the query or in the body, wherever they belong.
+    /// Names in the query or in the body.
     pub(super) fn names(&self, place: Place) -> Vec<&str> {
         match (place, &self.body) {
             (Place::Query, _) => self.query.iter().map(|(name, _)| name.as_str()).collect(),
@@ -119,7 +113,7 @@ impl<'r> Body<'r> {
     }
 }
 
-/// `{"user": {"email": …}}` has `user[email]`; the members themselves stay, too.
+/// Adds `user[email]` for `{"user": {"email": …}}`.
 fn as_in_forms(members: Map<String, Value>) -> Map<String, Value> {
     let mut flat = Map::new();
     for (name, member) in members {
@@ -133,7 +127,7 @@ fn as_in_forms(members: Map<String, Value>) -> Map<String, Value> {
     flat
 }
 
-/// Texts under that name, in order.
+/// Values of a name, in order.
 pub(super) fn texts(pairs: &[(String, String)], name: &str) -> Vec<Value> {
     let of_name = pairs.iter().filter(|(n, _)| n == name);
     of_name.map(|(_, v)| Value::from(v.as_str())).collect()

@@ -1,7 +1,6 @@
-//! What breaks a rule that comes from a schema or an operation, and where: the changes that a property's schema forbids,
-//! and refusals for acceptances.
+//! Mutations that violate a rule from a schema or an operation, and the places to apply them.
 //!
-//! Written rules say themselves what breaks them (`Predicate::break_it`).
+//! Written rules propose their own mutations (`Predicate::mutations`).
 
 use super::acceptance::{Acceptance, acceptance, is_plain_error};
 use super::alternatives;
@@ -18,10 +17,10 @@ use conformant_schema::Schemas;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Places of one document that one change is made at, one at a time.
+/// Places of one document where one change is made, one at a time.
 const PLACES_MAX: usize = 2;
 
-/// Changes by which the rule may fail on an instance of it, one place at a time, likeliest first.
+/// Mutations that may make the rule fail on one instance, one place at a time, likeliest first.
 pub fn mutations_of(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -32,55 +31,60 @@ pub fn mutations_of(
     let site = sites.last();
     match &rule.origin {
         Origin::Written(_) if matches!(site, Site::Exchange(_)) => {
-            let mut mutations = of_exchange(rulebook, schemas, evidence, site);
-            mutations.extend(written(rulebook, evidence, rule, sites));
+            let mut mutations = opposite_outcome(rulebook, schemas, evidence, site);
+            mutations.extend(written_rule_mutations(rulebook, evidence, rule, sites));
             mutations
         }
-        Origin::Written(_) => written(rulebook, evidence, rule, sites),
+        Origin::Written(_) => written_rule_mutations(rulebook, evidence, rule, sites),
         Origin::Property { kind, pointer } => {
-            let changes = of_property(rulebook, kind, pointer);
-            in_document(rulebook, evidence, site, kind, pointer, changes)
+            let changes = schema_violations(rulebook, kind, pointer);
+            document_mutations(rulebook, evidence, site, kind, pointer, changes)
         }
         Origin::NoOtherFields { kind } => {
-            let pointer = closed_at(rulebook, kind, &rule.id);
+            let pointer = closed_object_pointer(rulebook, kind, &rule.id);
             let changes = vec![Change::ExtraField];
-            in_document(rulebook, evidence, site, kind, &pointer, changes)
+            document_mutations(rulebook, evidence, site, kind, &pointer, changes)
         }
         Origin::Operation { .. } | Origin::Credentials { .. } => {
-            of_exchange(rulebook, schemas, evidence, site)
+            opposite_outcome(rulebook, schemas, evidence, site)
         }
         Origin::Parameter { .. } if matches!(site, Site::Exchange(_)) => {
-            of_exchange(rulebook, schemas, evidence, site)
+            opposite_outcome(rulebook, schemas, evidence, site)
         }
-        Origin::ListWalk { .. } => of_walk(rulebook, evidence, site),
+        Origin::ListWalk { .. } => walk_mutations(rulebook, evidence, site),
         Origin::Parameter { .. } | Origin::ListKey { .. } => {
-            let words = |site: &Site| words_at(rulebook, evidence, site);
+            let words = |site: &Site| allowed_values(rulebook, evidence, site);
             let mut mutations = Mutation::of_sites(sites);
-            mutations.extend(alternatives::of_sites(evidence, sites, &words));
+            mutations.extend(alternatives::propose_mutations(evidence, sites, &words));
             mutations
         }
-        // It compares stories of the whole run.
+        // This rule compares scenarios of the whole run.
         Origin::Either => Vec::new(),
     }
 }
 
-/// What the predicate knows to break it, then whatever else could stand at the places that decide.
-fn written(rulebook: &Rulebook, evidence: &Evidence, rule: &Rule, sites: &Sites) -> Vec<Mutation> {
-    let words = |site: &Site| words_at(rulebook, evidence, site);
-    let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.break_it(sites));
-    mutations.extend(alternatives::of_sites(evidence, sites, &words));
+/// Mutations that the predicate proposes, followed by alternative values for the places that decide.
+fn written_rule_mutations(
+    rulebook: &Rulebook,
+    evidence: &Evidence,
+    rule: &Rule,
+    sites: &Sites,
+) -> Vec<Mutation> {
+    let words = |site: &Site| allowed_values(rulebook, evidence, site);
+    let mut mutations = predicate_of(rule).map_or_else(Vec::new, |p| p.mutations(sites));
+    mutations.extend(alternatives::propose_mutations(evidence, sites, &words));
     mutations
 }
 
-/// The words of an enumeration that may stand at a site.
-fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
-    let shown = shown(rulebook, evidence, site);
+/// The values of an enumeration that may stand at a site.
+fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
+    let shown = document_at(rulebook, evidence, site);
     let Some(kind) = shown.and_then(|(kind, _)| rulebook.kinds.get(kind)) else {
         return Vec::new();
     };
     let found = match &kind.page_of {
         None => find(&kind.schema, site.pointer()),
-        // `/flows/*/status` stands at `/status` of an item.
+        // `/flows/*/status` is `/status` of an item.
         Some((item, _)) => {
             let below = site.pointer().splitn(4, '/').nth(3).unwrap_or_default();
             let item = rulebook.kinds.get(item);
@@ -92,8 +96,8 @@ fn words_at(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value>
     words.cloned().unwrap_or_default()
 }
 
-/// The other answer to the same request.
-fn of_exchange(
+/// The opposite response to the same request.
+fn opposite_outcome(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
@@ -108,7 +112,7 @@ fn of_exchange(
             .operation(&e.service, &e.operation)?
             .response
             .as_ref()?;
-        let made = schemas.example(kind, || flawless(rulebook, schemas, kind));
+        let made = schemas.example(kind, || valid_document(rulebook, schemas, kind));
         Some(Value::clone(&made))
     });
     let is_wanted = |e: &Exchange| matches!(e.expectation, Expectation::Accepted(_));
@@ -121,14 +125,14 @@ fn of_exchange(
         .into()
 }
 
-/// A document of a kind in which no must-rule about it alone is broken.
-fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
-    /// What stands inside a missing member is mended after it.
+/// A document of a resource type that violates no must-rule about that document alone.
+fn valid_document(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
+    /// Places within an added member are fixed in the next round.
     const ROUNDS_MAX: usize = 4;
     let Some(known) = rulebook.kinds.get(kind) else {
         return Value::Null;
     };
-    let mut made = alternatives::skeleton(&known.schema);
+    let mut made = alternatives::generate_minimal(&known.schema);
     for _ in 0..ROUNDS_MAX {
         let broken = violations(rulebook, schemas, kind, &made);
         let must: Vec<Violation> = broken
@@ -145,9 +149,9 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
                 let mut here = broken.into_iter();
                 here.find(|v| v.level == Level::Must && v.pointer == at)
             };
-            // The best is what breaks nothing there, the second best what breaks it otherwise.
-            let candidates = alternatives::plausible(&violation.expected).into_iter();
-            let changed = candidates.filter_map(|value| alternatives::with(&made, at, value));
+            // A value that violates nothing at the place is best; a value that violates another rule there is second best.
+            let candidates = alternatives::plausible_values(&violation.expected).into_iter();
+            let changed = candidates.filter_map(|value| alternatives::with_value(&made, at, value));
             let ranked = changed.min_by_key(|candidate| match left(candidate) {
                 None => 0,
                 Some(other) if other.kind != violation.kind => 1,
@@ -159,22 +163,26 @@ fn flawless(rulebook: &Rulebook, schemas: &Schemas, kind: &str) -> Value {
     made
 }
 
-/// An item that comes twice: on one page, or with the page before.
-fn of_walk(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutation> {
+/// An item that occurs twice: on one page, or also on the page before.
+fn walk_mutations(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Mutation> {
     let Some(page) = site.exchange(evidence) else {
         return Vec::new();
     };
     let exchange = &evidence.exchanges[page];
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
     let key = operation.and_then(|o| o.list_key.as_deref());
-    let twice =
-        key.map(|key| Mutation::new(Site::answer(page, json::join("", key)), Change::Twice));
+    let twice = key.map(|key| {
+        Mutation::new(
+            Site::answer(page, json::join("", key)),
+            Change::DuplicateMember,
+        )
+    });
     let again = Mutation::new(Site::Exchange(page), Change::PreviousAnswer);
     twice.into_iter().chain([again]).collect()
 }
 
-/// Each change at each of the first places that the kind's pointer leads to in the site's document.
-fn in_document(
+/// Each change at each of the first places that the pointer selects in the site's document.
+fn document_mutations(
     rulebook: &Rulebook,
     evidence: &Evidence,
     site: &Site,
@@ -186,15 +194,15 @@ fn in_document(
         let exchange = &evidence.exchanges[index];
         format!("{}/{}", exchange.service, exchange.operation)
     });
-    let found = shown(rulebook, evidence, site).and_then(|(shown, document)| {
-        let place = place(rulebook, operation.as_deref(), shown, kind, pointer)?;
+    let found = document_at(rulebook, evidence, site).and_then(|(shown, document)| {
+        let place = resolve_pointer(rulebook, operation.as_deref(), shown, kind, pointer)?;
         Some((document, place))
     });
     let Some((document, pattern)) = found else {
         return Vec::new();
     };
     let mut places = json::expand(document, &pattern);
-    // What is null already shows least.
+    // Changes of null come last: they reveal least.
     places.sort_by_key(|(_, value)| value.is_null());
     places.truncate(PLACES_MAX);
     let whole = match (site, site.exchange(evidence)) {
@@ -209,20 +217,20 @@ fn in_document(
     mutations
 }
 
-/// What the document of a site breaks by itself.
-pub fn judge_site(
+/// Rules that the document of a site violates on its own.
+pub fn validate_site(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
     site: &Site,
 ) -> Vec<Violation> {
-    shown(rulebook, evidence, site).map_or_else(Vec::new, |(kind, value)| {
+    document_at(rulebook, evidence, site).map_or_else(Vec::new, |(kind, value)| {
         violations(rulebook, schemas, kind, value)
     })
 }
 
-/// The document that a site leads into, with the kind that it is judged as.
-fn shown<'e>(
+/// The document that a site is in, with the resource type that it is validated as.
+fn document_at<'e>(
     rulebook: &'e Rulebook,
     evidence: &'e Evidence,
     site: &Site,
@@ -232,11 +240,11 @@ fn shown<'e>(
         return Some((&payload.kind, &payload.value));
     }
     let exchange = evidence.exchanges.get(site.exchange(evidence)?)?;
-    Some((shown_kind(rulebook, exchange)?, exchange.document()?))
+    Some((response_kind(rulebook, exchange)?, exchange.document()?))
 }
 
-/// The kind that an exchange's answer is judged as.
-fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
+/// The resource type that a response is validated as.
+fn response_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str> {
     let operation = rulebook.operation(&exchange.service, &exchange.operation)?;
     match acceptance(rulebook, exchange, Some(operation)) {
         Acceptance::Accepted => operation.response.as_deref(),
@@ -245,8 +253,8 @@ fn shown_kind<'r>(rulebook: &'r Rulebook, exchange: &Exchange) -> Option<&'r str
     }
 }
 
-/// Where a kind's pointer leads in a document of the kind `shown`, which `operation` (`SERVICE/ID`) may have answered.
-pub fn place(
+/// The pointer into a document of the type `shown` that selects what `pointer` selects in `kind`. `operation` is `SERVICE/ID`.
+pub fn resolve_pointer(
     rulebook: &Rulebook,
     operation: Option<&str>,
     shown: &str,
@@ -268,8 +276,8 @@ pub fn place(
     }
 }
 
-/// Every way in which the schema of this property can be broken.
-pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
+/// Every change that violates the schema of this property.
+pub fn schema_violations(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change> {
     let schema = rulebook.schema_of(kind);
     let Some(root) = schema else {
         return Vec::new();
@@ -286,8 +294,7 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
     if !types.is_empty() && !admits("null") {
         changes.push(Change::To(Value::Null));
     }
-    // A number in place of a text and a text in place of a number come first: those are what
-    // truthy comparisons let through.
+    // A number in place of a text and a text in place of a number come first: truthy comparisons accept those.
     let other = Other::ALL.into_iter().find(|other| !other.is_among(&types));
     if let Some(other) = other.filter(|_| !types.is_empty()) {
         changes.push(Change::OtherType(other));
@@ -314,8 +321,8 @@ pub fn of_property(rulebook: &Rulebook, kind: &str, pointer: &str) -> Vec<Change
     changes
 }
 
-/// Where the object stands that the rule about unlisted fields closes.
-pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
+/// The pointer to the object that the rule about unlisted fields closes.
+pub fn closed_object_pointer(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     let object = rule.strip_suffix("/no-other-fields");
     let object = object.and_then(|id| rulebook.rules.get(id));
     let object = object.filter(|property| property.kind() == Some(kind));
@@ -323,7 +330,7 @@ pub fn closed_at(rulebook: &Rulebook, kind: &str, rule: &str) -> String {
     pointer.unwrap_or_default().to_owned()
 }
 
-/// A property's schema with everything that is laid over it, and whether it must be there.
+/// A property's schema with all schemas that are combined with it.
 #[derive(Debug)]
 struct Found<'a> {
     layers: Vec<&'a Value>,
@@ -357,7 +364,7 @@ impl Found<'_> {
     }
 }
 
-/// Walks down a schema along an instance pointer.
+/// Follows an instance pointer down a schema.
 fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
     let mut found = Found {
         layers: layers(root, root),
@@ -386,7 +393,7 @@ fn find<'a>(root: &'a Value, pointer: &str) -> Option<Found<'a>> {
     (!found.layers.is_empty()).then_some(found)
 }
 
-/// A schema and what it refers to.
+/// A schema and the schemas that it references.
 pub(super) fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     const DEPTH_MAX: usize = 16;
     let mut layers = vec![schema];
@@ -408,15 +415,15 @@ pub(super) fn layers<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
 mod tests {
     use super::*;
 
-    /// Whoever accepts what is to be refused answers something flawless.
+    /// An implementation that accepts an invalid request returns a valid response.
     #[test]
-    fn a_flawless_acceptance_can_be_made_for_every_operation() {
+    fn a_valid_response_can_be_generated_for_every_operation() {
         let rulebook = crate::load::embedded().expect("it loads");
         let schemas = Schemas::default();
         let services = rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());
         for kind in operations.filter_map(|operation| operation.response.as_ref()) {
-            let made = flawless(&rulebook, &schemas, kind);
+            let made = valid_document(&rulebook, &schemas, kind);
             let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);
             let told: Vec<String> = must
