@@ -7,7 +7,7 @@
 
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_engine::{Options, Planned, Target, plan};
 use conformant_judge::prove::Mode;
 use conformant_net::server::{Deliver, Outcome, Server, Settings, World, WorldClock};
@@ -148,7 +148,7 @@ impl Run<'_> {
             shuffle: false,
             run_max: Duration::from_secs(600),
             prove: Mode::Off,
-            keeper: None,
+            evidence_writer: None,
         };
         let calm = AtomicBool::new(false);
         let mut exchanges = 0;
@@ -188,7 +188,7 @@ impl Run<'_> {
             };
             let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
             let sessions = Offline::in_process(SEED, faults, variants, Target::all_of_reference());
-            let sessions = sessions.mangled(&recorder);
+            let sessions = sessions.mutated(&recorder);
             conformant_engine::conclude(self.rulebook, self.schemas, one, &sessions, SEED, &calm);
             drop(sessions);
             recorder
@@ -207,7 +207,7 @@ struct Recorder {
     sent: Mutex<Vec<Request>>,
 }
 
-impl Mangle for Recorder {
+impl Mutate for Recorder {
     fn request(&self, _service: &str, request: &mut Request) {
         let target = format!("/_world/{}{}", self.world, request.target);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -125,7 +125,7 @@ pub struct Run {
 ///
 /// # Errors
 /// [`Error::Machine`] if the target cannot be opened. A defect of the target is a finding, and an unreachable
-/// target leads to [`Conclusion::Trouble`].
+/// target leads to [`Conclusion::InfrastructureError`].
 pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result<Run, Error> {
     let inner = &*rulebook.inner;
     let planned = plan::plan(inner, &target.selection(&options.filters), None);
@@ -139,10 +139,10 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
         shuffle: false,
         run_max: options.longest,
         prove: Mode::Rules,
-        keeper: None,
+        evidence_writer: None,
     };
     let mut whole = RunRecord::default();
-    let (mut conclusion, mut reasons) = (Conclusion::Trouble, Vec::new());
+    let (mut conclusion, mut reasons) = (Conclusion::InfrastructureError, Vec::new());
     conformant_engine::run(
         inner,
         &Schemas::default(),
@@ -157,8 +157,12 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
         },
         |record, ended| {
             conformant_record::recognise(record, &known_defects(rulebook.folder.as_deref()));
-            (conclusion, reasons) =
-                conformant_engine::gate(options.demands, record, &[], ended.trouble);
+            (conclusion, reasons) = conformant_engine::gate(
+                options.demands,
+                record,
+                &[],
+                ended.has_infrastructure_error,
+            );
         },
     );
     let redactor = target.redactor();
@@ -227,7 +231,7 @@ impl fmt::Display for Run {
         let told = match self.conclusion {
             Conclusion::Conformant => "conformant",
             Conclusion::Failed => "not conformant",
-            Conclusion::Trouble => "interrupted, or the target is unreachable",
+            Conclusion::InfrastructureError => "interrupted, or the target is unreachable",
             Conclusion::NothingJudged => "too little was judged",
         };
         writeln!(f, "{told}")?;

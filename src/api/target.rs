@@ -3,7 +3,7 @@
 use super::error::Error;
 use conformant_base::clock;
 use conformant_base::redact::{Redactor, is_secret_header};
-use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{Hook, Selection, Settings, SharedSessions};
 use conformant_net::server;
 use conformant_net::transport::{BaseUrl, Limits};
@@ -233,14 +233,14 @@ impl Target {
                 )))
             }
             Way::Live { settings, .. } => {
-                let manner = Manner {
+                let manner = LiveOptions {
                     limits: Limits {
                         connect: CONNECT_MAX,
                         ..Limits::default()
                     },
                     jobs,
                     deadline: clock::monotonic() + longest,
-                    tell: Box::new(|_| ()),
+                    notify: Box::new(|_| ()),
                 };
                 let live = Live::new((**settings).clone(), manner, interrupted);
                 let live = live.map_err(|why| Error::machine("open the target", why))?;

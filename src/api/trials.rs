@@ -6,7 +6,7 @@ use super::run::LONGEST;
 use super::target::Target;
 use super::tell;
 use conformant_base::redact::Redactor;
-use conformant_engine::{Singly, plan};
+use conformant_engine::{OnDemandRunner, plan};
 use conformant_record::{Finding, Level, RunRecord, Verdict};
 use conformant_report::redact_record;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Trial {
 #[derive(Debug)]
 struct Suite {
     rulebook: Rulebook,
-    stories: Singly,
+    stories: OnDemandRunner,
     redactor: Redactor,
 }
 
@@ -69,7 +69,7 @@ impl Rulebook {
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
         let sessions = target.sessions(seed, target.jobs(), LONGEST, &interrupted)?;
-        let stories = Singly::new(&self.inner, planned, sessions, seed, interrupted);
+        let stories = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),
             stories,
@@ -96,7 +96,7 @@ impl Trial {
     /// [`Failure`] if must-rules are broken, or nothing could be concluded. A second call fails.
     pub fn run(&self) -> Result<Played, Failure> {
         let suite = &*self.suite;
-        let Some(concluded) = suite.stories.play(self.index) else {
+        let Some(concluded) = suite.stories.run(self.index) else {
             return Err(self.failure(Verdict::Error, "it was run before", Vec::new()));
         };
         if let Some(service) = suite.stories.denied_by() {

@@ -198,7 +198,7 @@ fn sessions<'a>(
         shuffle: false,
         run_max: config.run_max,
         prove: Mode::Off,
-        keeper: None,
+        evidence_writer: None,
     };
     run::sessions(config, &options, signals)
 }

@@ -3,7 +3,7 @@
 //! Fixtures and their verification are implemented in `conformant_fixtures`.
 
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
-use super::{Done, Exit, Failure, generate, load, note, say};
+use super::{Done, Exit, Failure, generate, load, note, of_reference, say};
 use conformant_fixtures::export::{self, ExportError, Format};
 use conformant_fixtures::{Entry, PlanError, SetError, Verifier};
 
@@ -156,10 +156,16 @@ fn export(args: &ExportArgs) -> Done {
             )));
         }
     }
+    let is_recorded = matches!(args.format, ExportFormat::Har | ExportFormat::Hurl);
+    let services = if is_recorded && args.specs.specs.is_some() {
+        of_reference(&rulebook, &args.services, "a recording")?
+    } else {
+        args.services.clone()
+    };
     let scope = export::Scope {
         rulebook: &rulebook,
         specs: args.specs.specs.as_deref(),
-        services: &args.services,
+        services: &services,
         seed: args.seed,
     };
     let format = match args.format {

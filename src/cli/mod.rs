@@ -47,6 +47,7 @@ use conformant_base::files::{self, FileError};
 use conformant_base::parallel::processors;
 use conformant_base::text;
 use conformant_engine::Conclusion;
+use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Report, ReportError};
 use conformant_rulebook::Rulebook;
 use signals::Signals;
@@ -79,7 +80,7 @@ impl From<Conclusion> for Exit {
         match conclusion {
             Conclusion::Conformant => Self::Conformant,
             Conclusion::Failed => Self::Failed,
-            Conclusion::Trouble => Self::Trouble,
+            Conclusion::InfrastructureError => Self::Trouble,
             Conclusion::NothingJudged => Self::NothingJudged,
         }
     }
@@ -205,6 +206,37 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
         None => conformant_judge::load::embedded(),
     }
     .map_err(Failure::Problems)
+}
+
+/// Whether the reference implements a service.
+pub(crate) fn is_implemented(service: &str) -> bool {
+    SERVICES.contains(&service) || FEEDS.contains(&service)
+}
+
+/// The services that the reference implements, of all or of those selected; an error if there is none or a selected one
+/// is missing.
+pub(crate) fn of_reference(
+    rulebook: &Rulebook,
+    selected: &[String],
+    what: &str,
+) -> Result<Vec<String>, Failure> {
+    let targets = rulebook.index.targets();
+    let mut missing = selected.iter().map(String::as_str);
+    let missing = missing.find(|name| !is_implemented(name));
+    let missing = missing.or_else(|| {
+        let is_any = targets.iter().any(|name| is_implemented(name));
+        targets.first().copied().filter(|_| !is_any)
+    });
+    if let Some(service) = missing {
+        return Err(Failure::Usage(format!(
+            "{what} needs the reference, which does not implement {service}"
+        )));
+    }
+    let all = rulebook.index.iter().map(|(name, _)| name.to_owned());
+    Ok(match selected {
+        [] => all.filter(|name| is_implemented(name)).collect(),
+        _ => selected.to_vec(),
+    })
 }
 
 /// The same for commands that only print from it: the embedded rulebook is not checked again, and is never freed,

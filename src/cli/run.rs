@@ -4,20 +4,19 @@ use super::args::{Prove, Races, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, reports_of,
-    say,
+    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    preview, reports_of, say,
 };
 use conformant_base::redact::Redactor;
-use conformant_engine::kept::Head;
-use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::evidence_file::Head;
+use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
+    Demands, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
 };
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
@@ -107,13 +106,13 @@ pub(super) fn run(args: &RunArgs) -> Done {
             head.targets = sessions.targets();
             let is_live = !config.settings.targets.is_empty();
             head.begun = is_live.then(|| conformant_base::clock::iso_seconds(began));
-            options.keeper = Some(keeper(evidence, &config, &head)?);
+            options.evidence_writer = Some(evidence_writer(evidence, &config, &head)?);
         }
         let today = conformant_base::clock::now()
             .to_zoned(jiff::tz::TimeZone::UTC)
             .date();
         let accepted = Waivers::on(&waivers, today);
-        let finish = |record: &mut RunRecord, ended: &Ended| {
+        let finish = |record: &mut RunRecord, ended: &RunEnd| {
             // The run is complete: a later signal does not cut it.
             let by_signal = signals.exit();
             record.complete &= by_signal.is_none();
@@ -134,8 +133,12 @@ pub(super) fn run(args: &RunArgs) -> Done {
                 seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
                 timings: args.timings.then(|| ended.timings.clone()),
             });
-            let (conclusion, lines) =
-                conformant_engine::gate(demands(args), record, &waiver_problems, ended.trouble);
+            let (conclusion, lines) = conformant_engine::gate(
+                demands(args),
+                record,
+                &waiver_problems,
+                ended.has_infrastructure_error,
+            );
             let exit = by_signal.unwrap_or(conclusion.into());
             record.exit = Some(exit as u8);
             (concluded, told) = (exit, lines);
@@ -171,7 +174,12 @@ pub(super) fn run(args: &RunArgs) -> Done {
         history::keep(folder, &record, began)?;
     }
     output::write_reports(&reports, &record, settings)?;
-    keep_evidence(options.keeper.as_deref(), evidence, &record, &ended)?;
+    finish_evidence(
+        options.evidence_writer.as_deref(),
+        evidence,
+        &record,
+        &ended,
+    )?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(wall) = &record.wall {
         say(&conformant_base::text::escape(
@@ -184,22 +192,30 @@ pub(super) fn run(args: &RunArgs) -> Done {
 }
 
 /// Starts to keep evidence.
-fn keeper(evidence: &Growing, config: &Config, head: &Head) -> Result<Arc<Keeper>, Failure> {
+fn evidence_writer(
+    evidence: &Growing,
+    config: &Config,
+    head: &Head,
+) -> Result<Arc<EvidenceWriter>, Failure> {
     let file = evidence.file().map_err(|e| unkept(&e))?;
-    Ok(Keeper::begin(file, Redactor::new(&config.secrets), head))
+    Ok(EvidenceWriter::begin(
+        file,
+        Redactor::new(&config.secrets),
+        head,
+    ))
 }
 
 /// Moves the evidence of a finished run to its path.
-fn keep_evidence(
-    keeper: Option<&Keeper>,
+fn finish_evidence(
+    evidence_writer: Option<&EvidenceWriter>,
     evidence: Option<Growing>,
     record: &RunRecord,
-    ended: &Ended,
+    ended: &RunEnd,
 ) -> Result<(), Failure> {
-    let (Some(keeper), Some(evidence)) = (keeper, evidence) else {
+    let (Some(evidence_writer), Some(evidence)) = (evidence_writer, evidence) else {
         return Ok(());
     };
-    let done = keeper.end(record.complete, ended.denied_by.clone());
+    let done = evidence_writer.end(record.complete, ended.denied_by.clone());
     done.and_then(|()| evidence.finish())
         .map_err(|e| unkept(&e))
 }
@@ -211,7 +227,7 @@ fn unkept(error: &std::io::Error) -> Failure {
 
 /// Prints what the reports do not contain.
 fn say_beside(
-    (waiver_problems, ended): (&[String], &Ended),
+    (waiver_problems, ended): (&[String], &RunEnd),
     last: Option<&RunRecord>,
     record: &RunRecord,
     config: &Config,
@@ -269,7 +285,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
             .unwrap_or_else(|| conformant_engine::jobs_default(config.settings.targets.is_empty())),
         shuffle: args.shuffle,
         run_max: config.run_max,
-        keeper: None,
+        evidence_writer: None,
         prove: match args.prove {
             Prove::Off => Mode::Off,
             Prove::Rules => Mode::Rules,
@@ -321,11 +337,11 @@ pub(super) fn sessions<'a>(
         body: config.body_bytes_max,
         rate: config.rate,
     };
-    let manner = Manner {
+    let manner = LiveOptions {
         limits,
         jobs: options.jobs,
         deadline: conformant_base::clock::monotonic() + config.run_max,
-        tell: Box::new(note),
+        notify: Box::new(note),
     };
     let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
     Ok(Box::new(
@@ -396,7 +412,6 @@ fn offline(
     filters: &[String],
     wanted: Vec<String>,
 ) -> Result<Vec<String>, Failure> {
-    let is_implemented = |name: &str| SERVICES.contains(&name) || FEEDS.contains(&name);
     let filtered = filters
         .iter()
         .filter_map(|filter| Some(filter.split_once('/')?.0));

@@ -1,7 +1,7 @@
 //! `selftest`: tests the rulebook and prints the kill matrix.
 
 use super::args::{Reports, SelftestArgs};
-use super::{Done, Exit, Failure, config, load, note, output, say};
+use super::{Done, Exit, Failure, config, load, note, of_reference, output, say};
 use conformant_engine::Target;
 use conformant_report::{Format, Report};
 use conformant_schema::Schemas;
@@ -18,6 +18,7 @@ const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
     let reports = reports(args)?;
     let rulebook = load(&args.specs)?;
+    of_reference(&rulebook, &[], "selftest")?;
     let schemas = Schemas::default();
     let recorded = recorded(args)?;
     let started = conformant_base::clock::monotonic();

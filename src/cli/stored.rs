@@ -5,7 +5,7 @@ use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
 use conformant_base::files;
-use conformant_engine::kept::{self, Reader};
+use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
 use conformant_record::waivers::Waivers;
 use conformant_record::{Level, RunEvent, RunRecord};
@@ -43,12 +43,16 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     };
     let (mut record, trouble, notes) = match evidence(&args.run)? {
         Some(mut evidence) => {
-            let again = kept::judge_again(&mut evidence, &rulebook);
-            (again.record, again.trouble, again.notes)
+            let evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
+            (
+                evaluated.record,
+                evaluated.has_infrastructure_error,
+                evaluated.notes,
+            )
         }
         None => {
-            let again = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
-            (again.record, false, again.notes)
+            let evaluated = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
+            (evaluated.record, false, evaluated.notes)
         }
     };
     let today = conformant_base::clock::now()
@@ -74,7 +78,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
 fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
     let mut file = BufReader::new(files::open(path)?);
     let told = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
-    if !kept::is_packed(&mut file).map_err(|e| told(&e))? {
+    if !evidence_file::is_packed(&mut file).map_err(|e| told(&e))? {
         return Ok(None);
     }
     Reader::open(file).map(Some).map_err(|e| told(&e))

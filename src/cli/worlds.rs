@@ -4,7 +4,7 @@
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, load, note};
+use super::{Done, Exit, Failure, load, note, of_reference};
 use conformant_fixtures::export::{around_har, har_of_account};
 use conformant_fixtures::world::{Account, World, WorldError};
 use conformant_fixtures::{Entry, Instances, MANIFEST_VERSION, Manifest, SetError, Staged};
@@ -26,6 +26,9 @@ impl From<WorldError> for Failure {
 }
 
 pub(super) fn generate(args: &GenerateArgs) -> Done {
+    if args.specs.specs.is_some() {
+        of_reference(&load(&args.specs)?, &[], "--world")?;
+    }
     let world = World {
         seed: args.seed,
         resources: args.count.unwrap_or(RESOURCES_DEFAULT),

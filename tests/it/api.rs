@@ -209,7 +209,7 @@ fn what_cannot_be_done_is_an_error_that_helps() {
         Target::of([Service::at("flow", "http://127.0.0.1:1/flow")]).expect("it is an address");
     let run = conformant::run(&rulebook, &nobody, &RunOptions::new().filter(SCENARIO));
     let run = run.expect("an unreachable target is not an error of the library");
-    assert_eq!(run.conclusion(), Conclusion::Trouble, "{run}");
+    assert_eq!(run.conclusion(), Conclusion::InfrastructureError, "{run}");
     assert!(run.findings().is_empty());
     assert!(run.report("html").is_err() && run.report("pdf=x").is_err());
     let empty = Rulebook::from_dir(Path::new("nowhere")).expect_err("no folder");

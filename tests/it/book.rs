@@ -4,6 +4,7 @@
 //! A command that is not run has one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
+use crate::services::{PythonServer, shown_files, tutorial_files};
 use crate::sessions::Session;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -186,6 +187,7 @@ fn play(page: &str) -> Played {
     let folder = above.path().join("here");
     std::fs::create_dir(&folder).expect("there is room");
     prepare(page, &folder);
+    let hosts = hosts(page, &folder);
     let mut served = None;
     for shown in commands(page) {
         let place = format!("{page}: {}", shown.text);
@@ -221,6 +223,9 @@ fn play(page: &str) -> Played {
             .session
             .with(SHOWN, url)
             .with(GATED, &format!("{url}/flow"));
+        let session = hosts.iter().fold(session, |session, (shown, server)| {
+            session.with(shown, &server.url)
+        });
         if is_proxy {
             proxies(session, &folder);
             continue;
@@ -252,12 +257,13 @@ fn say(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     if let Some(at) = all.iter().position(|word| *word == "--budget") {
         all[at + 1] = "25";
     }
-    if arguments[0] == "run" && !has("--filter") && !has("--since") {
+    if arguments[0] == "run" && !has("--filter") && !has("--since") && !has("--specs") {
         all.extend(["--filter", "flow/read-flows/happy"]);
     }
     let output = conformant(folder, &all)
         .env("FLOW_KEY", "reference-api-key")
         .env("FLOW_SECRET", "reference-api-secret")
+        .env("ROOMS_KEY", "open-sesame")
         .output()
         .expect("the program can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -324,6 +330,28 @@ fn prepare(page: &str, folder: &Path) {
         }
         _ => {}
     }
+}
+
+/// Services of other documents that a page calls, by the addresses that it shows.
+fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
+    if page != "docs/src/own.md" {
+        return Vec::new();
+    }
+    tutorial_files(folder);
+    shown_files(page, folder);
+    let document = root().join("tests/services/rooms/openapi.yaml");
+    std::fs::copy(document, folder.join("openapi.yaml")).expect("it is there");
+    let hosts = vec![
+        ("http://127.0.0.1:4022", PythonServer::of("rooms", &[])),
+        (
+            "http://127.0.0.1:4020",
+            PythonServer::of_tutorial(folder, &[]),
+        ),
+    ];
+    let file = folder.join("rooms.yaml");
+    let text = std::fs::read_to_string(&file).expect("the page shows it");
+    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url)).expect("there is room");
+    hosts
 }
 
 /// Records for commands that compare or merge, if the page does not create them.

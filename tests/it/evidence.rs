@@ -1,7 +1,7 @@
 //! Evidence of a run is kept and judged again: identical verdicts with the same rulebook, others with another one.
 
 use conformant_base::redact::Redactor;
-use conformant_engine::kept::{Head, JudgedAgain, Keeper, Reader, judge_again};
+use conformant_engine::evidence_file::{EvaluatedRun, EvidenceWriter, Head, Reader, evaluate};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Sessions as _, Target};
@@ -48,14 +48,14 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     let file = Shared::default();
     let mut head = Head::of(&rulebook, &planned, 7);
     head.targets = sessions.targets();
-    let keeper = Keeper::begin(Box::new(file.clone()), Redactor::new(secrets), &head);
+    let keeper = EvidenceWriter::begin(Box::new(file.clone()), Redactor::new(secrets), &head);
     let options = Options {
         seed: 7,
         jobs: 3,
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Off,
-        keeper: Some(Arc::clone(&keeper)),
+        evidence_writer: Some(Arc::clone(&keeper)),
     };
     let mut record = None;
     conformant_engine::run(
@@ -77,8 +77,8 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     (record.expect("a run ends with its record"), kept)
 }
 
-fn judged(kept: &[u8], rulebook: &Rulebook) -> JudgedAgain {
-    judge_again(&mut Reader::open(kept).expect("it is evidence"), rulebook)
+fn judged(kept: &[u8], rulebook: &Rulebook) -> EvaluatedRun {
+    evaluate(&mut Reader::open(kept).expect("it is evidence"), rulebook)
 }
 
 fn plain(kept: &[u8]) -> String {

@@ -66,7 +66,7 @@ fn record() -> RunRecord {
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Rules,
-        keeper: None,
+        evidence_writer: None,
     };
     let mut record = None;
     conformant_engine::run(

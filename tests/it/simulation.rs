@@ -156,7 +156,7 @@ impl Weathered<'_> {
         let targets = Target::all_of_reference();
         // The reference does not depend on the network.
         let offline = Offline::in_process(7, faults, BTreeSet::new(), targets);
-        let offline = offline.through(Arc::clone(&network) as Arc<dyn Network>);
+        let offline = offline.with_network(Arc::clone(&network) as Arc<dyn Network>);
         Self { offline, network }
     }
 }
@@ -257,8 +257,8 @@ impl Session for Exposed<'_> {
         self.inner.callbacks()
     }
 
-    fn mangle_payload(&self, kind: &str, document: &mut Value) {
-        self.inner.mangle_payload(kind, document);
+    fn mutate_payload(&self, kind: &str, document: &mut Value) {
+        self.inner.mutate_payload(kind, document);
     }
 }
 
@@ -269,7 +269,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Off,
-        keeper: None,
+        evidence_writer: None,
     };
     let calm = AtomicBool::new(false);
     let mut record = None;

@@ -149,7 +149,7 @@ impl<'a> Inline<'a> {
         let told = self.close();
         let targets = self.surroundings.targets.clone();
         let mut recorder = Recorder::new(self.rulebook, targets.clone(), 0);
-        recorder.add_judgement(self.name, self.judgment);
+        recorder.add_judgment(self.name, self.judgment);
         let mut record = recorder.finish_judged(|rule| targets.contains_key(&rule.service));
         record.summary.exchanges = self.judged;
         (record, told)

@@ -380,7 +380,7 @@ impl<'a> Checker<'a> {
             .truncate(FINDINGS_MAX.saturating_sub(self.kept));
         self.kept += judgment.findings.len();
         self.outcome.unlisted += counted - judgment.findings.len();
-        self.recorder.add_judgement(name, judgment);
+        self.recorder.add_judgment(name, judgment);
     }
 }
 

@@ -6,7 +6,7 @@ use super::{One, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::body;
 use conformant_engine::link::Shown;
-use conformant_engine::request::recognise;
+use conformant_engine::request::recognize;
 use conformant_engine::split_url;
 use conformant_judge::Judgment;
 use conformant_judge::clients::{Completeness, validate_request};
@@ -255,7 +255,7 @@ impl<'a> Operations<'a> {
                 continue;
             };
             let of_service = self.all.iter().filter(|o| o.service == *service);
-            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else {
+            let Some((operation, sent)) = recognize(of_service, request, path, &nothing) else {
                 continue;
             };
             let prefix = base.len().saturating_sub(origin.len());
@@ -281,7 +281,7 @@ impl<'a> Operations<'a> {
         let mut best: Option<(usize, Found<'_>)> = None;
         for prefix in starts {
             let Some((operation, sent)) =
-                recognise(self.all.iter(), request, &path[prefix..], &nothing)
+                recognize(self.all.iter(), request, &path[prefix..], &nothing)
             else {
                 continue;
             };

@@ -1,4 +1,4 @@
-//! Answers as documents: JSON under limits, XML brought into the same shape.
+//! Response bodies as documents: JSON within limits, and XML mapped to the same shape.
 
 use conformant_base::http::Response;
 use conformant_base::json::{self, Limits};
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
-/// How much of an unreadable body a message shows.
+/// The longest excerpt of an unreadable body in a message.
 const EXCERPT_BYTES: usize = 200;
 
-/// Reads the body of an answer as it came over the wire, where a coding stands in the way.
+/// Reads the body of a received response. A content coding makes it unreadable.
 pub(super) fn receive(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
-    match foreign_coding(response) {
+    match content_coding(response) {
         Some(coding) if !response.body.is_empty() => Body::Unreadable(format!(
-            "with Content-Encoding {coding}, which nobody asked for"
+            "with Content-Encoding {coding}, which was not requested"
         )),
         Some(_) | None => read(response, operation, kind),
     }
 }
 
-/// Reads the body of an answer to `operation`; `kind` says how XML texts are typed.
+/// Reads the body of an answer to `operation`; `kind` determines the types of XML texts.
 pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
     if response.body.is_empty() {
         return Body::Empty;
@@ -59,8 +59,8 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     }
 }
 
-/// Where no document shows the key of a list, the items stand under whatever `meta.key` says (D2, Paging): they are
-/// judged under the key that the rulebook gives them.
+/// Where no document shows the key of a list, the key is the value of `meta.key` (D2, Paging). The items are moved to
+/// the key of the rulebook.
 fn name_list(page: &mut Value, operation: &Operation) {
     let Some(key) = operation
         .list_key
@@ -83,14 +83,14 @@ fn name_list(page: &mut Value, operation: &Operation) {
     }
 }
 
-/// A coding of the body. None is asked for, so none is undone.
-fn foreign_coding(response: &Response) -> Option<String> {
+/// A content coding. None is requested, so none is decoded.
+fn content_coding(response: &Response) -> Option<String> {
     let coding = response.headers.get("Content-Encoding")?.trim();
     let plain = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
     (!plain).then(|| text::escape_line(&text::excerpt(coding, EXCERPT_BYTES)).into_owned())
 }
 
-/// What `get` keeps of an answer.
+/// The result of `get` for later steps.
 pub(super) fn view(response: &Response) -> Value {
     let sha256: String = Sha256::digest(&response.body)
         .iter()
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_whose_key_nobody_shows_stands_where_it_says() {
+    fn a_list_with_an_undocumented_key_is_found_by_its_meta_key() {
         let rulebook = conformant_judge::load::shared();
         let named = |operation: &str, page: Value| {
             let operation = rulebook.operation("chat", operation).unwrap();

@@ -1,4 +1,4 @@
-//! Provisioned settings and exclusive settings: what a scenario needs of the target and no documented operation can make.
+//! Provisioned and exclusive settings: prerequisites at the target that no documented operation can create.
 //!
 //! - A provisioned setting comes from the configuration, else from a hook, else from a list (`provisioned` in `service.yaml`).
 //! - A value of an exclusive setting is freed where an operation was rejected because the value is in use.
@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The configured values of every target, as `target` in scenarios.
+/// The configured values of all targets, as `target` in scenarios.
 pub(super) fn values(settings: &Settings) -> Value {
     let services = settings.targets.iter().map(|(name, target)| {
         let mut values = target.values.clone();
@@ -28,7 +28,7 @@ pub(super) fn values(settings: &Settings) -> Value {
     Value::Object(values)
 }
 
-/// Makes what the parameters of a step read and nobody has configured.
+/// Provisions the unconfigured settings that the parameters of a step read.
 pub(super) fn provide(
     scope: &mut Scope<'_>,
     (session, rulebook): (&dyn Session, &Rulebook),
@@ -63,7 +63,7 @@ pub(super) fn provide(
     Ok(())
 }
 
-/// Whether a text within a value reads that.
+/// Whether any text within a value is the interpolation `name`.
 fn reads(value: &Value, name: &str) -> bool {
     match value {
         Value::String(text) => text.contains(name),
@@ -73,7 +73,7 @@ fn reads(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Has a person or device do something, and keeps that it was so.
+/// Triggers the action of a person or device and records it.
 pub(super) fn hook(
     session: &dyn Session,
     step: usize,
@@ -102,7 +102,7 @@ pub(super) fn hook(
     result
 }
 
-/// A result that lacks what the hook is there for says nothing of the target.
+/// A result without a required part is a hook failure and no evidence about the target.
 pub(super) fn complete(
     index: &ServiceIndex,
     name: &str,
@@ -115,7 +115,7 @@ pub(super) fn complete(
     {
         None => Ok(result),
         Some(part) => Err(HookFault::Failed(format!(
-            "its result has no {part}; where it stands elsewhere, say so: `result: {{{part}: /POINTER}}`"
+            "its result has no {part}; if it is elsewhere, configure `result: {{{part}: /POINTER}}`"
         ))),
     }
 }
@@ -151,8 +151,8 @@ fn made(
     Ok(Some(made))
 }
 
-/// Frees a value that others hold; true when there were any holders. It is legal to reject a second one while the first
-/// goes on.
+/// Waits for or ends the other holders of a value; true if there were any. The target may reject a second holder as
+/// long as the first one exists.
 pub(super) fn free(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -160,11 +160,11 @@ pub(super) fn free(
     (scope, value): (&str, &str),
     tries: usize,
 ) -> Result<bool, Stop> {
-    /// How often a value is tried for which others wait too, and how often where no holder is listed: it may have ended
-    /// just now.
+    /// Maximum number of tries while other scenarios wait for the same value, and while no holder is listed because it
+    /// has just ended.
     const TRIES_MAX: usize = 10;
     const UNSEEN_TRIES_MAX: usize = 2;
-    /// For how long others may hold the value.
+    /// How long other scenarios may hold the value.
     const OTHERS_MAX: Duration = Duration::from_secs(15);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     let ExclusiveSetting { service, key, how } = exclusive;
@@ -172,20 +172,24 @@ pub(super) fn free(
     let mut waited = Duration::ZERO;
     let mut busy = holders()?;
     if busy.is_empty() {
-        return Ok(session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX);
+        return Ok(session.may_be_needed_elsewhere("") && tries < UNSEEN_TRIES_MAX);
     }
     if tries >= TRIES_MAX {
         return Err(Stop::Inconclusive(format!(
             "others use the same value of targets.{service}.{key}: configure further values"
         )));
     }
-    if session.shares_person() {
-        session.person_is_busy();
+    if session.shares_phone_number() {
+        session.phone_number_is_busy();
         return Err(Stop::Inconclusive(format!(
             "another scenario uses the same value of targets.{service}.{key}"
         )));
     }
-    while busy.iter().any(|holder| session.may_be_anothers(holder)) && waited < OTHERS_MAX {
+    while busy
+        .iter()
+        .any(|holder| session.may_be_needed_elsewhere(holder))
+        && waited < OTHERS_MAX
+    {
         session.wait(LOOK_EVERY);
         waited += LOOK_EVERY;
         busy = holders()?;
@@ -251,7 +255,7 @@ pub(super) fn path_of_holder(
     Some(filled(&operation.path, scope, holder))
 }
 
-/// Whether a holder that is still needed was ended by others; `path` shows it.
+/// Whether another scenario ended a holder that is still needed; `path` shows it.
 pub(super) fn is_freed(session: &dyn Session, path: &str) -> bool {
     let Some(exclusive) = session.settings().exclusive() else {
         return false;
@@ -260,7 +264,7 @@ pub(super) fn is_freed(session: &dyn Session, path: &str) -> bool {
     shown.is_some_and(|shown| shows(&shown, &exclusive.how.free))
 }
 
-/// A path with the scope's parameter filled in, and every other one with the holder.
+/// A path with the scope filled in, and every other parameter replaced by the holder.
 fn filled(path: &str, (name, scope): (&str, &str), holder: &str) -> String {
     let segments = path.split('/').map(|segment| {
         let parameter = segment
@@ -275,7 +279,7 @@ fn filled(path: &str, (name, scope): (&str, &str), holder: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// The query that asks for as many items as one page may have.
+/// The query for the largest page.
 fn whole_page(operation: &Operation) -> String {
     let mut parameters = operation.parameters.iter();
     let size = parameters.find_map(|parameter| {
@@ -295,7 +299,7 @@ fn shows(value: &Value, condition: &Condition) -> bool {
     value.pointer(&condition.at) == Some(&condition.is)
 }
 
-/// An item of the first page, one that is preferred before others.
+/// An item of the first page, preferably one that satisfies `prefer`.
 fn listed(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -319,7 +323,7 @@ fn listed(
     Ok(value.map(str::to_owned))
 }
 
-/// What a service shows at a path; nothing where the answer is not JSON.
+/// A page of a service; `None` if the answer is not JSON.
 fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value>, Stop> {
     let settings = session.settings();
     let Some(target) = settings.targets.get(service) else {
@@ -341,7 +345,7 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
         }
     })?;
     session.answered(service, path, response.status);
-    // What else is no page holds nothing; that the flow may not be listed at all is for the story to say.
+    // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
     if matches!(response.status, 401 | 403) {
         return Err(Stop::Inconclusive(format!(
             "{SET_UP_FAILED}: GET {path} answered {}",

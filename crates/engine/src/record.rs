@@ -1,7 +1,7 @@
-//! Putting together what the scenarios of a run concluded.
+//! Assembles the run record from the results of scenarios.
 
+use super::excerpt::Shown;
 use super::needs::{Needs, needs_of};
-use super::shown::Shown;
 use super::stop::Stop;
 use conformant_judge::Judgment;
 use conformant_record::{
@@ -11,31 +11,30 @@ use conformant_record::{
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a rule about a kind of document that no run brings is not judged.
+/// Reason for a rule about a resource type that no exchange carries.
 pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";
 
-/// What one scenario concluded.
+/// The result of one scenario with its evidence.
 #[derive(Debug)]
 pub struct Concluded {
-    /// Its result.
     pub result: ScenarioResult,
-    /// What the judge made of its evidence.
+    /// The judgment of its evidence.
     pub judgment: Judgment,
-    /// Rules that its steps name, with the reason where it did not get to them.
+    /// Why it ended early. Completes the reason of the rules that its remaining steps name.
     pub stopped: Option<Stop>,
     /// Exchanges it made.
     pub exchanges: usize,
-    /// The same by service.
+    /// Exchanges by service.
     pub services: BTreeMap<String, Asked>,
-    /// A target got in the way: no answer, not HTTP, a redirect.
-    pub trouble: bool,
-    /// A service that refused it with 401 or 403, and had let in nobody yet.
+    /// A target failed: no answer, not HTTP, or a redirect.
+    pub has_infrastructure_error: bool,
+    /// A service that answered 401 or 403 and had accepted no request yet.
     pub turned_away: Option<String>,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
-    /// Kinds of the representations that came back.
+    /// Types of the representations that were received.
     pub kinds: BTreeSet<String>,
-    /// What a person is shown of it.
+    /// Excerpts for people.
     pub shown: Shown,
     /// What it waited for, in real time.
     pub waited: Spent,
@@ -48,11 +47,11 @@ pub struct Recorder<'a> {
     targets: BTreeMap<String, String>,
     seed: u64,
     scenarios: Vec<Concluded>,
-    /// Rules that have been shown, each with the scenario: the first one by id.
+    /// For each rule with an excerpt, the first scenario by id.
     first_shown: BTreeMap<String, String>,
-    /// What came of all scenarios that ended for good, without their findings: those stay with them, to be told in order.
+    /// The merged judgment of all finished scenarios. Findings stay with their scenario to keep their order.
     whole: Judgment,
-    /// Why rules could not be judged in them.
+    /// Why rules could not be judged.
     reasons: BTreeMap<String, BTreeSet<(Why, String)>>,
 }
 
@@ -70,11 +69,11 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// A service let in nobody at all: that is no finding about it, and what it refused says nothing.
-    pub fn turned_away_by(&mut self, service: &str) {
+    /// Voids the results of a service that rejected every request: wrong credentials are not a finding.
+    pub fn void_service(&mut self, service: &str) {
         for concluded in &mut self.scenarios {
             if concluded.turned_away.as_deref() == Some(service) {
-                let why = format!("{service} lets nobody in");
+                let why = format!("{service} rejects all credentials");
                 concluded.judgment = concluded.judgment.void(&why);
                 concluded.result.verdict = Verdict::Inconclusive;
                 concluded.result.reason = why;
@@ -82,14 +81,14 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Takes what a scenario concluded.
+    /// Adds the result of a scenario.
     pub fn add(&mut self, mut concluded: Concluded) {
         self.settle(&mut concluded);
         self.scenarios.push(concluded);
     }
 
-    /// Adds up what a scenario says of rules, in whatever order they end, and leaves its findings with it. Of each rule one
-    /// exchange is kept: that of the first scenario by id. A scenario that waits for its turn needs no more room than that.
+    /// Merges the judgment of a scenario, in any order, and leaves its findings with it. Of each rule, only the
+    /// excerpt of the first scenario by id is kept, which bounds the memory.
     pub fn settle(&mut self, concluded: &mut Concluded) {
         let id = &concluded.result.id;
         for rule in concluded.shown.rules() {
@@ -105,7 +104,7 @@ impl<'a> Recorder<'a> {
         concluded
             .shown
             .keep(|rule| first_shown.get(rule) == Some(id));
-        // What was refused may turn out to say nothing.
+        // It may be voided later.
         if concluded.turned_away.is_some() {
             return;
         }
@@ -120,8 +119,8 @@ impl<'a> Recorder<'a> {
         concluded.judgment.findings = self.whole.merge_tallies(judgment);
     }
 
-    /// Takes what was concluded outside any scenario, under a name of its own.
-    pub fn add_judgement(&mut self, name: &str, judgment: Judgment) {
+    /// Adds a judgment that belongs to no scenario, under this name.
+    pub fn add_judgment(&mut self, name: &str, judgment: Judgment) {
         let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
         let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
         let result = ScenarioResult {
@@ -140,7 +139,7 @@ impl<'a> Recorder<'a> {
             exchanges: 0,
             waited: Spent::default(),
             services: BTreeMap::new(),
-            trouble: false,
+            has_infrastructure_error: false,
             turned_away: None,
             operations,
             kinds,
@@ -148,7 +147,7 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// The record with the rules that were judged at all; `selects` says which of them.
+    /// The record with the rules that were judged at all, filtered by `selects`.
     pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
         let unsettled = self.scenarios.iter().map(|c| &c.judgment);
         let judged: BTreeSet<String> = unsettled
@@ -160,13 +159,13 @@ impl<'a> Recorder<'a> {
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
     }
 
-    /// The record; `selects` says which rules were selected, `complete` whether all was run.
+    /// The record. `selects` filters the rules; `complete` states whether everything ran.
     pub fn finish(mut self, selects: impl Fn(&Rule) -> bool, complete: bool) -> RunRecord {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
         let mut findings = Vec::new();
         let mut exchanges = 0;
         let mut services: BTreeMap<String, Asked> = BTreeMap::new();
-        // The scenarios' own time added up: the same on any number of threads.
+        // The sum over scenarios does not depend on the number of threads.
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
         let mut shown = Shown::default();
@@ -250,7 +249,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// What was concluded of each rule, those about clients that were judged among them, by id.
+/// The results of all selected rules and of the judged client rules, by id.
 fn rules_of(
     rulebook: &Rulebook,
     selects: impl Fn(&Rule) -> bool,
@@ -268,11 +267,11 @@ fn rules_of(
             result.reason = ONLY_IN_FILES.to_owned();
             result.needs = vec!["check".to_owned()];
         } else if result.judged == 0 {
-            result.needs = needs.of(rule, &result.reason);
+            result.needs = needs.for_rule(rule, &result.reason);
         }
         rules.push(result);
     }
-    // Clients are judged where somebody asks for it; what they did wrong accuses no service.
+    // Client rules are judged on request. Their findings do not count against a service.
     for rule in rulebook.requests.values() {
         if whole.tallies.contains_key(&rule.id) {
             rules.push(RuleResult {
@@ -285,7 +284,7 @@ fn rules_of(
     rules
 }
 
-/// Kinds that an exchange, a callback or an event can carry.
+/// Types that an exchange, a callback or an event can carry.
 fn carried_kinds(rulebook: &Rulebook) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = rulebook.event_types.values().flatten().cloned().collect();
     for service in rulebook.services.values() {
@@ -343,7 +342,7 @@ fn conclude(
     reasons: Option<&BTreeSet<(Why, String)>>,
 ) -> RuleResult {
     if let Origin::Either = rule.origin {
-        either(rule, whole);
+        check_either(rule, whole);
     }
     let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
     let worst = reasons.and_then(|r| r.iter().next_back());
@@ -372,7 +371,7 @@ fn conclude(
             worst.or(masked).unwrap_or_default()
         }
         Verdict::NotJudged => match tally.vacuous.keys().next() {
-            Some(why) => format!("nothing to tell by: {}", why.words()),
+            Some(why) => format!("no evidence to decide: {}", why.words()),
             None => "not exercised by this run".to_owned(),
         },
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
@@ -393,8 +392,8 @@ fn conclude(
     }
 }
 
-/// Any answer will do, two different ones within a run will not.
-fn either(rule: &Rule, whole: &mut Judgment) {
+/// Reports a finding if a run contains two different answers; any single answer is accepted.
+fn check_either(rule: &Rule, whole: &mut Judgment) {
     let Some(observed) = whole.observed.get(&rule.id) else {
         return;
     };
@@ -403,7 +402,7 @@ fn either(rule: &Rule, whole: &mut Judgment) {
         rule: rule.id.clone(),
         level: Level::Must,
         service: rule.service.clone(),
-        kind: "either".into(),
+        kind: "check_either".into(),
         expected: "one answer throughout the run".into(),
         actual: words.join(" and "),
         message: format!(

@@ -1,7 +1,7 @@
-//! From an operation and its parameters to a request, in the encodings that the documents name.
+//! Builds requests from an operation and its parameters, in the documented encodings, and recognizes received ones.
 
 use super::bearer::BearerError;
-use super::near::{Near, but_last, in_other_case};
+use super::boundary::{BoundaryChange, but_last, in_other_case};
 use super::settings::Target;
 use super::stop::Stop;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
@@ -13,47 +13,40 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Why [`upload`] makes no body, for those who know nothing of `transport`.
+/// The error of [`upload`], re-exported for callers without access to `transport`.
 pub use conformant_net::transport::EncodeError;
 
-/// A request with what it says in the documents' terms.
+/// A request with its documented parameters.
 #[derive(Debug)]
 pub struct Built {
-    /// What is sent.
     pub request: Request,
-    /// Documented parameters as sent; those left out are missing.
+    /// Documented parameters as sent, without omitted ones.
     pub sent: BTreeMap<String, Value>,
 }
 
-/// Why no request could be built: our own scenario or configuration is at fault.
+/// Why no request could be built. Scenario or configuration is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// A path parameter has no value.
     #[error("path parameter `{0}` has no value")]
     PathParameter(String),
-    /// The path is not shown by any document and not configured.
+    /// No document shows the path, and it is not configured.
     #[error("not configured: targets.{service}.{key} (no document shows this path)")]
     Unconfigured {
-        /// The service.
         service: String,
-        /// Its key in the configuration.
+        /// Its configuration key.
         key: String,
     },
-    /// A parameter that the operation does not have.
+    /// The operation does not have this parameter.
     #[error("the operation has no parameter `{0}`")]
     UnknownParameter(String),
-    /// A value that cannot be encoded where it should go.
+    /// The value cannot be encoded.
     #[error("parameter `{name}` cannot be sent: {why}")]
-    Unsendable {
-        /// The parameter.
-        name: String,
-        /// Why not.
-        why: String,
-    },
-    /// Credentials that the configuration does not have.
+    Unsendable { name: String, why: String },
+    /// Credentials are not configured.
     #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
-    /// The command that prints a token brought none.
+    /// The token command failed.
     #[error(transparent)]
     Bearer(#[from] BearerError),
 }
@@ -90,7 +83,7 @@ pub fn build(
         }
     }
     let mut path = path_of(operation, target)?;
-    // A configured path need not show every parameter: then it was not asked for.
+    // A configured path may omit a parameter.
     let is_left_out =
         |p: &Parameter| p.place == Place::Path && !path.contains(&format!("{{{}}}", p.name));
     let parameters: Vec<&Parameter> = operation
@@ -155,10 +148,10 @@ pub fn authorize(
     }
     let own_header = target.header("Authorization").is_some();
     match credentials {
-        // A configured Authorization field is what the adopter wants sent.
+        // A configured Authorization field takes precedence.
         Credentials::Default if own_header => Ok(()),
         Credentials::None => Ok(()),
-        Credentials::Default if target.bearer.is_some() => bearing(target, request),
+        Credentials::Default if target.bearer.is_some() => add_token(target, request),
         Credentials::Default => match &target.basic {
             Some((user, password)) => basic(user, password, request),
             None => Ok(()),
@@ -167,7 +160,9 @@ pub fn authorize(
             let (sid, token) = account(target)?;
             basic(sid, token, request)
         }
-        Credentials::Wrong | Credentials::Unknown => wrongly(target, credentials, request),
+        Credentials::Wrong | Credentials::Unknown => {
+            apply_wrong_credentials(target, credentials, request)
+        }
         Credentials::UserOtherCase
         | Credentials::PasswordOtherCase
         | Credentials::PasswordShort
@@ -175,12 +170,12 @@ pub fn authorize(
         | Credentials::PasswordEmpty
         | Credentials::MixedUser
         | Credentials::MixedPassword
-        | Credentials::Bearer => nearly(target, credentials, request),
+        | Credentials::Bearer => apply_changed_credentials(target, credentials, request),
     }
 }
 
-/// Credentials of the configured form that nobody was given.
-fn wrongly(
+/// Unassigned credentials in the configured form.
+fn apply_wrong_credentials(
     target: &Target,
     credentials: Credentials,
     request: &mut Request,
@@ -205,8 +200,8 @@ fn wrongly(
     }
 }
 
-/// The configured pair but for one thing.
-fn nearly(
+/// The configured credentials with one difference.
+fn apply_changed_credentials(
     target: &Target,
     credentials: Credentials,
     request: &mut Request,
@@ -218,7 +213,9 @@ fn nearly(
         Credentials::UserOtherCase => basic(&in_other_case(user), password, request),
         Credentials::PasswordOtherCase => basic(user, &in_other_case(password), request),
         Credentials::PasswordShort => basic(user, but_last(password), request),
-        Credentials::PasswordSpace => basic(user, &Near::SpaceBehind.miss(password), request),
+        Credentials::PasswordSpace => {
+            basic(user, &BoundaryChange::SpaceBehind.apply(password), request)
+        }
         Credentials::PasswordEmpty => basic(user, "", request),
         Credentials::MixedUser | Credentials::MixedPassword => {
             let (sid, token) = account(target)?;
@@ -253,7 +250,7 @@ fn account(target: &Target) -> Result<(&str, &str), BuildError> {
 }
 
 /// Adds the token that a command prints.
-fn bearing(target: &Target, request: &mut Request) -> Result<(), BuildError> {
+fn add_token(target: &Target, request: &mut Request) -> Result<(), BuildError> {
     let Some(bearer) = &target.bearer else {
         return Ok(());
     };
@@ -356,17 +353,16 @@ fn nested(body: &[(&str, &Value)]) -> Value {
     root
 }
 
-/// A field of an upload as a recording has it.
+/// A field of an upload in a recording.
 pub struct Field<'f> {
-    /// Its name.
     pub name: &'f str,
-    /// What it holds.
+    /// Its value.
     pub value: &'f str,
-    /// The file's name and media type, where it is a file.
+    /// File name and media type, for a file.
     pub file: Option<(&'f str, &'f str)>,
 }
 
-/// The media type and the body of an upload with these fields.
+/// The media type and body of an upload with these fields.
 pub fn upload<'f>(
     fields: impl Iterator<Item = Field<'f>>,
 ) -> Result<(String, Vec<u8>), EncodeError> {
@@ -409,7 +405,7 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
     Ok(())
 }
 
-/// So many bytes of every value, in an order that no buffer size repeats.
+/// The given number of bytes, in an order without a short period.
 fn every_byte(count: u64) -> Vec<u8> {
     let low = |n: u64| u8::try_from(n % 256).unwrap_or_default();
     (0..count)
@@ -432,10 +428,10 @@ fn text_of(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Finds the operation that a foreign exchange belongs to; the parameters are read back from it.
-/// `path` is the target's path behind the service's base; `configured` has the paths that no
-/// document shows.
-pub fn recognise<'a>(
+/// Finds the operation of a recorded exchange and reads its parameters back.
+///
+/// `path` is the target's path below the service's base; `configured` holds the paths that no document shows.
+pub fn recognize<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     request: &Request,
     path: &str,
@@ -522,7 +518,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
     }
 }
 
-/// A part as scenarios write it; what a file holds is not looked at.
+/// A part in the notation of scenarios, without the content of the file.
 fn part_of(part: &ReceivedPart<'_>) -> Value {
     match &part.file_name {
         Some(file_name) => json!({"$file": file_name, "type": part.media_type}),
@@ -530,7 +526,7 @@ fn part_of(part: &ReceivedPart<'_>) -> Value {
     }
 }
 
-/// A parameter's value, or the list of its values where it is repeated.
+/// A parameter's value, or the list of values if it is repeated.
 pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
     let mut values: Vec<Value> = pairs
         .iter()
@@ -544,7 +540,7 @@ pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> 
     }
 }
 
-/// A hash as a form spells it: `details[key]=value`.
+/// A hash in form notation: `details[key]=value`.
 fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
     let mut members = Map::new();
     for (field, value) in form {

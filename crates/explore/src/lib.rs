@@ -14,8 +14,8 @@ pub use scenario::{Certainty, Shrunk, file_of};
 
 use conformant_base::clock;
 use conformant_engine::derive::deck::Deck;
-use conformant_engine::derive::neighbour::DOOMED_FLOW;
-use conformant_engine::{Planned, Sessions, Stop, Telling, play};
+use conformant_engine::derive::second_tenant::DISPOSABLE_FLOW;
+use conformant_engine::{Planned, ScenarioRun, Sessions, Stop, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::{Judgment, judge};
 use conformant_record::Finding;
@@ -241,7 +241,7 @@ impl<'a> Explorer<'a> {
                 false => steps,
             };
             let scenario = numbered(service, number, steps);
-            let played = self.play(service, &scenario, sessions, interrupted);
+            let played = self.run_scenario(service, &scenario, sessions, interrupted);
             if let Some(Stop::Unreachable(why)) = &played.stop {
                 unreached += 1;
                 if unreached >= UNREACHED_MAX {
@@ -262,7 +262,7 @@ impl<'a> Explorer<'a> {
     }
 
     /// Runs and judges a sequence.
-    pub fn play(
+    pub fn run_scenario(
         &self,
         service: &Service,
         scenario: &Scenario,
@@ -284,13 +284,13 @@ impl<'a> Explorer<'a> {
                 };
             }
         };
-        let telling = Telling::new(
+        let scenario_run = ScenarioRun::new(
             self.rulebook,
             self.schemas,
             &planned,
             (self.options.seed, 0),
         );
-        let story = play(telling, session.as_ref(), interrupted);
+        let story = run_scenario(scenario_run, session.as_ref(), interrupted);
         let mut judgment = judge(self.rulebook, self.schemas, &story.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
@@ -316,7 +316,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         let is_once = step
             .values()
-            .any(|value| value.to_string().contains(DOOMED_FLOW));
+            .any(|value| value.to_string().contains(DISPOSABLE_FLOW));
         if is_once && step.call().is_some_and(|call| call.demand.is_acceptance()) {
             step.demand_nothing();
         }

@@ -5,9 +5,9 @@
 
 use super::scenario;
 use conformant_base::text;
-use conformant_engine::derive::moves::without_idle_captures;
+use conformant_engine::derive::sequence::without_idle_captures;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::{Sessions, Telling, play};
+use conformant_engine::{ScenarioRun, Sessions, run_scenario};
 use conformant_judge::{DocumentCache, Need, Sites, judge_with_cache, predicate_of};
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::scenario::Scenario;
@@ -211,8 +211,8 @@ fn deciding(
 ) -> Option<BTreeSet<usize>> {
     let session = worlds.open(planned).ok()?;
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
-    let telling = Telling::new(rulebook, &schemas, planned, (0, 0));
-    let story = play(telling, session.as_ref(), &calm);
+    let scenario_run = ScenarioRun::new(rulebook, &schemas, planned, (0, 0));
+    let story = run_scenario(scenario_run, session.as_ref(), &calm);
     let evidence = &story.evidence;
     let judgment = judge_with_cache(
         rulebook,

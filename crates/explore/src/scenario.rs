@@ -67,12 +67,12 @@ impl Shrunk {
 
 /// `flow/execution/status` on `flow/fetch-execution` is `execution-status-on-fetch-execution`.
 pub(super) fn name(rule: &str, operation: &str) -> String {
-    let behind = |id: &str| {
+    let renamed_step = |id: &str| {
         id.split_once('/')
             .map_or(id, |(_, rest)| rest)
             .replace('/', "-")
     };
-    kebab(format!("{}-on-{}", behind(rule), behind(operation)).trim_end_matches('-'))
+    kebab(format!("{}-on-{}", renamed_step(rule), renamed_step(operation)).trim_end_matches('-'))
 }
 
 /// A scenario of these steps.
@@ -209,13 +209,13 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
             all.push(step);
             continue;
         };
-        let twin = Step::from(Call {
+        let baseline = Step::from(Call {
             call: written,
             with: happy.with.clone(),
             ..Call::default()
         });
         accepted.insert(call);
-        all.extend([step, twin.of_setup()]);
+        all.extend([step, baseline.of_setup()]);
     }
     all
 }

@@ -2,8 +2,8 @@
 
 use super::scenario::{self, Certainty, Shrunk};
 use super::{Explorer, Found, Key, key_of};
-use conformant_engine::derive::moves::without_idle_captures;
-use conformant_engine::derive::neighbour::expand;
+use conformant_engine::derive::second_tenant::expand;
+use conformant_engine::derive::sequence::without_idle_captures;
 use conformant_engine::{Sessions, Stop};
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Credentials;
@@ -213,9 +213,9 @@ impl Shrink<'_> {
                 return Replay::Holds(Vec::new());
             }
             *left -= 1;
-            let played = self
-                .explorer
-                .play(service, &scenario, self.sessions, self.interrupted);
+            let played =
+                self.explorer
+                    .run_scenario(service, &scenario, self.sessions, self.interrupted);
             if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
                 return Replay::Untried;
             }

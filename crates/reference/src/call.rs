@@ -100,6 +100,15 @@ impl Params {
             .map(|(_, v)| v.as_str())
     }
 
+    /// Gives the parameter these values.
+    pub(super) fn set(&mut self, name: &str, values: Vec<String>) {
+        let at = self.0.iter().position(|(n, _)| n == name);
+        let at = at.unwrap_or(self.0.len());
+        self.0.retain(|(n, _)| n != name);
+        let values = values.into_iter().map(|value| (name.to_owned(), value));
+        self.0.splice(at..at, values);
+    }
+
     /// True if the name occurs, even with an empty value.
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()

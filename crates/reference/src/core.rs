@@ -1,5 +1,7 @@
 //! State shared by all services: identifiers, credentials, switches, refusals, callbacks.
 
+use super::effects::Operation;
+use super::races::Phase;
 use super::{Call, Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
@@ -16,8 +18,6 @@ use std::time::Duration;
 /// local testing, the account SID with the auth token. They are public, because they protect nothing.
 pub mod account {
     pub const SID: &str = "AC00000000000000000000000000c0ffee";
-    /// Another account, for a fault.
-    pub const OTHER: &str = "AC00000000000000000000000000decade";
     /// Password for the account SID.
     pub const AUTH_TOKEN: &str = "reference-auth-token";
     /// API key, the user name in production.
@@ -33,6 +33,11 @@ pub struct Core {
     pub origin: String,
     /// Time of the current request.
     pub now: Timestamp,
+    /// What the current request asks for.
+    pub(super) operation: Operation,
+    /// The first resource that was shown of each collection, by path.
+    pub(super) firsts: RefCell<BTreeMap<(String, String), Value>>,
+    pub(super) phase: RefCell<Phase>,
     settings: Settings,
     callbacks_made: u64,
     requests: u64,
@@ -99,6 +104,9 @@ impl Core {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             origin: settings.origin.clone(),
             now: Timestamp::UNIX_EPOCH,
+            operation: Operation::callback(""),
+            firsts: RefCell::default(),
+            phase: RefCell::default(),
             settings,
             callbacks_made: 0,
             requests: 0,
@@ -146,6 +154,42 @@ impl Core {
         self.settings.variants.contains(&variant)
     }
 
+    /// True if the switch is on.
+    pub(super) fn has(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Fault(fault) => self.fails(fault),
+            Switch::Variant(variant) => self.varies(variant),
+        }
+    }
+
+    /// The switches that are on.
+    pub(super) fn switched_on(&self) -> impl Iterator<Item = Switch> {
+        let faults = self
+            .settings
+            .faults
+            .iter()
+            .map(|fault| Switch::Fault(*fault));
+        faults.chain(
+            self.settings
+                .variants
+                .iter()
+                .map(|variant| Switch::Variant(*variant)),
+        )
+    }
+
+    /// True if the switch was queried and is off.
+    pub(super) fn is_settled(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Fault(fault) => {
+                self.asked.faults[fault as usize].get() && !self.settings.faults.contains(&fault)
+            }
+            Switch::Variant(variant) => {
+                self.asked.variants[variant as usize].get()
+                    && !self.settings.variants.contains(&variant)
+            }
+        }
+    }
+
     /// Switches queried since the last call, in that order: only these can have made a difference.
     pub(super) fn newly_asked(&self) -> Vec<Switch> {
         self.asked.in_order.take()
@@ -170,12 +214,12 @@ impl Core {
         } else {
             201
         };
-        self.json(status, value)
+        self.json(status, &self.shown(&self.operation, value))
     }
 
     /// A success response.
     pub fn ok(&self, value: &Value) -> Response {
-        self.json(200, value)
+        self.json(200, &self.shown(&self.operation, value))
     }
 
     /// A JSON response, formatted by the variants.
@@ -231,16 +275,6 @@ impl Core {
             return Value::String(at.strftime("%Y-%m-%dT%H:%M:%S.%3fZ").to_string());
         }
         Value::String(text)
-    }
-
-    /// A creation time; the current time under the fault.
-    pub fn creation(&self, at: Timestamp, is_now: Fault) -> Value {
-        let has_passed = self.now.as_second() != at.as_second();
-        self.date(if has_passed && self.fails(is_now) {
-            self.now
-        } else {
-            at
-        })
     }
 
     /// Writes a refusal with an undocumented body.

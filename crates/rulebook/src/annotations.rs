@@ -4,12 +4,14 @@
 //! Invariants that use them are predicates of the judge.
 
 use super::draft::{Draft, File};
-use super::model::Kind;
+use super::model::{Kind, Service};
+use super::problems::suggest;
 use super::reach;
+use super::service::ServiceIndex;
 use conformant_base::json;
 use conformant_yaml::Node;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The extensions, in the order of `specs/README.md`.
 pub(super) const EXTENSIONS: [&str; 8] = [
@@ -258,8 +260,15 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
 pub(super) fn check(
     draft: &mut Draft,
     files: &BTreeMap<String, File>,
-    kinds: &BTreeMap<String, Kind>,
+    index: &ServiceIndex,
+    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
 ) {
+    let operations = services
+        .values()
+        .flat_map(|service| service.operations.values())
+        .map(|operation| format!("{}/{}", operation.service, operation.id));
+    let hooks = index.hooks().map(|hook| hook.name.clone());
+    let movers: BTreeSet<String> = operations.chain(hooks).collect();
     for kind in kinds.values() {
         let path = kind.name.split_once('/');
         let path = path.map(|(service, name)| format!("{service}/schemas/{name}.yaml"));
@@ -270,6 +279,18 @@ pub(super) fn check(
         let problems = checked.problems();
         for (at, message) in problems {
             draft.problems.push(file.problem(&at, message));
+        }
+        for (at, by) in checked.movers().filter(|(_, by)| !movers.contains(*by)) {
+            let message = format!("there is no operation or hook `{by}`");
+            let service = kind.name.split('/').next().unwrap_or_default();
+            let own = format!("{service}/{by}");
+            let help = if movers.contains(&own) {
+                format!("write `{own}`, with its service")
+            } else {
+                let known = movers.iter().map(String::as_str);
+                suggest(by, known).unwrap_or_else(|| "name SERVICE/OPERATION or a hook".to_owned())
+            };
+            draft.problems.push(file.problem(&at, message).help(help));
         }
     }
 }
@@ -303,7 +324,10 @@ impl Checked<'_> {
         match self.kinds.get(&identity.of).map(|of| of.about.of()) {
             Some(of) if of == Some(identity.of.as_str()) => {}
             Some(_) => {
-                let message = format!("{} is itself a representation of another resource type", identity.of);
+                let message = format!(
+                    "{} is itself a representation of another resource type",
+                    identity.of
+                );
                 problems.push(("/x-identity/of".to_owned(), message));
             }
             None => problems.push(("/x-identity/of".to_owned(), unknown(&identity.of))),
@@ -349,6 +373,22 @@ impl Checked<'_> {
             }
         }
         problems
+    }
+
+    /// What moves fields, each with its place in the file.
+    fn movers(&self) -> impl Iterator<Item = (String, &str)> {
+        let about = &self.kind.about;
+        let derived = about.derived.iter().flat_map(|(at, how)| {
+            let place = in_file(at);
+            let by = how.by.iter().enumerate();
+            by.map(move |(n, by)| (format!("{place}/x-derived/by/{n}"), by.as_str()))
+        });
+        let steps = about.steps.iter().flat_map(|(at, steps)| {
+            let place = in_file(at);
+            let steps = steps.iter().enumerate();
+            steps.map(move |(n, step)| (format!("{place}/x-steps/{n}/by"), step.by.as_str()))
+        });
+        derived.chain(steps.filter(|(_, by)| *by != "time"))
     }
 
     fn missing(&self, place: &str, at: &str) -> Option<(String, String)> {

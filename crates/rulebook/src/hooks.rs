@@ -25,7 +25,14 @@ pub struct Hook {
     pub result: Vec<String>,
 }
 
-/// The effect of a hook on a resource of one type. Without a key or name, any resource may be affected.
+impl Hook {
+    /// Whether its result holds events: a list under `events`, each with `type` and `payload`.
+    pub fn collects_events(&self) -> bool {
+        self.result.iter().any(|member| member == "events")
+    }
+}
+
+/// What a hook does to resources of one type; where it names none, it may be any of them.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {

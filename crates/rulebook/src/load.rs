@@ -354,7 +354,7 @@ pub(super) fn read(
         }
         let own = |path: &str| given.contains_key(path);
         service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
-        annotations::check(&mut draft, &files, &kinds);
+        annotations::check(&mut draft, &files, &index, (&services, &kinds));
         laws::check(&mut draft, &files, catalogue, (&services, &kinds), &covered);
         stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
         stories::check_whole(&mut draft, &files, &services);

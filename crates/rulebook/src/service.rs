@@ -492,6 +492,11 @@ impl ServiceIndex {
         self.hooks().find(|hook| hook.name == name)
     }
 
+    /// Whether the result of a hook holds events.
+    pub fn collects_events(&self, hook: &str) -> bool {
+        self.hook(hook).is_some_and(Hook::collects_events)
+    }
+
     /// The service that a hook belongs to.
     pub fn service_of_hook(&self, name: &str) -> Option<String> {
         let mut services = self.iter();

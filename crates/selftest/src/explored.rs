@@ -4,7 +4,7 @@
 
 use super::{NotYet, Selftest, name};
 use conformant_engine::derive::deck::Deck;
-use conformant_engine::sessions::{Offline, Track};
+use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, conclude};
 use conformant_explore::numbered;
 use conformant_record::Level;
@@ -93,7 +93,7 @@ impl Explored {
 /// A sequence on the clean reference.
 struct Sequence {
     number: u64,
-    track: Arc<Track>,
+    track: Arc<ReplayLog>,
     consulted: BTreeSet<Switch>,
     /// Number of faults it depends on.
     faults: usize,
@@ -180,7 +180,7 @@ impl Selftest<'_> {
         let tracks = Mutex::new(BTreeMap::new());
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .tracking(&tracks);
+            .with_replay_logs(&tracks);
         let concluded = self.sequence(deck, number, &sessions);
         let told = [true, false].map(|conforms| first_told(concluded.as_ref(), conforms));
         let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +213,7 @@ impl Selftest<'_> {
             .take(PER_SWITCH_MAX)
             .find_map(|sequence| {
                 let number = sequence.number;
-                let told = if sequence.track.begin(Some(switch)).goes_the_same_way() {
+                let told = if sequence.track.begin(Some(switch)).is_unchanged() {
                     sequence.told[usize::from(!conforms)].clone()
                 } else {
                     first_told(self.sequence(deck, number, &sessions).as_ref(), conforms)

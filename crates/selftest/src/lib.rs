@@ -22,7 +22,7 @@ pub use pairs::Pairs;
 
 use conformant_base::text::glob;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_engine::{Concluded, Target};
 use conformant_judge::payload::validate_payload;
 use conformant_judge::{Change, closed_object_pointer, schema_violations};
@@ -201,7 +201,7 @@ impl Selftest<'_> {
     ) -> Row {
         let mut row = Row::default();
         for clean in touched {
-            let concluded = self.play(clean, planned, sessions);
+            let concluded = self.run_scenario(clean, planned, sessions);
             row.add_scenario(&Came::of(&concluded));
         }
         row
@@ -218,7 +218,7 @@ impl Selftest<'_> {
         let mutator = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let at_first = if best.is_some() {
             1
         } else {

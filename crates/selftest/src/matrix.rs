@@ -29,6 +29,9 @@ pub struct Row {
     pub is_variant: bool,
     /// Number of scenarios.
     pub scenarios: usize,
+    /// Number of scenarios in which responses or callbacks differed from those of the clean reference.
+    #[serde(skip)]
+    pub differing: usize,
     /// Rules with a finding, of any level.
     pub killed_by: BTreeSet<String>,
     /// Must-rules with a finding.
@@ -41,6 +44,7 @@ impl Row {
     /// Adds the result of another scenario.
     pub(super) fn add(&mut self, other: Self) {
         self.scenarios += other.scenarios;
+        self.differing += other.differing;
         self.killed_by.extend(other.killed_by);
         self.failed_by.extend(other.failed_by);
         self.errors.extend(other.errors);
@@ -58,7 +62,7 @@ pub enum State {
     NotYet,
     /// Listed as a known gap without need.
     StaleEntry,
-    /// Not caught.
+    /// Not caught; for a variation: no scenario shows it.
     Silent,
     /// Internal error.
     Error,
@@ -146,10 +150,11 @@ impl Matrix {
             Owed::No => {}
         }
         if row.is_variant {
-            return if row.failed_by.is_empty() {
-                State::Killed
-            } else {
-                State::OverKilled
+            // A variation that changes nothing cannot show that it is allowed.
+            return match (row.failed_by.is_empty(), row.differing) {
+                (false, _) => State::OverKilled,
+                (true, 0) => State::Silent,
+                (true, _) => State::Killed,
             };
         }
         if row.killed_by.is_empty() {

@@ -2,8 +2,8 @@
 
 use conformant_base::http::{Request, Response};
 use conformant_engine::Target;
-use conformant_engine::request::recognise;
-use conformant_engine::sessions::Mangle;
+use conformant_engine::request::recognize;
+use conformant_engine::sessions::Mutate;
 use conformant_judge::{Change, resolve_pointer};
 use conformant_net::transport::encode;
 use conformant_record::Level;
@@ -307,14 +307,14 @@ impl<'a> Mutator<'a> {
     }
 
     /// The broken operation with the parameters of a request, if it is that operation.
-    fn recognise(
+    fn recognize(
         &self,
         service: &str,
         request: &Request,
     ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
         let path = request.path().strip_prefix(&format!("/{service}"))?;
         let operations = self.rulebook.services.get(service)?.operations.values();
-        recognise(
+        recognize(
             operations,
             request,
             path,
@@ -327,9 +327,9 @@ impl<'a> Mutator<'a> {
     }
 }
 
-impl Mangle for Mutator<'_> {
+impl Mutate for Mutator<'_> {
     fn request(&self, service: &str, request: &mut Request) {
-        let Some((operation, sent)) = self.recognise(service, request) else {
+        let Some((operation, sent)) = self.recognize(service, request) else {
             return;
         };
         if !self.is_broken(operation) {
@@ -372,7 +372,7 @@ impl Mangle for Mutator<'_> {
     }
 
     fn response(&self, service: &str, request: &Request, response: &mut Response) {
-        let Some((operation, sent)) = self.recognise(service, request) else {
+        let Some((operation, sent)) = self.recognize(service, request) else {
             return;
         };
         if let Rewrite::Representation {

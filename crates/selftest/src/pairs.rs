@@ -7,7 +7,7 @@ use super::mutate::{Mutator, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
 use conformant_base::json;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_reference::{Fault, Switch, Variant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -276,10 +276,10 @@ impl Selftest<'_> {
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let soft = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let both = self
             .sessions(faults, BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let (mut of_deep, mut of_soft) = (Trace::default(), Trace::default());
         for place in over {
             let [by_deep, by_soft, by_both] =
@@ -325,7 +325,7 @@ impl Selftest<'_> {
     }
 
     fn told(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Told {
-        let concluded = self.play(clean, planned, sessions);
+        let concluded = self.run_scenario(clean, planned, sessions);
         let findings = concluded.judgment.findings.into_iter();
         let places: Vec<_> = findings.map(|f| (f.rule, f.pointer)).collect();
         Told {

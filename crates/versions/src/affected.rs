@@ -14,8 +14,6 @@ use std::fmt::Write as _;
 
 /// Maximum depth of groups.
 const DEPTH_MAX: usize = 16;
-/// The hook that returns events.
-const COLLECTS_EVENTS: &str = "collect_events";
 
 /// Affected scenarios of the newer rulebook, by id.
 pub fn affected_scenarios<'a>(
@@ -65,7 +63,8 @@ impl Uses<'_> {
                 self.operations
                     .insert((service.to_owned(), operation.to_owned()));
             }
-            self.events |= step.hook() == Some(COLLECTS_EVENTS);
+            let mut hooks = step.hook().into_iter();
+            self.events |= hooks.any(|hook| rulebook.index.collects_events(hook));
             self.kinds.extend(step.judge().cloned());
             self.rules
                 .extend(step.accepted().into_iter().chain(step.rejected()).cloned());

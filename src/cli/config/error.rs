@@ -114,7 +114,7 @@ pub(super) enum ConfigError {
     },
     /// A hook with no way to carry it out, or with two.
     #[error("hooks.{name}: give either `command: [program, …]` or `http: {{url}}`")]
-    HookWay {
+    HookTransport {
         /// Its name.
         name: String,
     },

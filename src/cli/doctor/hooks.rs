@@ -4,7 +4,7 @@ use super::Check;
 use crate::cli::config::{Config, environment};
 use conformant_base::http::Request;
 use conformant_engine::sessions::ask;
-use conformant_engine::settings::{Hook, HookWay};
+use conformant_engine::settings::{Hook, HookTransport};
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
 use conformant_rulebook::{Rulebook, unlocked};
@@ -57,8 +57,8 @@ enum AbsentHook {
 
 /// Checks whether the hook exists.
 fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
-    match &hook.way {
-        HookWay::Command(words) => {
+    match &hook.transport {
+        HookTransport::Command(words) => {
             let program = words.first().map_or("", String::as_str);
             let paths = environment("PATH").unwrap_or_default();
             let mut places = std::env::split_paths(&paths).map(|folder| folder.join(program));
@@ -73,7 +73,7 @@ fn answers(hook: &Hook, client: &Client) -> Result<String, AbsentHook> {
                 Err(AbsentHook::Program(program.to_owned()))
             }
         }
-        HookWay::Http { url, .. } => {
+        HookTransport::Http { url, .. } => {
             let (origin, _) = split_url(url);
             let base = BaseUrl::parse(origin).map_err(|source| AbsentHook::Address {
                 origin: origin.to_owned(),

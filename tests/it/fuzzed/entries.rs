@@ -9,7 +9,7 @@ use conformant_base::json::{self, Limits, ParseFault};
 use conformant_base::redact::Redactor;
 use conformant_base::text::is_deceptive;
 use conformant_check::{Checker, Kind, Surroundings};
-use conformant_engine::{Hook, HookWay, sessions};
+use conformant_engine::{Hook, HookTransport, sessions};
 use conformant_net::transport::{self, BaseUrl, Client, Multipart};
 use conformant_record::RunRecord;
 use conformant_record::waivers::{WaiverFile, Waivers};
@@ -440,7 +440,7 @@ fn hook(data: &[u8]) {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", data.len());
     let url = answering(vec![[head.as_bytes(), data].concat()]);
     let hook = Hook {
-        way: HookWay::Http {
+        transport: HookTransport::Http {
             method: "POST".to_owned(),
             url: format!("{url}/${{name}}"),
             headers: Vec::new(),

@@ -9,7 +9,7 @@ use conformant_base::clock::Timestamp;
 use conformant_base::http::Headers;
 use conformant_engine::plan;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Planned, Sessions, Target, Telling, play};
+use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
 use conformant_judge::load::shared as rulebook;
@@ -123,8 +123,8 @@ fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) 
     let session = sessions.open(planned).unwrap();
     let schemas = Schemas::default();
     let calm = AtomicBool::new(false);
-    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
-    let story = play(telling, session.as_ref(), &calm);
+    let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
+    let story = run_scenario(scenario_run, session.as_ref(), &calm);
     (story.evidence.exchanges, story.evidence.configured)
 }
 

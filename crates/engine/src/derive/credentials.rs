@@ -1,12 +1,12 @@
-//! Credentials that are missing, wrong, or nearly right; on the operation, on the further pages of its
-//! list and on the addresses that its answer shows.
+//! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
+//! addresses in its answer.
 
 use super::cases::{Cases, accepted, refused};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
 use serde_json::{Map, Value, json};
 
-/// The pairs that nobody may get in with, each but one thing away from the right one.
+/// Invalid credentials, each with one difference from the valid ones.
 const NEAR: [Credentials; 6] = [
     Credentials::UserOtherCase,
     Credentials::PasswordOtherCase,
@@ -16,7 +16,7 @@ const NEAR: [Credentials; 6] = [
     Credentials::Bearer,
 ];
 
-/// Every case about credentials, where the operation needs them.
+/// All cases about credentials, if the operation needs them.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     if !cases.operation.secured {
         return;
@@ -45,7 +45,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 fn near(cases: &mut Cases<'_>, rule: &str) {
     let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
-    // That letter case counts is not stated, but another text is another key, and another secret.
+    // The documents do not mention letter case, but another text is another key and another secret.
     let steps = NEAR.map(|one| call(one, refused(rule)));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
@@ -55,7 +55,7 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-mixed", what, mixed);
 }
 
-/// The second page as nobody may see it.
+/// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
@@ -72,7 +72,7 @@ fn page(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("page-credentials-none", what, steps);
 }
 
-/// The addresses that the answer shows, without credentials: its own, and those of what belongs to it.
+/// The addresses in the answer without credentials: its own and those of related resources.
 fn addresses(cases: &mut Cases<'_>, rule: &str) {
     let kind = cases.operation.response.as_deref().unwrap_or_default();
     let Some(kind) = cases.rulebook.kinds.get(kind) else {
@@ -103,7 +103,7 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
     }
 }
 
-/// A step that follows an address, where there is one.
+/// A step that follows an address if there is one.
 pub(super) fn follow(url: &str) -> Get {
     Get {
         get: url.to_owned(),
@@ -112,7 +112,7 @@ pub(super) fn follow(url: &str) -> Get {
     }
 }
 
-/// One that follows an address with credentials that must not be let in.
+/// A step that follows an address with credentials that must be rejected.
 fn unfollowed(url: &str, credentials: Credentials, rule: &str) -> Step {
     Step::from(Get {
         credentials,

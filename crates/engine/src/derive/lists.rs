@@ -1,19 +1,18 @@
-//! Lists: walked over small pages, over more than one page of the default size, filtered on each of
-//! them, and by every address that a page shows.
+//! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
-use super::later::a_while;
+use super::repeated_reads::a_while;
 use conformant_rulebook::step::{Call, Get, Step};
 use conformant_rulebook::{Place, Rule, Subject};
 use serde_json::{Map, Value, json};
 
-/// One more than a page of the default size holds (D2, Limits; D3, Limits).
+/// One more than the default page size (D2, Limits; D3, Limits).
 const BEYOND_A_PAGE: usize = 51;
-/// Parameters of paging; every other one of a list is a filter.
+/// Parameters of paging. All other parameters of a list are filters.
 const PAGING: [&str; 3] = ["PageSize", "Page", "PageToken"];
 
-/// Every case about lists, where the operation is one.
+/// All cases about lists, if the operation returns one.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     if cases.operation.list_key.is_none() || !cases.takes("PageSize") {
         return;
@@ -29,7 +28,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     beyond_a_page(cases, &walk);
 }
 
-/// From the second of three pages to every page whose address it shows, and on from there.
+/// From the second of three pages to every page that it links to, and further.
 fn page_urls(cases: &mut Cases<'_>) {
     let first = Call {
         capture: Some("first".to_owned()),
@@ -47,13 +46,13 @@ fn page_urls(cases: &mut Cases<'_>) {
         kept("${third.json.meta.previous_page_url}", "second-again"),
         kept("${third.json.meta.first_page_url}", "first-again"),
     ]);
-    // What addresses lead to is compared where the list begins as it did.
+    // The pages are compared only if the list begins as before.
     steps.push(cases.call(either(), &only("PageSize", 1)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 
-/// The same of a filtered list: from its second page back to the one before and to the first. Something that
-/// does not fit the filter comes first and last, so that a page without the filter is another one.
+/// The same for a filtered list: from its second page to the previous and the first one. Items that do not match the
+/// filter come first and last, so that an unfiltered page differs.
 fn filtered_page_urls(cases: &mut Cases<'_>) {
     let filters = cases.happy.optional.iter();
     let filters: Vec<_> = filters
@@ -74,7 +73,7 @@ fn filtered_page_urls(cases: &mut Cases<'_>) {
             kept("${second.json.meta.previous_page_url}", "before"),
             kept("${second.json.meta.first_page_url}", "back-at-first"),
             kept("${before.json.meta.next_page_url}", "second-again"),
-            // What addresses lead to is compared where the list begins as it did.
+            // The pages are compared only if the list begins as before.
             cases.call(either(), &with),
         ]);
         let case = format!("page-urls-{}", conformant_rulebook::kebab(&name));
@@ -83,7 +82,7 @@ fn filtered_page_urls(cases: &mut Cases<'_>) {
     }
 }
 
-/// A page that an address leads to, kept under a name.
+/// The page at an address, captured under a name.
 fn kept(url: &str, name: &str) -> Step {
     Step::from(Get {
         capture: Some(name.to_owned()),
@@ -91,7 +90,7 @@ fn kept(url: &str, name: &str) -> Step {
     })
 }
 
-/// One item more than a page holds; each filter finds its few on pages of one.
+/// One item more than a page contains. Filters are walked with pages of one item.
 fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     let more = cases.more(BEYOND_A_PAGE);
     if more.is_empty() {
@@ -99,7 +98,7 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     }
     let mut steps = Vec::new();
     if is_ordered(cases) {
-        // Those beyond the page are older than the rest.
+        // The items beyond the page are older than the rest.
         steps.push(a_while());
     }
     steps.extend(more);
@@ -108,7 +107,7 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     let filters = cases.happy.optional.iter();
     let filters = filters.filter(|(name, _)| !PAGING.contains(&name.as_str()));
     for (name, value) in filters {
-        // A list of values finds few, a range of time may find all.
+        // A list of values matches few items, a range of time may match all.
         let size = if value.is_array() { 1 } else { 20 };
         let mut with = only(name, value.clone());
         with.insert("PageSize".to_owned(), json!(size));
@@ -118,7 +117,7 @@ fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
     cases.after_setup("beyond-a-page", &what, steps);
 }
 
-/// Whether the order of the list is stated.
+/// Whether a rule states the order of the list.
 fn is_ordered(cases: &Cases<'_>) -> bool {
     let rules = cases.rulebook.rules.values();
     let mut ordered = rules
@@ -128,7 +127,7 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
 }
 
 impl Cases<'_> {
-    /// Steps after which the list holds so many more; none where nothing shows how.
+    /// Steps that add this many items to the list; empty if the rulebook has none.
     pub(super) fn more(&self, count: usize) -> Vec<Step> {
         let repeat = |step: Step| Step {
             setup: true,
@@ -167,7 +166,7 @@ impl Cases<'_> {
     }
 }
 
-/// A fresh word with the number of its repetition.
+/// A unique word with the number of its repetition.
 fn number(value: &mut Value) {
     if let Value::String(text) = value
         && text.contains("${unique.")

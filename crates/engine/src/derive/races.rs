@@ -5,8 +5,8 @@
 //! - What must exist for a race is created before it, one request after the other.
 
 use super::cases::{Cases, either, only, rename, roots, slug};
-use super::later::{settled, walk};
-use super::moves::Draw;
+use super::repeated_reads::{settled, walk};
+use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::step::{Call, Concurrently, Step};
 use conformant_rulebook::{Check, Does, Operation, Parameter, Place};
@@ -187,11 +187,16 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
 
 /// Requests that show how many of the created resources there are; one for each counting representation.
 fn counters(cases: &Cases<'_>) -> Vec<Step> {
-    let Some(thing) = cases.operation.thing.as_deref() else {
+    let Some(resource) = cases.operation.resource.as_deref() else {
         return Vec::new();
     };
     let kinds = cases.rulebook.kinds.values();
-    let counting = kinds.filter(|kind| kind.about.counts.values().any(|counts| counts.of == thing));
+    let counting = kinds.filter(|kind| {
+        kind.about
+            .counts
+            .values()
+            .any(|counts| counts.of == resource)
+    });
     let counting: BTreeSet<&str> = counting.map(|kind| kind.name.as_str()).collect();
     let given = cases
         .happy
@@ -332,7 +337,7 @@ pub(super) fn at_once(steps: &mut Vec<Step>, draw: &mut Draw) {
     let pairs: Vec<usize> = (1..steps.len())
         .filter(|&later| may_race(&steps[later - 1], &steps[later]))
         .collect();
-    let Some(&later) = draw.of(&pairs) else {
+    let Some(&later) = draw.pick(&pairs) else {
         return;
     };
     let mut second = steps.remove(later);
@@ -367,7 +372,7 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 #[cfg(test)]
 mod tests {
     use crate::sessions::Offline;
-    use crate::{Planned, Target, Telling, conclude, plan, play};
+    use crate::{Planned, ScenarioRun, Target, conclude, plan, run_scenario};
     use conformant_judge::evidence::Event;
     use conformant_judge::load::shared;
     use conformant_record::Verdict;
@@ -393,7 +398,7 @@ mod tests {
         for planned in races() {
             for seed in 0..3 {
                 let concluded = conclude(shared(), &schemas, &planned, &worlds, seed, &calm);
-                let (result, findings) = (&concluded.result, &concluded.judgement.findings);
+                let (result, findings) = (&concluded.result, &concluded.judgment.findings);
                 let id = &planned.scenario.id;
                 assert!(findings.is_empty(), "{id}: {findings:?}");
                 assert_eq!(result.verdict, Verdict::Pass, "{id}: {}", result.reason);
@@ -406,8 +411,8 @@ mod tests {
         let (schemas, worlds, calm) = (Schemas::default(), reference(), AtomicBool::new(false));
         for planned in races() {
             let session = crate::Sessions::open(&worlds, &planned).unwrap();
-            let telling = Telling::new(shared(), &schemas, &planned, (0, 0));
-            let evidence = play(telling, session.as_ref(), &calm).evidence;
+            let scenario_run = ScenarioRun::new(shared(), &schemas, &planned, (0, 0));
+            let evidence = run_scenario(scenario_run, session.as_ref(), &calm).evidence;
             let raced: Vec<_> = evidence
                 .events
                 .iter()

@@ -1,4 +1,5 @@
-//! Calls of operations: built, sent, kept as evidence, and whether they went as the step says.
+//! Calls of operations: builds and sends requests, keeps evidence, and compares the outcome with the step's
+//! expectation.
 
 use super::{Called, Runner};
 use crate::link::split_url;
@@ -33,20 +34,20 @@ impl<'a> Runner<'a> {
         };
         let mut tries = 0;
         while matches!(called.acceptance, Acceptance::Rejected(_))
-            // What may be refused was not refused for that.
+            // The request may have been rejected for the broken value.
             && step.demand.is_acceptance()
             && self.value_was_busy(operation, called.exchange, tries)?
         {
-            // Refused with reason: a person may be in a flow once.
+            // A legal rejection: the exclusive value is in use.
             self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
             called = self.call(step, operation)?;
             tries += 1;
         }
         let (mut value, mut called) = self.result(step, operation, called)?;
         if operation.list_key.is_some() && step.until.is_none() && step.between.is_empty() {
-            (value, called) = self.look_until_stated(step, operation, (value, called))?;
+            (value, called) = self.poll_until_stated(step, operation, (value, called))?;
         }
-        let expected = self.as_expected(step, &called);
+        let expected = self.check_expectation(step, &called);
         let exchange = &self.evidence.exchanges[called.exchange];
         if matches!(called.acceptance, Acceptance::Rejected(_))
             && conformant_judge::is_plain_error(exchange)
@@ -62,7 +63,7 @@ impl<'a> Runner<'a> {
         }
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
-                self.session.mangle_payload(kind, Arc::make_mut(&mut value));
+                self.session.mutate_payload(kind, Arc::make_mut(&mut value));
                 let value = Arc::clone(&value);
                 self.evidence.payloads.push(Payload {
                     kind: kind.clone(),
@@ -97,7 +98,7 @@ impl<'a> Runner<'a> {
         expected
     }
 
-    /// What a call brings: its answer, or the whole list that begins with it.
+    /// The result of a call: its answer, or the whole list that begins with it.
     pub(super) fn result(
         &mut self,
         step: &Call,
@@ -111,7 +112,7 @@ impl<'a> Runner<'a> {
         Ok((value, called))
     }
 
-    /// Makes what the parameters read and nobody has configured.
+    /// Provisions the unconfigured settings that the parameters read.
     pub(super) fn provide(&mut self, with: &Map<String, Value>) -> Result<(), Stop> {
         let mut hooks = Vec::new();
         let target = (self.session, self.rulebook);
@@ -163,7 +164,7 @@ impl<'a> Runner<'a> {
         built.request.target = format!("{prefix}{}", built.request.target);
         let own_rule = format!("{}/{}", operation.service, operation.id);
         let expectation = match &step.demand {
-            // What is built of a broken value may be refused.
+            // A request with a broken value may be rejected.
             _ if taint.is_some() => Expectation::Either,
             Demand::Rejected { rule, .. } => Expectation::Rejected(rule.clone()),
             Demand::Accepted(rule) => Expectation::Accepted(rule.clone()),
@@ -190,7 +191,7 @@ impl<'a> Runner<'a> {
         Ok((exchange, taint))
     }
 
-    /// Notes a holder of an exclusive value that was made.
+    /// Notes the new holder of an exclusive value.
     pub(super) fn note_holder(&self, called: &Called) {
         let exchange = &self.evidence.exchanges[called.exchange];
         let Some(exclusive) = self.takes_exclusive(&exchange.service, &exchange.operation) else {
@@ -203,7 +204,7 @@ impl<'a> Runner<'a> {
             && let (Some(scope), Some(holder)) = (scope, holder)
             && let Some(path) = provision::path_of_holder(self.rulebook, exclusive, (scope, holder))
         {
-            self.session.made_holder(scope, holder, &path);
+            self.session.record_holder(scope, holder, &path);
         }
     }
 
@@ -213,7 +214,7 @@ impl<'a> Runner<'a> {
         exclusive.filter(|e| e.service == service && e.how.taken_by == operation)
     }
 
-    /// Whether an operation was rejected because its value was in use, and no longer is.
+    /// Whether an operation was rejected because its value was in use, and the value is free now.
     pub(super) fn value_was_busy(
         &self,
         operation: &Operation,
@@ -237,7 +238,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// An answer that shows what exists already stands for a refusal.
+    /// Accepts an answer with the existing resource in place of a rejection.
     pub(super) fn accept_existing(&mut self, step: &Call, called: &Called) -> Result<(), Stop> {
         let Demand::Rejected {
             rule,
@@ -277,7 +278,7 @@ impl<'a> Runner<'a> {
         index
     }
 
-    /// Sends, and keeps what came of it.
+    /// Sends a request and keeps the exchange.
     pub(super) fn exchange(
         &mut self,
         exchange: Exchange,
@@ -320,15 +321,15 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What came of a request. A document that came in the same place when the story was told before is shared with what was
-    /// concluded of it then.
+    /// The outcome of a request. A document that is equal to the one of the recorded run shares its validation
+    /// results.
     fn outcome(
         &self,
         exchange: &Exchange,
         answer: Result<Response, SendFault>,
         operation: &Operation,
     ) -> Outcome {
-        let before = self.before.get(self.evidence.exchanges.len());
+        let before = self.earlier.get(self.evidence.exchanges.len());
         let before = before.filter(|before| {
             before.service == exchange.service && before.operation == exchange.operation
         });
@@ -360,7 +361,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Evidence is kept until the scenario is judged, so there is an end to how much.
+    /// Limits the evidence, which is kept until the scenario is judged.
     pub(super) fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
         self.body_bytes += response.body.len();
         if self.body_bytes <= EVIDENCE_BYTES_MAX {
@@ -411,13 +412,13 @@ impl<'a> Runner<'a> {
                 return Ok(called);
             }
             *poll = Poll::Attempt;
-            self.pass_between_looks(every);
+            self.pass_between_polls(every);
             waited += every;
         }
     }
 
-    /// Whether the story can go on after this answer.
-    pub(super) fn as_expected(&self, step: &Call, called: &Called) -> Result<(), Stop> {
+    /// Whether the scenario can continue after this answer.
+    pub(super) fn check_expectation(&self, step: &Call, called: &Called) -> Result<(), Stop> {
         let name = &step.call;
         match &called.acceptance {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
@@ -460,7 +461,7 @@ pub(super) fn outcome(
     }
 }
 
-/// An answer as far as it is kept beside what was read of it.
+/// The part of an answer that is kept in addition to its document.
 pub(super) fn kept(mut response: Response) -> Response {
     if response.body.len() > BODY_EXCERPT_BYTES {
         response.body.truncate(BODY_EXCERPT_BYTES);
@@ -469,7 +470,7 @@ pub(super) fn kept(mut response: Response) -> Response {
     response
 }
 
-/// The same request before anything came of it; what did may be large.
+/// The same request without its outcome, which may be large.
 pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
     Exchange {
         outcome: Outcome::none(),

@@ -1,4 +1,4 @@
-//! Lists walked to their end, page by page.
+//! Walks lists page by page to their end.
 
 use super::calls::unanswered;
 use super::{Called, Runner};
@@ -15,18 +15,17 @@ use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Pages of one walk, and items over all its pages. A list may be longer, so that a walk that comes so
-/// far accuses nobody.
+/// Limits on pages and items of one walk. Longer lists are legal, so a walk that exceeds them reports nothing.
 const WALK_PAGES_MAX: usize = 1_000;
 const WALK_ITEMS_MAX: usize = 100_000;
-/// Pages after which a walk begins anew with larger ones where it may, and how large.
+/// Pages after which a walk restarts with larger pages, if the operation allows it, and their size.
 const WALK_PAGES_SMALL: usize = 20;
 const PAGE_SIZE_LARGE: u64 = 100;
-/// Empty pages in a row at the end of so many pages that are no list any more.
+/// Consecutive empty pages that count as an endless list.
 const WALK_IDLE_PAGES_MAX: usize = 100;
 impl Runner<'_> {
-    /// The request for a page that an earlier one names.
-    fn of_page(&self, operation: &Operation, shown_by: usize, target: String) -> Exchange {
+    /// The request for a page that an earlier page links to.
+    fn page_request(&self, operation: &Operation, shown_by: usize, target: String) -> Exchange {
         let mut exchange = unanswered(&self.evidence.exchanges[shown_by]);
         exchange.request.target = target;
         let named = page_parameters(operation, &exchange.request);
@@ -54,7 +53,7 @@ impl Runner<'_> {
             .as_deref()
             .ok_or_else(|| Stop::Error(format!("{} does not return a list", operation.id)))?;
         let mut pages = vec![first.exchange];
-        // Copied for those who look at them alone: a long list is large.
+        // A long list is large, so it is copied only if later steps read it.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();
         let kept = |page: &Value| {
             if wants_items {
@@ -65,7 +64,7 @@ impl Runner<'_> {
         };
         let mut items: Vec<Value> = kept(&first.value);
         let mut count = items_of(&first.value, key).len();
-        // Pages in a row that hold nothing.
+        // Consecutive pages without items.
         let mut idle = 0;
         let mut page = Arc::clone(&first.value);
         let mut seen: BTreeSet<String> = BTreeSet::new();
@@ -108,11 +107,11 @@ impl Runner<'_> {
                 Err(why @ LinkError::Broken(_)) => {
                     break WalkEnd::Unfollowable(format!("{short}: {why}"));
                 }
-                Err(why @ LinkError::Elsewhere(_)) => {
+                Err(why @ LinkError::OtherOrigin(_)) => {
                     break WalkEnd::Cut(format!("{short}: {why}"));
                 }
             };
-            let exchange = self.of_page(operation, shown_by, target);
+            let exchange = self.page_request(operation, shown_by, target);
             let called = self.exchange(exchange, operation)?;
             acceptance = called.acceptance;
             pages.push(called.exchange);
@@ -129,7 +128,7 @@ impl Runner<'_> {
             None
         };
         let result = json!({"pages": pages.len(), "items": items});
-        // A list that is changed meanwhile is judged by the step's statements alone.
+        // If the list changed in the meantime, only the step's statements are judged.
         if step.between.is_empty() {
             self.evidence.walks.push(Walk {
                 service: operation.service.clone(),
@@ -140,8 +139,7 @@ impl Runner<'_> {
                 step: self.step,
             });
         }
-        // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
-        // is the caller's business.
+        // Half a list proves neither presence nor absence. The caller handles a rejected first page.
         if let Some(why) = cut {
             return Err(Stop::Inconclusive(why));
         }
@@ -156,7 +154,7 @@ impl Runner<'_> {
         }
     }
 
-    /// The same walk in fewer pages: a target that lives on has long lists.
+    /// The same walk with larger pages, because lists of a live target are long.
     pub(super) fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
         let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
         let most = size.schema.get("maximum").and_then(Value::as_u64);
@@ -170,8 +168,8 @@ impl Runner<'_> {
         Some(wider)
     }
 
-    /// Whether others added to a list while it was walked: an item came twice, and the first page now
-    /// begins with another.
+    /// Whether another client inserted into the list during the walk: an item appeared twice, and the first page now
+    /// begins with another one.
     pub(super) fn was_added_to(
         &mut self,
         operation: &Operation,
@@ -189,7 +187,7 @@ impl Runner<'_> {
             let exchanges = pages.iter().map(|&page| &self.evidence.exchanges[page]);
             exchanges.flat_map(|exchange| items_shown(exchange, key))
         };
-        // One item alone may be as large as a body, and is not there twice.
+        // A single item may be as large as a body, and cannot appear twice.
         let is_twice =
             walked().nth(1).is_some() && walked().any(|item| !seen.insert(fingerprint(item)));
         if !is_twice {
@@ -203,12 +201,12 @@ impl Runner<'_> {
     }
 }
 
-/// What an answer shows of its list.
+/// The items of an answer.
 fn items_shown<'e>(exchange: &'e Exchange, key: &str) -> &'e [Value] {
     exchange.document().map_or(&[], |page| items_of(page, key))
 }
 
-/// Stands for an item's text, which may be as long as a body may be.
+/// Represents an item's text, which may be as long as a body.
 fn fingerprint(item: &Value) -> [u8; 32] {
     Sha256::digest(item.to_string()).into()
 }
@@ -219,7 +217,7 @@ fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// Query parameters as a page link has them; the first page's stay where the link is silent.
+/// Query parameters of a page link. Parameters that it omits keep the values of the first page.
 fn page_parameters<'a>(
     operation: &'a Operation,
     request: &Request,

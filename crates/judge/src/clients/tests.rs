@@ -4,7 +4,7 @@ use super::{Completeness, validate_request};
 use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
 use crate::load::shared as of_specs;
 use conformant_base::http::Request;
-use conformant_engine::request::recognise;
+use conformant_engine::request::recognize;
 use conformant_record::{Level, Subject};
 use conformant_rulebook::scenario::Credentials;
 use conformant_schema::Schemas;
@@ -69,7 +69,7 @@ fn exchange(text: &str) -> Exchange {
     let operations = rulebook.services.values();
     let operations = operations.flat_map(|service| service.operations.values());
     let path = request.path().to_owned();
-    let (operation, sent) = recognise(operations, &request, &path, &Map::new())
+    let (operation, sent) = recognize(operations, &request, &path, &Map::new())
         .unwrap_or_else(|| panic!("no operation: {text}"));
     Exchange {
         step: 1,

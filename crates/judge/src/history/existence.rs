@@ -34,7 +34,7 @@ impl History<'_> {
         let holds = |since: &Moment| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
-                // An action at that moment finds it.
+                // What happens at that very moment finds it there.
                 let is_now = write.moment.event == until.event;
                 let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)

@@ -92,13 +92,13 @@ impl Moment {
         raced.unwrap_or_else(|| self.event < other.event && self.span.is_before(&other.span))
     }
 
-    /// Whether this may have taken effect after the other: it is another event that had not ended when the
-    /// other began.
+    /// Whether this one may have taken effect after the other: it is another event and had not ended when
+    /// the other began.
     pub fn may_follow(&self, other: &Self) -> bool {
         self.event != other.event && !self.is_before(other)
     }
 
-    /// Whether neither of two events is before the other.
+    /// Whether neither of two moments is before the other.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.may_follow(other) && other.may_follow(self)
     }

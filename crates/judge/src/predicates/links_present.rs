@@ -21,6 +21,7 @@ struct Linked {
     /// Where its links stand.
     at: String,
     /// The resources that they lead to, in the document's words.
+    #[serde(rename = "things")]
     resources: Vec<String>,
     /// A field that names one of them, which may not exist where the field names nothing.
     given: Option<String>,

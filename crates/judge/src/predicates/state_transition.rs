@@ -131,7 +131,7 @@ impl StateTransition {
 
 /// Whether neither of two observations is before the other.
 fn overlap(context: &Context<'_>, one: &Representation<'_>, other: &Representation<'_>) -> bool {
-    let moment = |shown: &Representation<'_>| Some(context.history.moments[shown.exchange?]);
+    let moment = |one: &Representation<'_>| Some(context.history.moments[one.exchange?]);
     let both = moment(one).zip(moment(other));
     both.is_some_and(|(one, other)| one.overlaps(&other))
 }

@@ -137,14 +137,20 @@ impl UniqueName {
         let scope = history.path_bindings[index].scope();
         let operation = context.seen[index].operation;
         let kind = operation.and_then(|o| context.rulebook.kinds.get(o.resource.as_deref()?));
-        let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
+        let Some(about) = kind.map(|kind| &kind.about) else {
+            return;
+        };
+        // Resources without a parent share the scope of the whole service.
+        let is_root = about.parents.is_empty();
+        let Some(of) = about.of().filter(|_| scope.is_some() || is_root) else {
             return;
         };
         if self.held == Held::Freely && self.sends_a_name(context, index, kind) {
             return;
         }
         // In a scope that other clients reach, any resource may have the name.
-        if !history.is_exclusive(scope) && self.held != Held::Elsewhere {
+        let is_own = scope.is_none_or(|scope| history.is_exclusive(scope));
+        if !is_own && self.held != Held::Elsewhere {
             return;
         }
         let holder = history.resources.of_kind(of).find_map(|(id, resource)| {
@@ -156,19 +162,12 @@ impl UniqueName {
                 Held::Here | Held::Elsewhere | Held::Freely => text == name,
                 Held::InOtherCase => text != name && text.to_lowercase() == name.to_lowercase(),
             };
-            let within = resource
-                .parents
-                .last()
-                .is_some_and(|&parent| parent == scope);
-            let apart = resource
-                .parents
-                .last()
-                .is_some_and(|&parent| parent != scope);
-            let fits = if self.held == Held::Elsewhere {
-                apart
-            } else {
-                within
+            let parent = resource.parents.last().copied();
+            let fits = match self.held {
+                Held::Elsewhere => parent.is_some() && parent != scope,
+                Held::Here | Held::InOtherCase | Held::Freely => parent == scope,
             };
+            let fits = fits && (!is_root || history.is_exclusive(id));
             let is_there = fits && history.exists_since(id, &when).is_some();
             let shown = observations.find(|s| {
                 s.value(context, &self.at)
@@ -253,14 +252,19 @@ impl UniqueName {
     }
 
     /// Whether anything that was done before may have brought the very name into the scope.
-    fn is_taken(context: &Context<'_>, (index, name): (usize, &str), scope: ResourceId) -> bool {
+    fn is_taken(
+        context: &Context<'_>,
+        (index, name): (usize, &str),
+        scope: Option<ResourceId>,
+    ) -> bool {
         let history = &context.history;
         context.seen[..index]
             .iter()
             .enumerate()
             .any(|(other, seen)| {
                 let mut sent = seen.exchange.sent.values();
-                let is_here = history.path_bindings[other].parents.contains(&Some(scope));
+                let is_here =
+                    scope.is_none() || history.path_bindings[other].parents.contains(&scope);
                 is_here
                     && seen.acceptance == Acceptance::Accepted
                     && sent.any(|value| as_text(value) == name)

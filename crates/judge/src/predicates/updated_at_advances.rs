@@ -74,6 +74,19 @@ impl Predicate for UpdatedAtAdvances {
         vec![
             updated("b", 3).passes(),
             updated("b", 0).fails("/date_updated"),
+            Example::for_rule(
+                "chat",
+                json!({"operation": "update-service", "at": "/date_updated"}),
+            )
+            .answered("create-service", json!({}), service("a", 9))
+            .refused("create-role", json!({}))
+            .refused("create-role", json!({}))
+            .answered(
+                "update-service",
+                json!({"Sid": sid, "FriendlyName": "b"}),
+                service("b", 3),
+            )
+            .fails("/date_updated"),
             updated("a", 0).not_judged(),
             made.not_judged(),
         ]
@@ -144,7 +157,7 @@ impl UpdatedAtAdvances {
             };
             verdicts
                 .instance(rule, [time_site.clone(), site])
-                .conclude((from == to).then_some(fact));
+                .conclude((to <= from).then_some(fact));
         }
     }
 }

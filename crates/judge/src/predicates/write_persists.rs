@@ -403,7 +403,7 @@ impl<'c> Since<'c> {
             let rivals = self.rivals(one);
             let got = shown.value(one.at).filter(|_| !rivals.is_empty());
             let site = shown.site(one.at);
-            let Some(got) = got.filter(|_| !verdicts.has_finding(&site)) else {
+            let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
                 continue;
             };
             let is_of_one = one.wrong(got, self.is_xml()).is_none()

@@ -449,7 +449,7 @@ impl Worlds {
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
-        let mut answered = world.answer(request);
+        let mut answered = world.answer_overlapping(request);
         if let Some(people) = world.people() {
             let how = (began.elapsed(), answered.scripted.as_deref());
             people

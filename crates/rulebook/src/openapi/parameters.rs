@@ -66,7 +66,8 @@ impl Reader<'_> {
             .collect();
         for name in &braces {
             if !declared.contains(name) {
-                let message = format!("the path contains `{{{name}}}`, but no such parameter is defined");
+                let message =
+                    format!("the path contains `{{{name}}}`, but no such parameter is defined");
                 draft.problems.push(self.file.problem(&self.at, message));
             }
         }
@@ -100,7 +101,9 @@ impl Reader<'_> {
                     self.parameter(draft, operation, &alike::referring(node, target), at)
                 }
                 Ok((path, _)) => {
-                    let message = format!("a parameter in another file, {path}: expected this file's components");
+                    let message = format!(
+                        "a parameter in another file, {path}: expected this file's components"
+                    );
                     draft.problems.push(self.file.problem(at, message));
                     None
                 }

@@ -12,9 +12,7 @@ use conformant_yaml::Node;
 pub(crate) enum ReferenceError {
     /// To a file outside the rulebook.
     #[error("`{reference}` is outside the rulebook")]
-    Outside {
-        reference: String,
-    },
+    Outside { reference: String },
     /// To a missing file.
     #[error("`{reference}` names the missing file `{file}`")]
     NoFile {

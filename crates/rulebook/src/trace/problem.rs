@@ -8,16 +8,10 @@ use conformant_base::source::Document;
 pub enum TraceProblem {
     /// A document is not in the folder.
     #[error("{document} is missing: no file begins with `{title}`")]
-    DocumentMissing {
-        document: Document,
-        title: String,
-    },
+    DocumentMissing { document: Document, title: String },
     /// A file or folder could not be read.
     #[error("{path} cannot be read: {reason}")]
-    Unreadable {
-        path: String,
-        reason: String,
-    },
+    Unreadable { path: String, reason: String },
     /// An invalid line of the lock.
     #[error("documents.lock:{line}: {source}")]
     LockLine {
@@ -28,9 +22,7 @@ pub enum TraceProblem {
     },
     /// A unit that the lock does not classify.
     #[error("{place} is not classified")]
-    Unclassified {
-        place: Place,
-    },
+    Unclassified { place: Place },
     /// A unit whose words changed.
     #[error("{place} has changed: {was} became {is}")]
     Changed {
@@ -42,15 +34,10 @@ pub enum TraceProblem {
     },
     /// A unit of the lock that is in no document.
     #[error("{place} is gone")]
-    Gone {
-        place: Place,
-    },
+    Gone { place: Place },
     /// A unit cites a rule or open point that is not in the rulebook.
     #[error("{place} cites {id}, which is not in the rulebook")]
-    CitesMissing {
-        place: Place,
-        id: String,
-    },
+    CitesMissing { place: Place, id: String },
     /// A source with a line whose units do not cite it.
     #[error("{id} names {document} line {line}, but no unit there cites it")]
     LineWithoutUnit {
@@ -80,10 +67,7 @@ pub enum TraceProblem {
     },
     /// A unit cites a rule or open point whose source does not name its line.
     #[error("{place} cites {id}, whose source does not name that line")]
-    CitesElsewhere {
-        place: Place,
-        id: String,
-    },
+    CitesElsewhere { place: Place, id: String },
     /// Several sentences of one line cite the same, so that one of them may lack a rule of its own.
     #[error(
         "{id} is cited by {first} and by {second}: in documents.lock leave it at the sentence that it rests on"

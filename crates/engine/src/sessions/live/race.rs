@@ -4,7 +4,7 @@
 //! - A request that is refused is not sent again: its next try would be alone.
 //! - A hook runs on a thread of its own, which starts when the last bytes of the requests are sent.
 
-use super::story::{LiveStory, told};
+use super::scenario::{LiveScenario, response_of};
 use crate::race::{Acted, Action, ActionResult};
 use crate::session::{HookFault, SendFault};
 use crate::sessions::hooks;
@@ -13,7 +13,7 @@ use conformant_net::transport::{Arrival, Departure};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-impl LiveStory<'_> {
+impl LiveScenario<'_> {
     pub(super) fn race(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
         let departures: Vec<Departure<'_>> =
             actions.iter().filter_map(|a| self.departure(a)).collect();
@@ -99,7 +99,7 @@ impl LiveStory<'_> {
     }
 
     fn answered_at(&self, began: Instant, arrival: Arrival) -> Acted {
-        let answer = arrival.answer.map(told);
+        let answer = arrival.answer.map(response_of);
         if let Ok(response) = &answer {
             // The target may limit how often it is asked: later requests wait as it says.
             let _ = self.live.schedule.learn(response, 0, self.live.deadline);

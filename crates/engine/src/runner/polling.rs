@@ -1,0 +1,82 @@
+//! Polling of lists that may lag behind writes. The documents state no limit for the lag.
+//!
+//! Judges nothing; the last answer counts.
+
+use super::calls::unanswered;
+use super::{Called, Runner};
+use crate::stop::Stop;
+use conformant_judge::Acceptance;
+use conformant_judge::evidence::{Expectation, Span};
+use conformant_rulebook::Operation;
+use conformant_rulebook::expect::Expect;
+use conformant_rulebook::step::Call;
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Pauses between polls of a lagging list. Their sum is the consistency window.
+const PAUSES: [Duration; 3] = [
+    Duration::from_secs(1),
+    Duration::from_secs(4),
+    Duration::from_secs(6),
+];
+
+impl Runner<'_> {
+    /// Polls a list until it satisfies the step's statements or the consistency window is over.
+    pub(super) fn poll_until_stated(
+        &mut self,
+        step: &Call,
+        operation: &Operation,
+        (mut value, mut called): (Arc<Value>, Called),
+    ) -> Result<(Arc<Value>, Called), Stop> {
+        for wait in PAUSES {
+            let is_done =
+                called.acceptance != Acceptance::Accepted || self.statements_hold(step, &value);
+            if is_done || self.is_interrupted() {
+                break;
+            }
+            self.pass_between_polls(wait);
+            let again = self.call(step, operation)?;
+            (value, called) = self.result(step, operation, again)?;
+        }
+        Ok((value, called))
+    }
+
+    /// Whether all statements of a step hold. A statement about a broken value counts as satisfied.
+    fn statements_hold(&mut self, step: &Call, value: &Value) -> bool {
+        let stated = step.expect.iter().map(|expect| self.fill_expect(expect));
+        let stated: Vec<Expect> = stated.flatten().collect();
+        let is_tainted = self.scope.take_taint().is_some();
+        is_tainted
+            || stated
+                .iter()
+                .all(|expect| conformant_judge::holds(expect, value))
+    }
+
+    /// Polls lists that lack a created resource or contain an ended one, because they may lag. The rules are evaluated
+    /// after that.
+    pub(super) fn poll_lagging_lists(&mut self) {
+        for wait in PAUSES {
+            let lagging = conformant_judge::lagging(self.rulebook, &self.evidence);
+            if lagging.is_empty() || self.is_interrupted() {
+                return;
+            }
+            self.pass_between_polls(wait);
+            for page in lagging {
+                // A failed poll leaves the earlier evidence.
+                let _unread = self.read_again(page);
+            }
+        }
+    }
+
+    /// The list whose first page was read by that exchange, from its beginning.
+    fn read_again(&mut self, page: usize) -> Result<Value, Stop> {
+        let page = &self.evidence.exchanges[page];
+        let operation = self.operation(&format!("{}/{}", page.service, page.operation))?;
+        let mut again = unanswered(page);
+        again.span = Span::at(self.session.now());
+        again.expectation = Expectation::Either;
+        let called = self.exchange(again, operation)?;
+        self.walk(&Call::default(), operation, &called)
+    }
+}
