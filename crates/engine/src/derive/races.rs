@@ -249,28 +249,26 @@ fn updates(cases: &mut Cases<'_>) {
         with.insert(field.name.clone(), value);
         Cases::look(operation, with)
     };
-    if fields.len() > 1 {
+    let of_fields = (fields.len() > 1).then(|| {
         let racers = fields.iter().take(RACERS);
         let racers = racers.map(|(field, value)| update(field, (*value).clone()));
-        let steps = updated(cases, racers.collect());
-        cases.after_setup(
-            "race-fields",
-            "updates of different fields at the same time",
-            steps,
-        );
-    }
+        updated(cases, racers.collect())
+    });
     let rivals = fields.iter().find_map(|(field, value)| {
         let values = different(field, value)?;
         Some((*field, values))
     });
-    if let Some((field, values)) = rivals {
+    let of_values = rivals.map(|(field, values)| {
         let racers = values.into_iter().map(|value| update(field, value));
-        let steps = updated(cases, racers.collect());
-        cases.after_setup(
-            "race-values",
-            &format!("updates of {} at the same time", field.name),
-            steps,
-        );
+        let what = format!("updates of {} at the same time", field.name);
+        (what, updated(cases, racers.collect()))
+    });
+    if let Some(steps) = of_fields {
+        let what = "updates of different fields at the same time";
+        cases.after_setup("race-fields", what, steps);
+    }
+    if let Some((what, steps)) = of_values {
+        cases.after_setup("race-values", &what, steps);
     }
 }
 
