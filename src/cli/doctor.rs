@@ -9,7 +9,7 @@ mod targets;
 
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
-use super::{Done, Exit, Failure, say};
+use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Limits};
@@ -68,7 +68,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         ListFormat::Text => as_text(&checks, &left_out),
         ListFormat::Json => as_json(&checks, &left_out),
     };
-    say(&redactor.redact(&text));
+    print(&redactor.redact(&text));
     let is_ok = checks.iter().all(|check| check.is_ok);
     Ok(if is_ok {
         Exit::Conformant

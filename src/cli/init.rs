@@ -4,7 +4,7 @@
 //! Never overwrites a file.
 
 use super::args::{Forge, InitArgs};
-use super::{Done, Exit, Failure, config, note, say};
+use super::{Done, Exit, Failure, config, note, print};
 use conformant_base::http::Request;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Limits};
@@ -83,7 +83,7 @@ fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {
         for service in index.targets() {
-            say(&format!("base URL of {service} (leave empty to skip): "));
+            print(&format!("base URL of {service} (leave empty to skip): "));
             let mut line = String::new();
             let read = stdin.read_line(&mut line);
             read.map_err(|e| Failure::Usage(format!("standard input: {e}")))?;
@@ -165,6 +165,6 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     std::fs::write(path, text).map_err(failed)?;
-    say(&format!("{}\n", path.display()));
+    print(&format!("{}\n", path.display()));
     Ok(true)
 }

@@ -270,7 +270,7 @@ mod tests {
                 full.merge(stream.full(index + 1, line.as_bytes()), 1_000);
             }
         }
-        let told = |judged: &Judged| {
+        let counts = |judged: &Judged| {
             (
                 judged.judgment.tallies.clone(),
                 format!("{:?}", judged.judgment.findings),
@@ -279,7 +279,7 @@ mod tests {
                 judged.notes.clone(),
             )
         };
-        assert_eq!(told(&quick), told(&full));
+        assert_eq!(counts(&quick), counts(&full));
         quick
     }
 

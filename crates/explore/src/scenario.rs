@@ -56,7 +56,7 @@ impl Shrunk {
     }
 
     /// The sequence for people, one step a line.
-    pub fn told(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (index, step) in self.scenario.steps.iter().enumerate() {
             let _ = writeln!(text, "  {}. {}", index + 1, step.summary());

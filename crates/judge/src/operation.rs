@@ -107,7 +107,7 @@ fn accepted_fact(seen: &Seen<'_>) -> Fact {
         expected: "a refusal".into(),
         actual: format!("accepted with {status}"),
         message: format!(
-            "{} was accepted where it must be refused",
+            "{} was accepted, but must be rejected",
             seen.exchange.operation
         ),
     }

@@ -32,7 +32,7 @@ impl Hook {
     }
 }
 
-/// What a hook does to resources of one type; where it names none, it may be any of them.
+/// The effect of a hook on a resource of one type. Without a key or name, any resource may be affected.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {

@@ -566,7 +566,7 @@ impl Step {
         }
     }
 
-    /// Rules that this step names itself, those of nested steps not included.
+    /// Rules that this step names, without those of the steps between its pages.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect().iter().map(|e| &e.rule);
         stated

@@ -235,36 +235,41 @@ fn updates(cases: &mut Cases<'_>) {
     if !is_change || cases.reader().is_none() {
         return;
     }
-    let with_echo = |p: &&Parameter| p.place == ParameterLocation::Body && p.echo.is_some();
-    let parameters = cases.operation.parameters.iter().filter(with_echo);
-    let given: Vec<(&Parameter, &Value)> = parameters
-        .filter_map(|p| Some((p, cases.happy.optional.get(&p.name)?)))
+    let operation = cases.operation;
+    let is_field =
+        |p: &&Parameter| p.place == ParameterLocation::Body && p.echo.is_some() && !p.required;
+    let fields: Vec<(&Parameter, &Value)> = operation
+        .parameters
+        .iter()
+        .filter(is_field)
+        .filter_map(|p| Some((p, cases.value_of(&p.name)?)))
         .collect();
-    if given.len() > 1 {
-        let racers = given.iter().take(RACERS);
-        let racers =
-            racers.map(|(p, value)| cases.call(either(), &only(&p.name, (*value).clone())));
-        let racers: Vec<Step> = racers.collect();
-        let steps = updated(cases, racers);
-        cases.after_setup(
-            "race-fields",
-            "updates of different fields at the same time",
-            steps,
-        );
-    }
-    let rivals = given.iter().find_map(|(parameter, value)| {
-        let values = different(parameter, value)?;
-        Some((*parameter, values))
+    // Nothing but the path and this field.
+    let update = |field: &Parameter, value: Value| {
+        let mut with = Cases::path_of(operation, &cases.happy.with);
+        with.insert(field.name.clone(), value);
+        Cases::look(operation, with)
+    };
+    let of_fields = (fields.len() > 1).then(|| {
+        let racers = fields.iter().take(RACERS);
+        let racers = racers.map(|(field, value)| update(field, (*value).clone()));
+        updated(cases, racers.collect())
     });
-    if let Some((parameter, values)) = rivals {
-        let call = |value: &Value| cases.call(either(), &only(&parameter.name, value.clone()));
-        let racers: Vec<Step> = values.iter().map(call).collect();
-        let steps = updated(cases, racers);
-        cases.after_setup(
-            "race-values",
-            &format!("updates of {} at the same time", parameter.name),
-            steps,
-        );
+    let rivals = fields.iter().find_map(|(field, value)| {
+        let values = different(field, value)?;
+        Some((*field, values))
+    });
+    let of_values = rivals.map(|(field, values)| {
+        let racers = values.into_iter().map(|value| update(field, value));
+        let what = format!("updates of {} at the same time", field.name);
+        (what, updated(cases, racers.collect()))
+    });
+    if let Some(steps) = of_fields {
+        let what = "updates of different fields at the same time";
+        cases.after_setup("race-fields", what, steps);
+    }
+    if let Some((what, steps)) = of_values {
+        cases.after_setup("race-values", &what, steps);
     }
 }
 

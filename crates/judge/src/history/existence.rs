@@ -35,7 +35,7 @@ impl History<'_> {
         let holds = |since: &Moment| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
-                // What happens at that very moment finds it there.
+                // An action at that moment finds it.
                 let is_now = write.moment.event == until.event;
                 let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)

@@ -251,7 +251,7 @@ impl UniqueName {
         })
     }
 
-    /// Whether anything that was done before may have brought the very name into the scope.
+    /// Whether an earlier action may have brought the name into the scope.
     fn is_taken(
         context: &Context<'_>,
         (index, name): (usize, &str),

@@ -509,7 +509,7 @@ impl<'c> Since<'c> {
         values
     }
 
-    /// Whether this observation is to show that value: nothing else named it meanwhile.
+    /// Whether this observation must contain the value: no other action named it meanwhile.
     fn open(&self, one: &Expected<'_>) -> bool {
         let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
         let others = self.others.as_ref();

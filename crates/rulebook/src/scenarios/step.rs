@@ -398,7 +398,7 @@ fn unfit_for_a_race(step: &Step) -> Option<String> {
     ))
 }
 
-/// True when a context of that name can be derived from the operation (specs/README.md, Scenarios).
+/// Whether a case of that name can be derived from the operation (specs/README.md, Scenarios).
 pub(super) fn is_case(case: &str, operation: &Operation) -> bool {
     let parameter = |name: &str| operation.parameters.iter().any(|p| p.name == name);
     let general = [

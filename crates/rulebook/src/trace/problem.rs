@@ -65,7 +65,23 @@ pub enum TraceProblem {
         /// The heading of its first line.
         found: String,
     },
-    /// A unit cites a rule or open point whose source does not name its line.
+    /// A source points to nothing in an OpenAPI document.
+    #[error("{id} names `{pointer}` of {document}, which leads to nothing")]
+    PointerGone {
+        id: String,
+        document: Document,
+        pointer: String,
+    },
+    /// What a pointer leads to stands at another line.
+    #[error("{id} names line {line} of {document}; `{pointer}` stands at line {found}")]
+    PointerElsewhere {
+        id: String,
+        document: Document,
+        pointer: String,
+        line: u32,
+        found: u32,
+    },
+    /// A unit cites something whose source does not name its line.
     #[error("{place} cites {id}, whose source does not name that line")]
     CitesElsewhere { place: UnitPlace, id: String },
     /// Several sentences of one line cite the same, so that one of them may lack a rule of its own.

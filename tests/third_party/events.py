@@ -10,7 +10,7 @@ OUTCOMES = {"delivered": ["sent", "delivered"], "failed": ["failed"], "undeliver
 
 
 class Events:
-    """Every send runs its course at once; who asks for its events gets all of them."""
+    """Every send completes at once; a request for its events returns all of them."""
 
     def __init__(self, world, callbacks):
         self.world, self.callbacks, self.operations = world, callbacks, {}

@@ -1,4 +1,4 @@
-"""The flow service: flows, executions, steps, and what people do in them."""
+"""The flow service: flows, executions, steps, and the actions of people."""
 
 import datetime
 import json
@@ -11,7 +11,7 @@ STEPS = ["trigger", "ask_name", "say_thanks", "farewell"]
 
 
 class Flow:
-    """State and operations; `routes` says which request reaches which."""
+    """State and operations; `routes` maps requests to operations."""
 
     def __init__(self, world):
         self.world, self.flows, self.executions = world, {}, {}
@@ -87,9 +87,9 @@ class Flow:
         if not to and world.bug("to-optional"):
             to = "+15005550006"
         if not E164.fullmatch(to or ""):
-            raise Refusal(400, "To is no phone number")
+            raise Refusal(400, "To is not a phone number")
         if sender and sender.startswith("MG") and world.bug("from-messaging-refused"):
-            raise Refusal(400, "From is no phone number")
+            raise Refusal(400, "From is not a phone number")
         if not sender and world.bug("from-optional"):
             sender = "+15005550007"
         if not E164.fullmatch(sender or "") and not re.fullmatch("MG[0-9a-fA-F]{32}", sender or ""):
@@ -118,7 +118,7 @@ class Flow:
                 return {}
             raise Refusal(400, "Parameters is not JSON") from None
         if not isinstance(value, dict):
-            raise Refusal(400, "Parameters is no object")
+            raise Refusal(400, "Parameters is not an object")
         if self.world.bug("parameters-first-only"):
             value = dict(list(value.items())[:1])
         if self.world.bug("parameters-leak"):
@@ -227,7 +227,7 @@ class Flow:
         return world.page(request, f"{BASE}/{flow.sid}/Executions", "executions", rows, render, newest_first=newest)
 
     def instant(self, text):
-        """The moment that a date filter names, or nothing where there is none."""
+        """The instant of a date filter, or `None` without one."""
         if not text:
             return None
         if self.world.bug("date-offset-ignored"):
@@ -290,7 +290,7 @@ class Flow:
             self.fetch_step(request, flow_sid, run_sid, step_sid)
         return Reply({} if self.world.free("sub-resources-empty") else {"context": run.context})
 
-    # What people do.
+    # Actions of people.
     def end(self, flow_sid, sid):
         run = self.execution(flow_sid, sid)
         every = [other for other in self.executions.values() if other.flow is run.flow]

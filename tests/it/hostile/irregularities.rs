@@ -18,7 +18,7 @@ const PARTIAL_BYTES_MAX: usize = 4096;
 const NAMED: &str = "chat/lists/members: set-up failed: create-service was refused: status 400\n";
 
 /// A run of one scenario against a target with that response, with its evidence; and the same judged again.
-struct Told {
+struct RunAndJudgement {
     ended: Ended,
     record: Value,
     html: String,
@@ -28,7 +28,7 @@ struct Told {
     again_record: Value,
 }
 
-fn told(acts: Vec<Act>) -> Told {
+fn run_and_judge(acts: Vec<Act>) -> RunAndJudgement {
     let target = Target::answering(move |_| acts.clone());
     let folder = folder();
     let address = format!("flow={}/flow", target.origin());
@@ -42,7 +42,7 @@ fn told(acts: Vec<Act>) -> Told {
     command.args(["judge", "kept", "--report", "json=run.json"]);
     let again = run(command.args(["--report", "junit=junit.xml"]));
     let again_record = reports(folder.path(), &again).1;
-    Told {
+    RunAndJudgement {
         html: std::fs::read_to_string(folder.path().join("run.html")).expect("a page"),
         kept: unpacked(&folder.path().join("kept")),
         ended,
@@ -99,30 +99,30 @@ fn irregularities_of_a_response_are_in_every_report() {
         ),
     ];
     for (odd, answer) in rows {
-        let told = told(send(answer));
-        assert_eq!(told.ended.exit, Some(1), "{odd}: {:?}", told.ended);
-        let console = told
+        let outcome = run_and_judge(send(answer));
+        assert_eq!(outcome.ended.exit, Some(1), "{odd}: {:?}", outcome.ended);
+        let console = outcome
             .ended
             .stdout
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
         assert!(console.contains(odd), "{odd}: {console}");
-        let shown = &told.record["exchanges"][0]["oddities"];
+        let shown = &outcome.record["exchanges"][0]["oddities"];
         assert_eq!(*shown, json!([odd]), "{odd}");
-        let observed = told.record["open_points"].to_string();
+        let observed = outcome.record["open_points"].to_string();
         assert!(
             observed.contains(&format!("read-flows: {odd}")),
             "{observed}"
         );
-        assert!(told.html.contains(odd), "{odd}: not in the page");
-        assert!(told.kept.contains(odd), "{odd}: not kept");
-        assert_eq!(told.again.exit, Some(1), "{odd}: {:?}", told.again);
+        assert!(outcome.html.contains(odd), "{odd}: not in the page");
+        assert!(outcome.kept.contains(odd), "{odd}: not kept");
+        assert_eq!(outcome.again.exit, Some(1), "{odd}: {:?}", outcome.again);
         assert_eq!(
-            told.again_record["findings"][0]["rule"],
-            told.record["findings"][0]["rule"]
+            outcome.again_record["findings"][0]["rule"],
+            outcome.record["findings"][0]["rule"]
         );
-        let again = told.again_record["open_points"].to_string();
+        let again = outcome.again_record["open_points"].to_string();
         assert!(again.contains(odd), "{odd}: not judged again");
     }
 }
@@ -135,9 +135,12 @@ fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
         let long = "y".repeat(2 * PARTIAL_BYTES_MAX);
         let mut acts = broken_page(head, &long);
         acts.extend(hold.then_some(Act::Hold));
-        let told = told(acts);
-        assert_eq!(told.ended.exit, Some(3), "{:?}", told.ended);
-        for (record, which) in [(&told.record, "run"), (&told.again_record, "judged again")] {
+        let outcome = run_and_judge(acts);
+        assert_eq!(outcome.ended.exit, Some(3), "{:?}", outcome.ended);
+        for (record, which) in [
+            (&outcome.record, "run"),
+            (&outcome.again_record, "judged again"),
+        ] {
             let rules = record["rules"].as_array().expect("rules");
             let judged = |r: &&Value| r["verdict"] == "pass" || r["verdict"] == "fail";
             let judged: Vec<_> = rules.iter().filter(judged).map(|r| &r["id"]).collect();
@@ -152,7 +155,7 @@ fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
                 assert!(reason.contains(word), "{which}: no {word} in {reason}");
             }
         }
-        let answered = story(&told.kept)["evidence"]["exchanges"][0]["outcome"].clone();
+        let answered = story(&outcome.kept)["evidence"]["exchanges"][0]["outcome"].clone();
         let partial = answered.to_string();
         assert!(partial.contains("neither"), "{partial}");
         let ys = partial.matches('y').count();
@@ -209,6 +212,6 @@ fn a_failed_set_up_is_reported_with_its_cause() {
     let less = judged(&["--min-judged", "100"]);
     assert_eq!(less.exit, Some(4), "{less:?}");
     assert!(less.stderr.contains(NAMED), "{less:?}");
-    let said = "not concluded (exit 4): ";
-    assert!(less.stdout.contains(said), "{less:?}");
+    let expected = "not concluded (exit 4): ";
+    assert!(less.stdout.contains(expected), "{less:?}");
 }
