@@ -1152,7 +1152,7 @@ switches! {
         EventsFailedUndeliveredSwapped = "events/failed-undelivered-swapped": "Failed events announce the schema of undelivered ones, and the other way round." => [shown("event", "/schema", Exchanged("MessageFailed", "MessageUndelivered"))],
         EventsProcessingCompletedSwapped = "events/processing-completed-swapped": "Processing events announce the schema of completed ones, and the other way round." => [shown("event", "/schema", Exchanged("OperationProcessing", "OperationCompleted"))],
         EventsAddressOfFirst = "events/address-of-first": "Messages to later recipients name the address of the first.",
-        EventsToOfNobody = "events/to-of-nobody": "The address in to is that of no recipient." => [shown("event", "/payload/to/address", Text("+15550000000"))],
+        EventsToUnknown = "events/to-unknown": "The address in to is that of no recipient." => [shown("event", "/payload/to/address", Text("+15550000000"))],
         EventsToChannelOther = "events/to-channel-other": "The channel in to is always rcs." => [shown("event", "/payload/to/channel", Text("rcs"))],
         EventsSchemaPrefixForeign = "events/schema-prefix-foreign": "Schema addresses have another prefix before the name." => [shown("event", "/schema", Replaced("CommsApi.", "OtherApi."))],
         EventsTagsOnlyFirst = "events/tags-only-first": "Messages to later recipients carry no tags.",
