@@ -618,6 +618,8 @@ switches! {
         ChatMemberPathAnyCase = "chat/member-path-any-case": "A path finds a member by the identity in another case.",
         ChatMembersFilterAnyCase = "chat/members-filter-any-case": "Listing members ignores the case of Identity.",
         ChatMembersFilterPrefix = "chat/members-filter-prefix": "Listing members returns those whose identity starts with a requested one.",
+        ChatMembersFilterAccentless = "chat/members-filter-accentless": "Listing members by an identity with an accent also returns the identity without it.",
+        ChatMemberPathAccentless = "chat/member-path-accentless": "A path reads an identity with an accent as the identity without it.",
         ChatBindingsFilterAnyCase = "chat/bindings-filter-any-case": "Listing bindings ignores the case of Identity.",
         ChatTriggerAnyCase = "chat/trigger-any-case": "A trigger fires on its string in another case.",
         // chat: refused, and yet something changes
