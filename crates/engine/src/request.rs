@@ -423,7 +423,7 @@ fn every_byte(count: u64) -> Vec<u8> {
 /// A request target with other values of some query parameters.
 pub(super) fn with_query(target: &str, parameters: &Map<String, Value>) -> String {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let mut pairs: Vec<(String, String)> = form_urlencoded::parse(query.as_bytes())
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .filter(|(name, _)| !parameters.contains_key(name))
         .collect();
