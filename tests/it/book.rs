@@ -350,7 +350,7 @@ fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
     ];
     let file = folder.join("rooms.yaml");
     let text = std::fs::read_to_string(&file).expect("the page shows it");
-    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url)).expect("there is room");
+    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url)).expect("the disk is writable");
     hosts
 }
 
