@@ -3,6 +3,7 @@
 //! Writes into a folder that is empty or missing. Problems of the document are printed with their places; the rest is made.
 
 use super::{Done, Exit, Failure, note, say, tell};
+use annotate_snippets::Level;
 use conformant_base::files;
 use conformant_openapi::{BYTES_MAX, import};
 use conformant_rulebook::Problems;
@@ -21,7 +22,7 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
         Failure::Problems(all)
     })?;
     for problem in &made.problems {
-        tell(problem);
+        tell(problem, Level::WARNING);
     }
     for (path, text) in &made.files {
         let path = folder.join(path);

@@ -320,7 +320,7 @@ fn complain(failure: &Failure) {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
             for problem in problems {
-                tell(problem);
+                tell(problem, Level::ERROR);
             }
             note(&format!("error: {failure}"));
         }
@@ -328,14 +328,14 @@ fn complain(failure: &Failure) {
 }
 
 /// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
-fn tell(problem: &conformant_rulebook::Problem) {
+fn tell(problem: &conformant_rulebook::Problem, level: Level<'static>) {
     use std::io::IsTerminal;
-    let plain = rendered(problem, &Renderer::plain());
+    let plain = rendered(problem, level.clone(), &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;
     let mut out = std::io::stderr().lock();
     let colors = out.is_terminal() && config::environment("NO_COLOR").is_none();
     let text = if is_harmless && colors {
-        rendered(problem, &Renderer::styled())
+        rendered(problem, level, &Renderer::styled())
     } else {
         output::sayable(&plain)
     };
@@ -343,8 +343,12 @@ fn tell(problem: &conformant_rulebook::Problem) {
 }
 
 /// A problem with the lines around its place, as compilers print it.
-fn rendered(problem: &conformant_rulebook::Problem, renderer: &Renderer) -> String {
-    let title = Level::ERROR.primary_title(&problem.message);
+fn rendered(
+    problem: &conformant_rulebook::Problem,
+    level: Level<'static>,
+    renderer: &Renderer,
+) -> String {
+    let title = level.primary_title(&problem.message);
     let place = match problem.snippet() {
         Some((lines, first, span)) => title.element(
             Snippet::source(lines)

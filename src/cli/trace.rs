@@ -13,6 +13,8 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     let lock = match conformant_rulebook::companion(specs, LOCK) {
         Ok(lock) => lock,
         Err(_) if args.update => String::new(),
+        // Sources that are pointers need no lock.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(e) => {
             return Err(Failure::Usage(format!(
                 "failed to read {LOCK}: {e}; write it with --update"

@@ -370,6 +370,18 @@ fn operation<'d>(
         }
     }
     parameters.retain(|p| p.place != Place::Path || names.contains(&p.name.as_str()));
+    let is_named_as_rule =
+        |p: &Parameter<'_>| ["credentials", "walk"].contains(&kebab(&p.name).as_str());
+    if let Some(one) = parameters
+        .iter()
+        .find(|p| p.is_required && is_named_as_rule(p))
+    {
+        return Err(format!(
+            "its parameter `{}` has the name of a rule",
+            one.name
+        ));
+    }
+    parameters.retain(|p| !is_named_as_rule(p));
     let mut twice = BTreeSet::new();
     parameters.retain(|p| twice.insert(kebab(&p.name)));
     let body = match part.get("requestBody") {

@@ -78,6 +78,9 @@ impl Document {
 
     /// Records a problem at a part.
     pub(crate) fn problem(&self, part: &Part<'_>, message: impl Into<String>) {
+        if self.problems.borrow().len() >= PROBLEMS_MAX {
+            return;
+        }
         self.record(self.problem_at(part, message));
     }
 

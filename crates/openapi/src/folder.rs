@@ -28,6 +28,9 @@ const CHANGE: Turn<'static> = Turn {
     is_other: true,
 };
 
+/// Ends of ids of rules about an operation as a whole.
+const RULES: [&str; 5] = ["credentials", "key", "page-size", "request", "walk"];
+
 pub(crate) struct Folder<'a, 'd> {
     doc: &'d Document,
     schemas: &'a Schemas<'d>,
@@ -638,6 +641,28 @@ impl<'a, 'd> Folder<'a, 'd> {
             out.insert("required".to_owned(), required.clone());
         }
         let mut properties = schema.remove("properties").map(object).unwrap_or_default();
+        // Rules of a page and of parameters have the ids of the operation in common.
+        let parameters = operation.parameters.iter().map(|p| kebab(&p.name));
+        let taken: Vec<String> = parameters.chain(RULES.map(str::to_owned)).collect();
+        let hidden: Vec<String> = properties
+            .keys()
+            .filter(|name| *name != key && taken.contains(&kebab(name)))
+            .cloned()
+            .collect();
+        for name in &hidden {
+            properties.shift_remove(name);
+            self.decide(
+                "openapi",
+                format!(
+                    "{} {}: `{name}` of the page is not judged: a parameter or rule has this name",
+                    operation.method.to_uppercase(),
+                    operation.path
+                ),
+            );
+        }
+        if let Some(Value::Array(required)) = out.get_mut("required") {
+            required.retain(|name| !hidden.iter().any(|hidden| name == hidden));
+        }
         if let Some(Value::Object(list)) = properties.get_mut(key) {
             list.insert("items".to_owned(), item);
         }

@@ -70,8 +70,14 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Vec<Problem>> {
     }
     let made = {
         let schemas = Schemas::new(&doc);
-        let api = Api::read(&doc, &schemas);
+        let mut api = Api::read(&doc, &schemas);
         let resources = Resources::find(&doc, &schemas, &api);
+        // Ids of rules begin with the name of a resource type or an operation.
+        for operation in &mut api.operations {
+            if resources.kinds.contains_key(&operation.id) {
+                operation.id = format!("{}-{}", operation.method, operation.id);
+            }
+        }
         let paging: BTreeMap<usize, Paging> = api
             .operations
             .iter()
@@ -179,13 +185,15 @@ fn service_name(title: &str) -> String {
     {
         words.pop();
     }
-    words.truncate(4);
-    let mut name = words.join("_");
+    words.truncate(3);
+    // Names of services and segments of ids have only letters and digits in common.
+    let mut name = words.concat();
+    name.truncate(40);
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
-        name = format!("api_{name}").trim_end_matches('_').to_owned();
+        name = format!("api{name}");
     }
     if RESERVED.contains(&name.as_str()) {
-        name.push_str("_api");
+        name.push_str("api");
     }
     name
 }

@@ -256,11 +256,14 @@ impl<'d> Requests<'_, 'd> {
                     None => {}
                 }
                 if paging.size.as_ref() != Some(name) {
-                    for case in ["at-max", "over-max", "at-min", "under-min"] {
-                        happy
-                            .except
-                            .insert(format!("{slug}-{case}"), json!("No page may be there."));
-                    }
+                    let why = "No page may be there.";
+                    leave(
+                        &slug,
+                        &parameter.schema,
+                        &["at-max", "over-max"],
+                        why,
+                        &mut happy.except,
+                    );
                 }
                 continue;
             }
@@ -456,7 +459,26 @@ fn looks_like_reference(name: &str) -> bool {
     slug.ends_with("-id") || slug.ends_with("-ids") || slug.ends_with("-uuid")
 }
 
-/// Cases whose values an accepted request cannot have.
+/// Leaves out those of the cases of bounds that the schema brings.
+fn leave(
+    slug: &str,
+    schema: &Map<String, Value>,
+    cases: &[&str],
+    why: &str,
+    except: &mut Map<String, Value>,
+) {
+    for case in cases {
+        let keys: &[&str] = match case.ends_with("max") {
+            true => &["maxLength", "maximum", "maxItems"],
+            false => &["minimum"],
+        };
+        if keys.iter().any(|key| schema.contains_key(*key)) {
+            except.insert(format!("{slug}-{case}"), json!(why));
+        }
+    }
+}
+
+/// Leaves out cases whose values an accepted request cannot have.
 fn exceptions(
     slug: &str,
     schema: &Map<String, Value>,
@@ -464,40 +486,32 @@ fn exceptions(
     except: &mut Map<String, Value>,
 ) {
     let has = |key: &str| schema.contains_key(key);
-    let mut leave = |case: &str, why: &str| {
-        except.insert(format!("{slug}-{case}"), json!(why));
-    };
-    let is_text = types_of(schema).contains(&"string");
-    if is_text && has("maxLength") && (has("pattern") || has("format") || is_reference) {
-        leave("at-max", "A text of this length must have the form, too.");
-        leave("over-max", "A text of this length must have the form, too.");
+    let is_formed = has("pattern") || has("format");
+    if types_of(schema).contains(&"string") && has("maxLength") && is_formed {
+        let why = "A text of this length must have the form, too.";
+        leave(slug, schema, &["at-max", "over-max"], why, except);
     }
     if is_reference {
-        for case in ["at-max", "over-max", "at-min", "under-min"] {
-            leave(case, "The value must name a resource that exists.");
-        }
+        let why = "The value must name a resource that exists.";
+        leave(
+            slug,
+            schema,
+            &["at-max", "over-max", "at-min", "under-min"],
+            why,
+            except,
+        );
     }
-    if has("maxItems") {
-        let items = schema.get("items").and_then(Value::as_object);
-        let is_free = items.is_some_and(|items| {
-            types_of(items) == ["string"]
-                && !["enum", "pattern", "format", "maxLength"]
-                    .iter()
-                    .any(|key| items.contains_key(*key))
-        });
-        if !is_free {
-            leave(
-                "at-max",
-                "The items must have the form that the document states.",
-            );
-            leave(
-                "over-max",
-                "The items must have the form that the document states.",
-            );
-        }
+    let items = schema.get("items").and_then(Value::as_object);
+    let is_free = items.is_some_and(|items| {
+        let keys = ["enum", "pattern", "format", "maxLength"];
+        types_of(items) == ["string"] && !keys.iter().any(|key| items.contains_key(*key))
+    });
+    if has("maxItems") && !is_free {
+        let why = "The items must have the form that the document states.";
+        leave(slug, schema, &["at-max", "over-max"], why, except);
     }
-    if has("multipleOf") || types_of(schema).contains(&"number") && has("exclusiveMinimum") {
-        leave("at-max", "The bound itself may be excluded.");
-        leave("at-min", "The bound itself may be excluded.");
+    if has("multipleOf") {
+        let why = "The bound may be no multiple.";
+        leave(slug, schema, &["at-max", "at-min"], why, except);
     }
 }

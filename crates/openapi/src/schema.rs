@@ -10,7 +10,9 @@ use std::cell::Cell;
 /// Schemas within schemas, at most.
 const DEPTH_MAX: usize = 20;
 /// Schemas that are written for the whole document, at most. References repeat what they lead to.
-const SCHEMAS_MAX: usize = 100_000;
+const SCHEMAS_MAX: usize = 60_000;
+/// Schemas in one representation, at most.
+const PARTS_MAX: usize = 2_000;
 
 /// Formats that the rulebook checks.
 const FORMATS: [&str; 6] = ["date-time", "date", "uri", "uri-reference", "uuid", "email"];
@@ -31,6 +33,8 @@ pub(crate) enum Side {
 pub(crate) struct Schemas<'d> {
     pub(crate) doc: &'d Document,
     written: Cell<usize>,
+    /// How many may be written before the present representation is cut.
+    until: Cell<usize>,
 }
 
 /// Where a schema stands.
@@ -80,6 +84,7 @@ impl<'d> Schemas<'d> {
         Self {
             doc,
             written: Cell::new(0),
+            until: Cell::new(0),
         }
     }
 
@@ -119,16 +124,21 @@ impl<'d> Schemas<'d> {
 
     fn schema(&self, part: &Part<'d>, walk: &Walk) -> Map<String, Value> {
         use conformant_yaml::Content;
-        let count = self.written.get() + 1;
-        self.written.set(count);
-        if walk.depth > DEPTH_MAX || count > SCHEMAS_MAX {
-            let message = match count > SCHEMAS_MAX {
-                true => format!("left out: the document needs more than {SCHEMAS_MAX} schemas"),
-                false => format!("left out: nested more than {DEPTH_MAX} levels deep"),
-            };
-            self.doc.problem(part, message);
+        let count = self.written.get();
+        if walk.depth == 0 {
+            self.until.set((count + PARTS_MAX).min(SCHEMAS_MAX));
+        }
+        if walk.depth > DEPTH_MAX || count >= self.until.get() {
+            if walk.depth > DEPTH_MAX || count == self.until.get() {
+                let message =
+                    "left out: the schema is nested too deeply, or references repeat it too often";
+                self.doc.problem(part, message);
+            }
+            // Reported once for each representation.
+            self.written.set(count.max(self.until.get() + 1));
             return Map::new();
         }
+        self.written.set(count + 1);
         match &part.node.content {
             Content::Map(_) => {}
             Content::Bool(true) | Content::Null => return Map::new(),

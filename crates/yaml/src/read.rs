@@ -13,7 +13,7 @@ use std::fmt;
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Larger documents of others are refused unread.
-pub const LARGE_BYTES_MAX: usize = 32 * 1024 * 1024;
+pub const LARGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How much of a text is read.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ pub fn read_large(text: &str) -> Result<Node, Fault> {
         text,
         Budget {
             bytes: LARGE_BYTES_MAX,
-            nodes: 4_000_000,
+            nodes: 1_000_000,
         },
     )
 }

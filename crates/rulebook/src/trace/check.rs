@@ -1,6 +1,6 @@
 //! Whether documents, lock and rulebook agree: everything that does not, at once.
 
-use super::documents::{Documents, read};
+use super::documents::{Described, Documents, read};
 use super::lock::{Class, cited, parse_lock};
 use super::problem::TraceProblem;
 use super::propose::sources;
@@ -144,6 +144,10 @@ fn check_sources(
         }
     }
     for (id, (source, _)) in sources(rulebook) {
+        if let Some(described) = documents.described.get(&source.document) {
+            check_pointer(id, source, described, problems);
+            continue;
+        }
         let Some(headings) = documents.headings.get(&source.document) else {
             continue;
         };
@@ -168,6 +172,32 @@ fn check_sources(
             problems.push(TraceProblem::NeverCited { id: id.to_owned() });
         }
     }
+}
+
+/// A source in an OpenAPI document: what its pointer leads to is there, at the line that it names.
+fn check_pointer(
+    id: &str,
+    source: &Source,
+    described: &Described,
+    problems: &mut Vec<TraceProblem>,
+) {
+    let pointer = source.section.strip_prefix('#');
+    let Some(found) = pointer.and_then(|pointer| described.line_of(pointer)) else {
+        problems.push(TraceProblem::PointerGone {
+            id: id.to_owned(),
+            document: source.document,
+            pointer: source.section.clone(),
+        });
+        return;
+    };
+    let elsewhere = source.lines.iter().find(|line| **line != found);
+    problems.extend(elsewhere.map(|line| TraceProblem::PointerElsewhere {
+        id: id.to_owned(),
+        document: source.document,
+        pointer: source.section.clone(),
+        line: *line,
+        found,
+    }));
 }
 
 fn check_section(id: &str, source: &Source, headings: &[String], problems: &mut Vec<TraceProblem>) {

@@ -90,6 +90,30 @@ pub enum TraceProblem {
         /// The heading of its first line.
         found: String,
     },
+    /// A source points to nothing in an OpenAPI document.
+    #[error("{id} names `{pointer}` of {document}, which leads to nothing")]
+    PointerGone {
+        /// The rule.
+        id: String,
+        /// The document.
+        document: Document,
+        /// The pointer.
+        pointer: String,
+    },
+    /// What a pointer leads to stands at another line.
+    #[error("{id} names line {line} of {document}; `{pointer}` stands at line {found}")]
+    PointerElsewhere {
+        /// The rule.
+        id: String,
+        /// The document.
+        document: Document,
+        /// The pointer.
+        pointer: String,
+        /// As the source says.
+        line: u32,
+        /// Where it stands.
+        found: u32,
+    },
     /// A unit cites something whose source does not name its line.
     #[error("{place} cites {id}, whose source does not name that line")]
     CitesElsewhere {
