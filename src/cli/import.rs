@@ -2,7 +2,7 @@
 //!
 //! Writes into a folder that is empty or missing. Problems of the document are printed with their places; the rest is made.
 
-use super::{Done, Exit, Failure, note, say, tell};
+use super::{Done, Exit, Failure, note, print, print_problem};
 use conformant_base::files;
 use conformant_openapi::{BYTES_MAX, import};
 use conformant_rulebook::Problems;
@@ -21,7 +21,7 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
         Failure::Problems(all)
     })?;
     for problem in &made.problems {
-        tell(problem);
+        print_problem(problem);
     }
     for (path, text) in &made.files {
         let path = folder.join(path);
@@ -32,7 +32,7 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
         std::fs::write(&path, text).map_err(failed)?;
-        say(&format!("{}\n", path.display()));
+        print(&format!("{}\n", path.display()));
     }
     conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
     for what in &made.left_out {
