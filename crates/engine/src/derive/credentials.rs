@@ -57,7 +57,7 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-mixed", what, mixed);
 }
 
-/// The second page as nobody may see it.
+/// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
