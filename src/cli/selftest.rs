@@ -32,7 +32,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     };
     if let Some(sequences) = args.explore {
         let drawn = (sequences, args.seed);
-        let explored = selftest.explored(drawn, &recorded.not_yet, &|done, all| {
+        let explored = selftest.explored(drawn, &recorded.known_gaps, &|done, all| {
             bar.set_length(all as u64);
             bar.set_position(done as u64);
         });
@@ -132,7 +132,7 @@ fn write(file: &str, text: &str) -> Result<(), Failure> {
 fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
     Ok(Recorded {
         caught_by: read(args, CAUGHT_BY_FILE)?,
-        not_yet: read(args, NOT_YET_FILE)?,
+        known_gaps: read(args, NOT_YET_FILE)?,
     })
 }
 
