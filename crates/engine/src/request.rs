@@ -293,8 +293,10 @@ fn encode_body(
     if offers("multipart/form-data") {
         return multipart(body, request);
     }
-    let as_json = offers("application/json")
-        && (target.json_bodies || !offers("application/x-www-form-urlencoded"));
+    let is_json = target.json_operations.get(&operation.id);
+    let is_json = *is_json.unwrap_or(&target.json_bodies);
+    let as_json =
+        offers("application/json") && (is_json || !offers("application/x-www-form-urlencoded"));
     if as_json {
         request.headers.set("Content-Type", "application/json");
         request.body = nested(body).to_string().into_bytes();
