@@ -64,8 +64,18 @@ pub(super) struct TargetEntry {
     /// Further header fields of each request.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
-    /// How bodies are sent that may be either: form (default) or json.
-    pub(super) body: Option<BodyForm>,
+    /// How bodies are sent that may be either: form (default) or json, for all operations or for each.
+    pub(super) body: Option<BodyForms>,
+}
+
+/// How bodies are encoded.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum BodyForms {
+    /// All bodies.
+    All(BodyForm),
+    /// The bodies of operations by id; others are forms.
+    Each(BTreeMap<String, BodyForm>),
 }
 
 /// How a body is encoded.
