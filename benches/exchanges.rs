@@ -127,12 +127,12 @@ impl Run<'_> {
     fn over_tcp(&self) -> f64 {
         let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
         let sessions = Offline::over_tcp(SEED, faults, variants, Target::all_of_reference());
-        self.play(&sessions.expect("loopback is there"))
+        self.measure(&sessions.expect("loopback is there"))
     }
 
     fn in_process(&self) -> f64 {
         let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
-        self.play(&Offline::in_process(
+        self.measure(&Offline::in_process(
             SEED,
             faults,
             variants,
@@ -141,7 +141,7 @@ impl Run<'_> {
     }
 
     /// Judged exchanges a second.
-    fn play(&self, sessions: &Offline<'_>) -> f64 {
+    fn measure(&self, sessions: &Offline<'_>) -> f64 {
         let options = Options {
             seed: SEED,
             jobs: JOBS,
@@ -181,7 +181,7 @@ impl Run<'_> {
     /// The requests of every scenario, in order, each scenario with an instance of its own.
     fn record(&self) -> Vec<Vec<Request>> {
         let calm = AtomicBool::new(false);
-        let play = |(index, one): (usize, &Planned<'_>)| {
+        let measure = |(index, one): (usize, &Planned<'_>)| {
             let recorder = Recorder {
                 world: index,
                 sent: Mutex::default(),
@@ -196,7 +196,7 @@ impl Run<'_> {
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        self.planned.iter().enumerate().map(play).collect()
+        self.planned.iter().enumerate().map(measure).collect()
     }
 }
 

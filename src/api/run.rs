@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::rulebook::Rulebook;
 use super::target::Target;
-use super::tell;
+use super::write_finding;
 use conformant_engine::{Conclusion, Demands, Options, plan};
 use conformant_judge::prove::Mode;
 use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
@@ -228,13 +228,13 @@ impl Run {
 /// The conclusion, its reasons, and the first findings in full.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = match self.conclusion {
+        let conclusion = match self.conclusion {
             Conclusion::Conformant => "conformant",
             Conclusion::Failed => "not conformant",
             Conclusion::InfrastructureError => "interrupted, or the target is unreachable",
             Conclusion::NothingJudged => "too little was judged",
         };
-        writeln!(f, "{told}")?;
+        writeln!(f, "{conclusion}")?;
         for reason in &self.reasons {
             writeln!(f, "  {}", conformant_base::text::escape_line(reason))?;
         }
@@ -245,7 +245,7 @@ impl fmt::Display for Run {
                 "{}",
                 conformant_base::text::escape_line(&finding.scenario)
             )?;
-            tell(f, &self.rulebook.inner, finding)?;
+            write_finding(f, &self.rulebook.inner, finding)?;
         }
         let more = findings.len().saturating_sub(SHOWN_MAX);
         if more > 0 {

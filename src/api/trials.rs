@@ -4,7 +4,7 @@ use super::error::Error;
 use super::rulebook::Rulebook;
 use super::run::LONGEST;
 use super::target::Target;
-use super::tell;
+use super::write_finding;
 use conformant_base::redact::Redactor;
 use conformant_engine::{OnDemandRunner, plan};
 use conformant_record::{Finding, Level, RunRecord, Verdict};
@@ -103,21 +103,21 @@ impl Trial {
             let why = format!("{service} answers nothing but 401 and 403");
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }
-        let mut told = RunRecord {
+        let mut redacted = RunRecord {
             findings: concluded.judgment.findings,
             ..RunRecord::default()
         };
-        redact_record(&mut told, &suite.redactor);
+        redact_record(&mut redacted, &suite.redactor);
         let reason = suite.redactor.redact(&concluded.result.reason);
-        let is_broken = told.findings.iter().any(|f| f.level == Level::Must);
+        let is_broken = redacted.findings.iter().any(|f| f.level == Level::Must);
         let verdict = concluded.result.verdict;
         let has_ended_well = matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
         if is_broken || !has_ended_well {
-            return Err(self.failure(verdict, &reason, told.findings));
+            return Err(self.failure(verdict, &reason, redacted.findings));
         }
         Ok(Played {
             why_not: (verdict == Verdict::NotApplicable).then(|| reason.into_owned()),
-            warnings: told.findings,
+            warnings: redacted.findings,
         })
     }
 
@@ -161,7 +161,7 @@ impl fmt::Display for Failure {
         let reason = conformant_base::text::escape_line(&self.reason);
         writeln!(f, "{}: {} {reason}", self.id, self.verdict.word())?;
         for finding in &self.findings {
-            tell(f, &self.rulebook.inner, finding)?;
+            write_finding(f, &self.rulebook.inner, finding)?;
         }
         Ok(())
     }

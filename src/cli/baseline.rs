@@ -28,12 +28,12 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
     } else {
         Vec::new()
     };
-    let (waivers, told) = if args.update {
+    let (waivers, summary) = if args.update {
         let (keep, gone): (Vec<Waiver>, Vec<Waiver>) = known
             .into_iter()
             .partition(|waiver| !is_fixed(waiver, &record));
-        let told = format!("{} removed, {} kept", gone.len(), keep.len());
-        (keep, told)
+        let summary = format!("{} removed, {} kept", gone.len(), keep.len());
+        (keep, summary)
     } else {
         let reason = args.reason.as_deref().unwrap_or_default();
         let owner = args.owner.as_deref().unwrap_or_default();
@@ -52,8 +52,8 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
             owner: Some(owner.to_owned()),
             expires,
         });
-        let told = format!("{} added, {kept} kept", waivers.len() - kept);
-        (waivers, told)
+        let summary = format!("{} added, {kept} kept", waivers.len() - kept);
+        (waivers, summary)
     };
     for rule in record
         .rules
@@ -70,7 +70,7 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
         }
     }
     write(&args.out, &waivers)?;
-    note(&format!("{}: {told}", args.out.display()));
+    note(&format!("{}: {summary}", args.out.display()));
     Ok(Exit::Conformant)
 }
 

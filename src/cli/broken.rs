@@ -113,7 +113,7 @@ impl<'a> Bump<'a> {
                 continue;
             };
             let place = format!("{path}, entry {number}");
-            let kind = self.brought(method, url);
+            let kind = self.replacement(method, url);
             let pair = self
                 .kinds
                 .iter()
@@ -125,7 +125,7 @@ impl<'a> Bump<'a> {
     }
 
     /// The type that the operation with that address returns.
-    fn brought(&self, method: &str, url: &str) -> Option<String> {
+    fn replacement(&self, method: &str, url: &str) -> Option<String> {
         let path = url.split_once("://").map_or(url, |(_, rest)| rest);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let asked: Vec<&str> = path.split('/').collect();

@@ -1,6 +1,6 @@
 //! `check`: judges files offline.
 
-use super::archives::Opened;
+use super::archives::OpenedArchive;
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
@@ -38,12 +38,12 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
     let mut piped = None;
-    for path in &archives::named(&args.files)? {
+    for path in &archives::expand(&args.files)? {
         let name = path.display().to_string();
         let checked = match archives::open(path)? {
-            Opened::Plain(file) => checker.opened(&name, &file),
-            Opened::Unpacked(mut source) => checker.file(&name, source.as_mut()),
-            Opened::StandardInput => {
+            OpenedArchive::Plain(file) => checker.opened(&name, &file),
+            OpenedArchive::Unpacked(mut source) => checker.file(&name, source.as_mut()),
+            OpenedArchive::StandardInput => {
                 let (mut source, digest) = archives::Digested::new(std::io::stdin());
                 piped = Some(digest);
                 checker.file(&name, &mut source)

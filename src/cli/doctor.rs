@@ -9,11 +9,11 @@ mod targets;
 
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
-use super::{Done, Exit, Failure, say};
+use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Limits};
-use conformant_rulebook::{Rulebook, unlocked};
+use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -68,7 +68,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         ListFormat::Text => as_text(&checks, &left_out),
         ListFormat::Json => as_json(&checks, &left_out),
     };
-    say(&redactor.redact(&text));
+    print(&redactor.redact(&text));
     let is_ok = checks.iter().all(|check| check.is_ok);
     Ok(if is_ok {
         Exit::Conformant
@@ -119,7 +119,7 @@ fn left_out(
         !untargeted.contains(&service)
     };
     let mut left_out = Vec::new();
-    for (hook, mut rules) in unlocked::by_hook(rulebook) {
+    for (hook, mut rules) in hook_rules::rules_by_hook(rulebook) {
         let why = match config.settings.hooks.contains_key(&hook) {
             true if unsupported.contains(&hook) => "reports that it is not supported",
             true => continue,

@@ -15,7 +15,7 @@ const SCENARIOS_MAX: usize = 8;
 const FIELDS_MAX: usize = 60;
 
 /// Descriptions of everything with this name.
-pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
+pub(super) fn describe(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
     let mut text = String::new();
     hook(rulebook, planned, name, &mut text);
     form(name, &mut text);
@@ -112,10 +112,10 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .filter(|planned| planned.any_step(&|step| step.hook() == Some(name)))
         .map(|planned| planned.scenario.id.as_str())
         .collect();
-    listed("scenarios", &uses, text);
+    push_list("scenarios", &uses, text);
 }
 
-fn listed(label: &str, ids: &[&str], text: &mut String) {
+fn push_list(label: &str, ids: &[&str], text: &mut String) {
     for (at, id) in ids.iter().take(SCENARIOS_MAX).enumerate() {
         let label = if at == 0 { label } else { "" };
         let _ = writeln!(text, "  {label:<10} {id}");
@@ -154,7 +154,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
         .collect();
     if !versions.is_empty() {
         let _ = writeln!(text, "event {name}");
-        listed("versions", &versions, text);
+        push_list("versions", &versions, text);
     }
     let known = rulebook
         .kinds
@@ -187,7 +187,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
             .is_some_and(|kind| kind == id || is_one_event(kind, id))
     });
     let rules: Vec<&str> = rules.map(|rule| rule.id.as_str()).collect();
-    listed("rules", &rules, text);
+    push_list("rules", &rules, text);
 }
 
 /// A key of `conformant.yaml`, such as `limits.rate` or `targets.flow.url`.
@@ -344,10 +344,10 @@ mod tests {
                 "cause refused\n  Nothing listens at the address.",
             ),
         ] {
-            let text = told(&rulebook, &planned, name);
+            let text = describe(&rulebook, &planned, name);
             assert!(text.starts_with(begin), "{name}: {text}");
         }
-        assert_eq!(told(&rulebook, &planned, "no-such-thing"), "");
+        assert_eq!(describe(&rulebook, &planned, "no-such-thing"), "");
     }
 
     #[test]
@@ -356,7 +356,7 @@ mod tests {
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for cause in Cause::examples() {
-            let text = told(&rulebook, &planned, &cause.to_string());
+            let text = describe(&rulebook, &planned, &cause.to_string());
             assert!(text.contains(cause.says()), "{cause}: {text}");
         }
     }
@@ -367,7 +367,7 @@ mod tests {
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for name in names(&rulebook) {
-            assert_ne!(told(&rulebook, &planned, &name), "", "{name}");
+            assert_ne!(describe(&rulebook, &planned, &name), "", "{name}");
         }
     }
 }

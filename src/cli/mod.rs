@@ -18,6 +18,7 @@ mod fixtures;
 mod generate;
 mod glossary;
 mod history;
+mod import;
 mod init;
 mod invocation;
 mod list;
@@ -154,7 +155,7 @@ fn done() -> Done {
             return Ok(Exit::Usage);
         }
         Err(shown) => {
-            say(&help(&shown));
+            print(&help(&shown));
             return Ok(Exit::Conformant);
         }
     };
@@ -282,7 +283,7 @@ pub(crate) fn reports_of(
 }
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = output::Out;
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -319,7 +320,7 @@ fn complain(failure: &Failure) {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
             for problem in problems {
-                tell(problem);
+                print_problem(problem, Level::ERROR);
             }
             note(&format!("error: {failure}"));
         }
@@ -327,14 +328,14 @@ fn complain(failure: &Failure) {
 }
 
 /// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
-fn tell(problem: &conformant_rulebook::Problem) {
+fn print_problem(problem: &conformant_rulebook::Problem, level: Level<'static>) {
     use std::io::IsTerminal;
-    let plain = rendered(problem, &Renderer::plain());
+    let plain = rendered(problem, level.clone(), &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;
     let mut out = std::io::stderr().lock();
     let colors = out.is_terminal() && config::environment("NO_COLOR").is_none();
     let text = if is_harmless && colors {
-        rendered(problem, &Renderer::styled())
+        rendered(problem, level, &Renderer::styled())
     } else {
         output::sayable(&plain)
     };
@@ -342,8 +343,12 @@ fn tell(problem: &conformant_rulebook::Problem) {
 }
 
 /// A problem with the lines around its place, as compilers print it.
-fn rendered(problem: &conformant_rulebook::Problem, renderer: &Renderer) -> String {
-    let title = Level::ERROR.primary_title(&problem.message);
+fn rendered(
+    problem: &conformant_rulebook::Problem,
+    level: Level<'static>,
+    renderer: &Renderer,
+) -> String {
+    let title = level.primary_title(&problem.message);
     let place = match problem.snippet() {
         Some((lines, first, span)) => title.element(
             Snippet::source(lines)

@@ -32,18 +32,18 @@ pub(super) fn console<'a>(
     settings: Settings,
 ) -> Console<'a> {
     let terminal = std::io::stdout().is_terminal();
-    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
-    let is_dumb = said("TERM").is_some_and(|term| term == "dumb");
+    let set = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    let is_dumb = set("TERM").is_some_and(|term| term == "dumb");
     let wished = match how.color {
         When::Always => Some(true),
         When::Never => Some(false),
-        When::Auto if said("NO_COLOR").is_some() || is_dumb => Some(false),
-        When::Auto if said("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Some(true),
-        When::Auto if said("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
+        When::Auto if set("NO_COLOR").is_some() || is_dumb => Some(false),
+        When::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Some(true),
+        When::Auto if set("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
         When::Auto => None,
     };
     let color = wished.unwrap_or(terminal);
-    let columns = said("COLUMNS").and_then(|c| c.parse().ok());
+    let columns = set("COLUMNS").and_then(|c| c.parse().ok());
     let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let progress = std::io::stderr().is_terminal() && !is_dumb && !how.quiet;
     let look = Look {
@@ -132,8 +132,8 @@ fn page(reports: &[Report]) -> Option<String> {
 
 /// Terminals that support hyperlinks; others would print the escape sequence or drop the text.
 fn takes_links(terminal: bool) -> bool {
-    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
-    if let Some(forced) = said("FORCE_HYPERLINK") {
+    let set = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    if let Some(forced) = set("FORCE_HYPERLINK") {
         return forced != "0";
     }
     let known = [
@@ -142,11 +142,11 @@ fn takes_links(terminal: bool) -> bool {
         "KITTY_WINDOW_ID",
         "WEZTERM_PANE",
     ];
-    let vte = said("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
-    let program = said("TERM_PROGRAM").unwrap_or_default();
+    let vte = set("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
+    let program = set("TERM_PROGRAM").unwrap_or_default();
     terminal
-        && said("CI").is_none()
-        && (known.iter().any(|name| said(name).is_some())
+        && set("CI").is_none()
+        && (known.iter().any(|name| set(name).is_some())
             || vte.is_some_and(|version| version >= 5_000)
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }

@@ -5,7 +5,7 @@ use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
     Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
-    preview, reports_of, say,
+    preview, print, reports_of,
 };
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         return Ok(nothing(args));
     }
     if args.dry_run {
-        say(&preview::of(&planned, &rulebook, &config.settings));
+        print(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         .map_err(|e| unkept(&e))?;
     let mut keep = Keep::default();
     let mut waiver_problems = Vec::new();
-    let (mut concluded, mut told) = (Exit::Trouble, Vec::new());
+    let (mut concluded, mut reasons) = (Exit::Trouble, Vec::new());
     let ended = {
         let mut out = output::stream(&reports);
         let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
@@ -144,7 +144,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             );
             let exit = by_signal.unwrap_or(conclusion.into());
             record.exit = Some(exit as u8);
-            (concluded, told) = (exit, lines);
+            (concluded, reasons) = (exit, lines);
         };
         let schemas = Schemas::default();
         let mut emit = |mut event| {
@@ -170,7 +170,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let record = keep
         .record
         .ok_or_else(|| Failure::Trouble("the run wrote no record".to_owned()))?;
-    for line in told {
+    for line in reasons {
         note(&line);
     }
     if let Some(folder) = &args.history {
@@ -185,7 +185,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     )?;
     note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
     if let Some(wall) = &record.wall {
-        say(&conformant_base::text::escape(
+        print(&conformant_base::text::escape(
             &conformant_report::render_timings(wall),
         ));
     }

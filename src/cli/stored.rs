@@ -41,7 +41,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         Some(path) => read_waivers(path)?.waivers,
         None => Vec::new(),
     };
-    let (mut record, trouble, notes) = match evidence(&args.run)? {
+    let (mut record, has_infrastructure_error, notes) = match evidence(&args.run)? {
         Some(mut evidence) => {
             let evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
             (
@@ -64,11 +64,11 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         strict: args.output.strict,
         ..Demands::default()
     };
-    let (conclusion, told) = gate(demands, &record, &problems, trouble);
+    let (conclusion, reasons) = gate(demands, &record, &problems, has_infrastructure_error);
     let exit = Exit::from(conclusion);
     record.exit = Some(exit as u8);
-    tell(&record, &reports, &args.output)?;
-    for line in notes.iter().chain(&problems).chain(&told) {
+    write_reports(&record, &reports, &args.output)?;
+    for line in notes.iter().chain(&problems).chain(&reasons) {
         note(line);
     }
     Ok(exit)
@@ -77,11 +77,12 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
 /// Opens a file of evidence; none if it is a record.
 fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
     let mut file = BufReader::new(files::open(path)?);
-    let told = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
-    if !evidence_file::is_packed(&mut file).map_err(|e| told(&e))? {
+    let failure =
+        |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
+    if !evidence_file::is_packed(&mut file).map_err(|e| failure(&e))? {
         return Ok(None);
     }
-    Reader::open(file).map(Some).map_err(|e| told(&e))
+    Reader::open(file).map(Some).map_err(|e| failure(&e))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
@@ -98,17 +99,17 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         strict: args.output.strict,
         ..Demands::default()
     };
-    let (conclusion, told) = gate(demands, &whole, &[], false);
+    let (conclusion, reasons) = gate(demands, &whole, &[], false);
     let exit = Exit::from(conclusion);
     whole.exit = Some(exit as u8);
-    tell(&whole, &reports, &args.output)?;
-    for line in told {
+    write_reports(&whole, &reports, &args.output)?;
+    for line in reasons {
         note(&line);
     }
     Ok(exit)
 }
 
-fn tell(
+fn write_reports(
     record: &RunRecord,
     reports: &[conformant_report::Report],
     how: &OutputArgs,

@@ -126,7 +126,10 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Passes each account on in order, with a few in memory.
-    fn each(&self, mut take: impl FnMut(&Account) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn for_each(
+        &self,
+        mut take: impl FnMut(&Account) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut number = 0;
         let accounts = self.world.accounts();
         while number < accounts {
@@ -134,7 +137,7 @@ impl Making<'_> {
                 return Err(SetError::Stopped.into());
             }
             let until = (number + self.jobs * AHEAD).min(accounts);
-            for account in self.made(number, until) {
+            for account in self.generate(number, until) {
                 take(&account?)?;
             }
             number = until;
@@ -142,7 +145,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn made(&self, from: u64, until: u64) -> Vec<Result<Account, WorldError>> {
+    fn generate(&self, from: u64, until: u64) -> Vec<Result<Account, WorldError>> {
         let lane = |lane: u64| {
             let own = (from..until).filter(|number| number % self.jobs == lane);
             own.map(|number| (number, self.world.account(number)))
@@ -180,7 +183,7 @@ impl Making<'_> {
         };
         let done = put(before)
             .and_then(|()| {
-                self.each(|account| {
+                self.for_each(|account| {
                     if !std::mem::take(&mut is_first) {
                         put(between)?;
                     }
@@ -203,7 +206,7 @@ impl Making<'_> {
         let rulebook = load(&args.specs)?;
         let staged = Staged::new(&args.out)?;
         let mut files = Instances::new(&staged);
-        self.each(|account| {
+        self.for_each(|account| {
             for one in &account.resources {
                 files.add(one.kind, &one.document)?;
             }

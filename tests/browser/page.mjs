@@ -111,7 +111,7 @@ for (const name of ["clean", "few", "many"]) {
   await keys.focus(".cells");
   await keys.keyboard.press("ArrowRight");
   const told = await keys.$eval(".lens", (e) => e.textContent);
-  check(/\S+\/\S+/.test(told), `the map tells a rule by keyboard: ${told.slice(0, 80)}`);
+  check(/\S+\/\S+/.test(told), `the map shows a rule by keyboard: ${told.slice(0, 80)}`);
   await keys.keyboard.press("Enter");
   await settle(keys);
   check((await keys.evaluate(() => location.hash.length)) > 1, "and opens it");

@@ -116,7 +116,7 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
     assert_eq!(again.notes, Vec::<String>::new());
     assert_eq!(again.record.rules, record.rules);
     // The commands that reproduce them contain credentials, which are not kept.
-    let told = |record: &RunRecord| -> Vec<_> {
+    let summary = |record: &RunRecord| -> Vec<_> {
         let findings = record.findings.iter();
         findings
             .map(|f| {
@@ -129,7 +129,7 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
             })
             .collect()
     };
-    assert_eq!(told(&again.record), told(&record));
+    assert_eq!(summary(&again.record), summary(&record));
     assert_eq!(again.record.summary, record.summary);
     assert_eq!(again.record.open_points, record.open_points);
 }
@@ -173,7 +173,7 @@ fn complete_scenarios_of_a_truncated_file_are_judged() {
         let again = judged(&kept[..length], &rulebook);
         assert!(!again.record.complete);
         assert!(
-            again.notes[0].starts_with("the evidence is cut behind "),
+            again.notes[0].starts_with("the evidence is truncated after "),
             "{:?}",
             again.notes
         );
@@ -188,7 +188,7 @@ fn complete_scenarios_of_a_truncated_file_are_judged() {
     );
     let foreign = Reader::open(&kept[..5]).expect_err("nothing whole stands there");
     assert!(
-        foreign.to_string().starts_with("no evidence of a run"),
+        foreign.to_string().starts_with("not an evidence file"),
         "{foreign}"
     );
 }

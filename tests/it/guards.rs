@@ -473,7 +473,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
     // Controls of the page itself.
     assert!(there.remove("offer_registration").is_some());
     let list = page
-        .split("const DEEDS = {\n")
+        .split("const ACTIONS = {\n")
         .nth(1)
         .and_then(|rest| rest.split("\n};").next());
     for row in list.expect("the page has the list").lines() {
@@ -486,7 +486,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
     for hook in ServiceIndex::embedded().hooks() {
         let Some(arguments) = there.remove(&hook.name) else {
             panic!(
-                "crates/net/src/server/page.html: no button and no row of DEEDS for `{}`",
+                "crates/net/src/server/page.html: no button and no row of ACTIONS for `{}`",
                 hook.name
             );
         };
@@ -497,7 +497,7 @@ fn every_hook_can_be_had_from_the_page_of_serve() {
             .collect();
         assert!(
             arguments.is_none_or(|given| given == known),
-            "DEEDS: `{}` takes {known:?}",
+            "ACTIONS: `{}` takes {known:?}",
             hook.name
         );
     }

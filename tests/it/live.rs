@@ -26,7 +26,7 @@ fn judge(served: &Served, folder: &Path, selection: &[&str]) -> (i32, String, Ru
 
 #[test]
 fn a_broken_target_fails_with_all_details() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &["--fault", FAULT]);
     let (code, out, record) = judge(&served, folder.path(), &["--filter", "flow/read-flows/*"]);
     assert_eq!(code, 1, "{out}");
@@ -43,17 +43,17 @@ fn a_broken_target_fails_with_all_details() {
         .find(|r| r.id == rule.id)
         .expect("it is in the report");
     assert!(!result.source.lines.is_empty(), "{result:?}");
-    for told in [
+    for detail in [
         &rule.id,
         &rule.source.section,
         &finding.operation,
         &finding.pointer,
         &finding.expected,
     ] {
-        assert!(!told.is_empty(), "{finding:?}");
+        assert!(!detail.is_empty(), "{finding:?}");
         assert!(
-            out.contains(told.as_str()),
-            "the console does not show {told:?}:\n{out}"
+            out.contains(detail.as_str()),
+            "the console does not show {detail:?}:\n{out}"
         );
     }
     for line in &rule.source.lines {
@@ -84,7 +84,7 @@ fn a_broken_target_fails_with_all_details() {
 
 #[test]
 fn timings_include_the_shortest_possible_time() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &[]);
     let (code, out, record) = judge(
         &served,
@@ -119,7 +119,7 @@ fn timings_include_the_shortest_possible_time() {
 #[test]
 fn a_part_of_a_run_on_the_clean_target_passes_and_the_whole_judges_every_rule() {
     const PARTS: usize = 6;
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &[]);
     // Waits are real here, and overlap.
     let mut selection = vec!["--jobs", "32"];
@@ -161,7 +161,7 @@ fn a_part_of_a_run_on_the_clean_target_passes_and_the_whole_judges_every_rule() 
 /// Each run uses new unique names, because a live target keeps those of the last one.
 #[test]
 fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &[]);
     let selection = ["--filter", "auth/registrations/*", "--jobs", "32"];
     let (code, out, first) = judge(&served, folder.path(), &selection);
@@ -188,11 +188,12 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
 /// Only the reference, identified by its control plane, gets the reference's values.
 #[test]
 fn unconfigured_values_are_not_sent() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &[]);
     let target = format!("all={}", served.url);
     let flow = format!("targets: {{flow: {{flow_sid: FW{}}}}}", "0".repeat(32));
-    std::fs::write(folder.path().join("conformant.yaml"), flow).expect("there is room");
+    std::fs::write(folder.path().join("conformant.yaml"), flow)
+        .expect("the temporary folder is writable");
     let report = ["--report", "json=run.json"];
     let arguments = [
         "run",
@@ -217,7 +218,7 @@ fn unconfigured_values_are_not_sent() {
 
 #[test]
 fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let target = format!("flow=http://{}", free.local_addr().expect("it is bound"));
     drop(free);

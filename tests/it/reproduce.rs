@@ -31,7 +31,7 @@ fn found(folder: &Path, fault: &str, filter: &str) -> Served {
 }
 
 /// Exit code of the scenario that reproduces a finding, run against a server.
-fn played(folder: &Path, served: &Served) -> i32 {
+fn exit_code(folder: &Path, served: &Served) -> i32 {
     let (target, control) = (
         format!("all={}", served.url),
         format!("{}/_control", served.url),
@@ -88,7 +88,7 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         ),
     ] {
         let scenario = if is_campaign() { "*" } else { scenario };
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, &format!("{topic}/{scenario}"));
         let (code, file, err) = run(
@@ -98,17 +98,18 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         assert_eq!(code, 0, "{fault}: {err}");
         assert!(!file.contains("expect") || file.contains("rule"), "{file}");
         let service = fault.split('/').next().expect("it has a service");
-        std::fs::create_dir_all(folder.join("again").join(service)).expect("there is room");
+        std::fs::create_dir_all(folder.join("again").join(service))
+            .expect("the temporary folder is writable");
         std::fs::write(folder.join("again").join(service).join("it.yaml"), &file)
-            .expect("there is room");
+            .expect("the temporary folder is writable");
         assert_eq!(
-            played(folder, &broken),
+            exit_code(folder, &broken),
             1,
             "{fault} is not found again:\n{file}"
         );
         let fixed = Served::start(folder, &[]);
         assert_eq!(
-            played(folder, &fixed),
+            exit_code(folder, &fixed),
             0,
             "the scenario of {fault} fails on a target without the fault:\n{file}"
         );
@@ -125,7 +126,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
         ),
         ("flow/name-null", "flow/read-flows/happy"),
     ] {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, filter);
         let (target, hooks) = (
@@ -145,7 +146,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
             ],
         );
         assert_eq!(code, 0, "{err}");
-        std::fs::write(folder.join("again.sh"), &script).expect("there is room");
+        std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
         let sent = |served: &Served| {
             let output = Command::new("bash")
                 .arg("again.sh")
@@ -165,7 +166,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
 
 #[test]
 fn a_chain_contains_no_responses_and_no_secrets() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = folder.path();
     let broken = found(folder, "flow/page-skips", "flow/read-executions/page-urls");
     let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
@@ -190,14 +191,14 @@ fn a_chain_contains_no_responses_and_no_secrets() {
 
 #[test]
 fn irreproducible_findings_are_errors() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = folder.path();
     drop(found(
         folder,
         "flow/meta-page-size-wrong",
         "flow/read-executions/all-optional",
     ));
-    for (finding, said) in [
+    for (finding, expected) in [
         ("0", "finding 0 does not exist"),
         ("900000", "finding 900000 does not exist"),
         (
@@ -207,11 +208,11 @@ fn irreproducible_findings_are_errors() {
     ] {
         let (code, out, err) = run(folder, &["reproduce", "run.json", finding]);
         assert_eq!(code, 2, "{finding}: {out}{err}");
-        assert!(err.contains(said), "{finding}: {err}");
+        assert!(err.contains(expected), "{finding}: {err}");
     }
     let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
     let gone = record.replace("\"scenario\": \"flow/", "\"scenario\": \"flow/gone/");
-    std::fs::write(folder.join("gone.json"), gone).expect("there is room");
+    std::fs::write(folder.join("gone.json"), gone).expect("the temporary folder is writable");
     let (code, _, err) = run(folder, &["reproduce", "gone.json", "1"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("unknown scenario flow/gone/"), "{err}");

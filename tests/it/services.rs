@@ -63,7 +63,8 @@ impl PythonServer {
         drop(free);
         let text = std::fs::read_to_string(folder.join("orders.py")).expect("the guide shows it");
         let script = folder.join(format!("orders-{port}.py"));
-        std::fs::write(&script, text.replace(PORTS[0].0, &port)).expect("there is room");
+        std::fs::write(&script, text.replace(PORTS[0].0, &port))
+            .expect("the temporary folder is writable");
         let child = Self::spawn(&script, arguments)
             .spawn()
             .expect("Python is there");
@@ -103,14 +104,15 @@ fn write_files(text: &str, folder: &Path) {
             continue;
         }
         let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("there is room");
-        std::fs::write(path, format!("{rest}\n")).expect("there is room");
+        std::fs::create_dir_all(path.parent().expect("it has a folder"))
+            .expect("the temporary folder is writable");
+        std::fs::write(path, format!("{rest}\n")).expect("the temporary folder is writable");
     }
 }
 
 /// The rulebook of the tutorial in a folder.
 fn orders() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     tutorial_files(folder.path());
     folder
 }
@@ -124,9 +126,9 @@ fn the_tutorial_prints_what_it_shows() {
     let text = std::fs::read_to_string(&laws).expect("the guide shows it");
     std::fs::remove_file(&laws).expect("it is there");
     for session in sessions {
-        session.play(folder.path());
+        session.run(folder.path());
     }
-    std::fs::write(&laws, text).expect("there is room");
+    std::fs::write(&laws, text).expect("the temporary folder is writable");
     assert_eq!(with_server.len(), PORTS.len());
     std::thread::scope(|scope| {
         for (session, (port, arguments)) in with_server.into_iter().zip(PORTS) {
@@ -134,7 +136,7 @@ fn the_tutorial_prints_what_it_shows() {
             scope.spawn(move || {
                 let server = PythonServer::of_tutorial(folder, arguments);
                 let shown = format!("http://127.0.0.1:{port}");
-                session.with(&shown, &server.url).play(folder);
+                session.with(&shown, &server.url).run(folder);
             });
         }
     });
@@ -184,7 +186,8 @@ fn what_needs_the_reference_is_a_usage_error_without_it() {
 fn a_setting_that_no_service_has_is_an_unknown_key() {
     let folder = orders();
     let config = "targets: { orders: { url: \"http://127.0.0.1:9\", usernam: a } }\n";
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("there is room");
+    std::fs::write(folder.path().join("conformant.yaml"), config)
+        .expect("the temporary folder is writable");
     let (code, _, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("usernam") && err.contains("username"), "{err}");
@@ -203,12 +206,12 @@ fn refused(change: impl Fn(&Path)) -> String {
 fn edit(file: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(file).expect("it is there");
     assert!(text.contains(from), "{from} is not in {}", file.display());
-    std::fs::write(file, text.replace(from, to)).expect("there is room");
+    std::fs::write(file, text.replace(from, to)).expect("the temporary folder is writable");
 }
 
 /// A second service with the same files.
 fn twice(specs: &Path, name: &str) {
-    std::fs::create_dir(specs.join(name)).expect("there is room");
+    std::fs::create_dir(specs.join(name)).expect("the temporary folder is writable");
     let file = specs.join(name).join("service.yaml");
     std::fs::copy(specs.join("orders/service.yaml"), &file).expect("it is there");
     let base = "base: { path: /orders, probe: { call: fetch-order, with: { id: or_0 } } }\n";
@@ -251,7 +254,7 @@ fn names_that_mean_something_else_are_refused() {
 #[test]
 fn a_base_path_of_two_services_is_refused() {
     let err = refused(|specs| {
-        std::fs::create_dir(specs.join("sales")).expect("there is room");
+        std::fs::create_dir(specs.join("sales")).expect("the temporary folder is writable");
         let from = specs.join("orders/service.yaml");
         std::fs::copy(from, specs.join("sales/service.yaml")).expect("it is there");
     });

@@ -67,14 +67,14 @@ fn doctor_reports_what_a_run_would_leave_out() {
         &["doctor", "--target", &target, "--hooks", &hooks],
     );
     assert_eq!(code, 0, "{out}{err}");
-    for told in [
+    for expected in [
         "ok   flow: reachable",
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
         "ok   hook advance_clock: it is ",
         "is reachable from here and from the target",
         "a run would leave out nothing",
     ] {
-        assert!(out.contains(told), "{told} is missing:\n{out}");
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
     }
 
     let flow = format!("flow={}/flow", served.url);
@@ -83,13 +83,13 @@ fn doctor_reports_what_a_run_would_leave_out() {
         &["doctor", "--target", &flow, "--format", "json"],
     );
     assert_eq!(code, 3, "{out}");
-    let said: Value = serde_json::from_str(&out).expect("it is JSON");
-    let checks = said["checks"].as_array().expect("a list");
+    let report: Value = serde_json::from_str(&out).expect("it is JSON");
+    let checks = report["checks"].as_array().expect("a list");
     let credentials = checks
         .iter()
         .find(|check| check["what"] == "flow: credentials");
     assert_eq!(credentials.expect("it was looked at")["ok"], false, "{out}");
-    let reasons: Vec<&str> = said["not_judged"]
+    let reasons: Vec<&str> = report["not_judged"]
         .as_array()
         .expect("a list")
         .iter()
@@ -170,12 +170,12 @@ fn a_baseline_accepts_present_failures_only() {
     );
     assert_eq!(code, 0, "{err}");
     let accepted = read(folder.path(), "waivers.yaml");
-    for told in [
+    for expected in [
         "operation: \"flow/read-flows\"",
         "pointer: \"/meta/page_size\"",
         "owner: \"the flow team\"",
     ] {
-        assert!(accepted.contains(told), "{accepted}");
+        assert!(accepted.contains(expected), "{accepted}");
     }
     assert_eq!(judged(&broken, folder.path()), 0);
 

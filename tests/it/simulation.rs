@@ -315,16 +315,16 @@ fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
 
 /// Verdicts of a run by scenario, and its broken rules.
 fn verdicts(record: &RunRecord) -> BTreeMap<&str, (Verdict, BTreeSet<&str>)> {
-    let mut told: BTreeMap<&str, (Verdict, BTreeSet<&str>)> = BTreeMap::new();
+    let mut verdicts: BTreeMap<&str, (Verdict, BTreeSet<&str>)> = BTreeMap::new();
     for result in &record.scenarios {
-        told.insert(&result.id, (result.verdict, BTreeSet::new()));
+        verdicts.insert(&result.id, (result.verdict, BTreeSet::new()));
     }
     for finding in &record.findings {
-        if let Some((_, rules)) = told.get_mut(finding.scenario.as_str()) {
+        if let Some((_, rules)) = verdicts.get_mut(finding.scenario.as_str()) {
             rules.insert(&finding.rule);
         }
     }
-    told
+    verdicts
 }
 
 fn no_faults() -> BTreeSet<Fault> {

@@ -40,14 +40,14 @@ pub struct Inline<'a> {
     history: History,
     judgment: Judgment,
     /// Findings of the present history that were reported already.
-    told: BTreeSet<(String, usize, String)>,
+    reported: BTreeSet<(String, usize, String)>,
     /// Number of requests.
     passed: usize,
     /// Number of requests of known operations.
     judged: usize,
     /// Number of findings that are counted only.
     unlisted: usize,
-    trouble: bool,
+    infrastructure_error: bool,
 }
 
 impl<'a> Inline<'a> {
@@ -61,18 +61,18 @@ impl<'a> Inline<'a> {
             operations: Operations::of(rulebook, surroundings),
             history: History::default(),
             judgment: Judgment::default(),
-            told: BTreeSet::new(),
+            reported: BTreeSet::new(),
             passed: 0,
             judged: 0,
             unlisted: 0,
-            trouble: false,
+            infrastructure_error: false,
         }
     }
 
     /// Adds an exchange; returns its findings, and those of a full history.
     pub fn take(&mut self, passed: Passed) -> Vec<Finding> {
         self.passed += 1;
-        self.trouble |= passed.answer.is_err();
+        self.infrastructure_error |= passed.answer.is_err();
         let Some(found) = self.operations.find(&passed.origin, &passed.request) else {
             return Vec::new();
         };
@@ -93,16 +93,16 @@ impl<'a> Inline<'a> {
         let client = one.client(&exchange, Completeness::Whole);
         let mut alone = History::default();
         alone.take(exchange.clone());
-        let told = alone.close(&one).findings;
+        let findings = alone.close(&one).findings;
         let sent_wrongly = client.findings.clone();
         self.keep(client);
-        self.told.extend(told.iter().map(key));
+        self.reported.extend(findings.iter().map(key));
         let is_full = self.history.take(exchange);
-        let mut told: Vec<Finding> = sent_wrongly.into_iter().chain(told).collect();
+        let mut findings: Vec<Finding> = sent_wrongly.into_iter().chain(findings).collect();
         if is_full {
-            told.extend(self.close());
+            findings.extend(self.close());
         }
-        told
+        findings
     }
 
     /// Judges the history; returns findings that need a history.
@@ -114,8 +114,11 @@ impl<'a> Inline<'a> {
             name: self.name,
         };
         let judgment = self.history.close(&one);
-        let told = std::mem::take(&mut self.told);
-        let new = judgment.findings.iter().filter(|f| !told.contains(&key(f)));
+        let reported = std::mem::take(&mut self.reported);
+        let new = judgment
+            .findings
+            .iter()
+            .filter(|f| !reported.contains(&key(f)));
         let new: Vec<Finding> = new.cloned().collect();
         self.keep(judgment);
         new
@@ -140,19 +143,19 @@ impl<'a> Inline<'a> {
     }
 
     /// Whether a target failed to respond.
-    pub fn met_trouble(&self) -> bool {
-        self.trouble
+    pub fn had_infrastructure_error(&self) -> bool {
+        self.infrastructure_error
     }
 
     /// Judges the rest; returns the record, and findings not reported yet.
     pub fn finish(mut self) -> (RunRecord, Vec<Finding>) {
-        let told = self.close();
+        let findings = self.close();
         let targets = self.surroundings.targets.clone();
         let mut recorder = Recorder::new(self.rulebook, targets.clone(), 0);
         recorder.add_judgment(self.name, self.judgment);
         let mut record = recorder.finish_judged(|rule| targets.contains_key(&rule.service));
         record.summary.exchanges = self.judged;
-        (record, told)
+        (record, findings)
     }
 }
 

@@ -155,7 +155,7 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     };
     // Another known version of the same event: both may be in use.
     let announced = schema.and_then(|address| {
-        let kind = rulebook.announced(current, schema);
+        let kind = rulebook.announced_version(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
     let misannounced = schema.is_some() && announced.is_none();
@@ -270,7 +270,7 @@ mod tests {
                 full.merge(stream.full(index + 1, line.as_bytes()), 1_000);
             }
         }
-        let told = |judged: &Judged| {
+        let counts = |judged: &Judged| {
             (
                 judged.judgment.tallies.clone(),
                 format!("{:?}", judged.judgment.findings),
@@ -279,7 +279,7 @@ mod tests {
                 judged.notes.clone(),
             )
         };
-        assert_eq!(told(&quick), told(&full));
+        assert_eq!(counts(&quick), counts(&full));
         quick
     }
 

@@ -150,7 +150,7 @@ impl One<'_> {
         let mut judgment = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
         for finding in &mut judgment.findings {
             if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
-                tell(finding, fault);
+                describe_fault(finding, fault);
             }
         }
         judgment
@@ -224,7 +224,7 @@ fn decode(part: &str) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Reports an unreadable part, which is not just missing.
-fn tell(finding: &mut Finding, fault: &Unreadable) {
+fn describe_fault(finding: &mut Finding, fault: &Unreadable) {
     finding.kind = "unreadable".to_owned();
     finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
     finding.actual = fault.why.to_string();
@@ -437,8 +437,8 @@ mod tests {
             "078-05-1120",
             "078 05 1120",
         ] {
-            let told = ["token/no-personal-data /claims/context/custom_user_id shape"];
-            assert_eq!(named(id), told, "{id}");
+            let expected = ["token/no-personal-data /claims/context/custom_user_id shape"];
+            assert_eq!(named(id), expected, "{id}");
         }
         // Identifiers of an application may contain numbers and dates.
         for id in [

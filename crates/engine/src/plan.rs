@@ -6,7 +6,7 @@ use conformant_base::text::glob;
 use conformant_record::PartOf;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Step, Verb};
-use conformant_rulebook::{Place, Rulebook, Service};
+use conformant_rulebook::{ParameterLocation, Rulebook, Service};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
@@ -99,7 +99,7 @@ impl Planned<'_> {
                 let operation = self.service.operations.get(&walk.call);
                 operation.is_some_and(|operation| {
                     let path = operation.parameters.iter();
-                    let mut path = path.filter(|p| p.place == Place::Path);
+                    let mut path = path.filter(|p| p.place == ParameterLocation::Path);
                     path.all(|p| {
                         let value = walk.with.get(&p.name);
                         value.is_some_and(|value| is_configured(value, own))

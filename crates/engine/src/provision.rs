@@ -9,7 +9,7 @@ use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use conformant_judge::evidence::{HookCall, Span};
 use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
-use conformant_rulebook::{Operation, Place, Rulebook};
+use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
@@ -352,15 +352,13 @@ fn whole_page(operation: &Operation) -> String {
     let mut parameters = operation.parameters.iter();
     let size = parameters.find_map(|parameter| {
         let most = parameter.schema.get("maximum")?;
-        (parameter.place == Place::Query).then(|| format!("?{}={most}", parameter.name))
+        (parameter.place == ParameterLocation::Query).then(|| format!("?{}={most}", parameter.name))
     });
     size.unwrap_or_default()
 }
 
 fn items<'v>(operation: &Operation, page: &'v Value) -> &'v [Value] {
-    let key = operation.list_key.as_deref().unwrap_or_default();
-    let items = page.get(key).and_then(Value::as_array);
-    items.map_or(&[][..], Vec::as_slice)
+    operation.items_of(page)
 }
 
 fn shows(value: &Value, condition: &Condition) -> bool {

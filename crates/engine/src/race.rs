@@ -1,11 +1,11 @@
-//! What a session does at the same time, and what comes of it.
+//! Concurrent actions of a session and their results.
 
 use crate::session::{HookFault, SendFault, Session};
 use conformant_base::http::{Request, Response};
 use serde_json::Value;
 use std::time::Duration;
 
-/// One of several things that are done at the same time.
+/// One of several concurrent actions.
 #[derive(Clone, Copy, Debug)]
 pub enum Action<'a> {
     /// A request to a service; its target is the path behind the service's base URL.
@@ -17,7 +17,7 @@ pub enum Action<'a> {
     Hook { name: &'a str, arguments: &'a Value },
 }
 
-/// What came of an action, with two instants on the clock of the race.
+/// The result of an action, with two instants on the clock of the race.
 #[derive(Debug)]
 pub struct Acted {
     pub result: ActionResult,
@@ -34,7 +34,7 @@ pub enum ActionResult {
     Hook(Result<Value, HookFault>),
 }
 
-/// Does one thing after another, for sessions that cannot do more at a time.
+/// Executes actions one after another, for sessions without concurrency.
 pub(crate) fn act_in_turn<S: Session + ?Sized>(session: &S, actions: &[Action<'_>]) -> Vec<Acted> {
     let act = |(place, action): (u64, &Action<'_>)| Acted {
         result: match action {

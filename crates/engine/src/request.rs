@@ -8,7 +8,7 @@ use conformant_base::http::{ReceivedPart, Request, multipart_parts};
 use conformant_judge::{UNKNOWN, WRONG};
 use conformant_net::transport::{Multipart, encode};
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -84,8 +84,9 @@ pub fn build(
     }
     let mut path = path_of(operation, target)?;
     // A configured path may omit a parameter.
-    let is_left_out =
-        |p: &Parameter| p.place == Place::Path && !path.contains(&format!("{{{}}}", p.name));
+    let is_left_out = |p: &Parameter| {
+        p.place == ParameterLocation::Path && !path.contains(&format!("{{{}}}", p.name))
+    };
     let parameters: Vec<&Parameter> = operation
         .parameters
         .iter()
@@ -99,23 +100,23 @@ pub fn build(
         let name = parameter.name.as_str();
         let value = sent.get(name);
         match parameter.place {
-            Place::Path => {
+            ParameterLocation::Path => {
                 let value = value.ok_or_else(|| BuildError::PathParameter(name.to_owned()))?;
                 let segment =
                     encode::path_segment(&text_of(value)).map_err(|e| unsendable(name, &e))?;
                 path = path.replace(&format!("{{{name}}}"), &segment);
             }
-            Place::Query => {
+            ParameterLocation::Query => {
                 let texts = value.into_iter().flat_map(texts_of);
                 query.extend(texts.map(|text| (name.to_owned(), text)));
             }
-            Place::Header => {
+            ParameterLocation::Header => {
                 for text in value.into_iter().flat_map(texts_of) {
                     encode::header(name, &text).map_err(|e| unsendable(name, &e))?;
                     request.headers.add(name, text);
                 }
             }
-            Place::Body => body.extend(value.map(|v| (name, v))),
+            ParameterLocation::Body => body.extend(value.map(|v| (name, v))),
         }
     }
     request.target = path;
@@ -297,8 +298,11 @@ fn encode_body(
     let is_json = *is_json.unwrap_or(&target.json_bodies);
     let as_json =
         offers("application/json") && (is_json || !offers("application/x-www-form-urlencoded"));
-    if as_json {
-        request.headers.set("Content-Type", "application/json");
+    let other_json = operation.bodies.iter().find(|body| body.ends_with("+json"));
+    if as_json || other_json.is_some() {
+        let media_type = other_json.filter(|_| !as_json);
+        let media_type = media_type.map_or("application/json", String::as_str);
+        request.headers.set("Content-Type", media_type);
         request.body = nested(body).to_string().into_bytes();
     } else {
         let mut pairs = Vec::new();
@@ -415,6 +419,17 @@ fn every_byte(count: u64) -> Vec<u8> {
         .collect()
 }
 
+/// A request target with other values of some query parameters.
+pub(super) fn with_query(target: &str, parameters: &Map<String, Value>) -> String {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .filter(|(name, _)| !parameters.contains_key(name))
+        .collect();
+    pairs.extend(parameters.iter().map(|(n, v)| (n.clone(), text_of(v))));
+    format!("{path}?{}", encode::query(borrowed(&pairs)))
+}
+
 fn texts_of(value: &Value) -> Vec<String> {
     match value {
         Value::Array(items) => items.iter().map(text_of).collect(),
@@ -500,10 +515,10 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
     for parameter in &operation.parameters {
         let name = parameter.name.as_str();
         let value = match parameter.place {
-            Place::Path => continue,
-            Place::Header => request.headers.get(name).map(Value::from),
-            Place::Query => repeated(&query, name),
-            Place::Body => repeated(&form, name)
+            ParameterLocation::Path => continue,
+            ParameterLocation::Header => request.headers.get(name).map(Value::from),
+            ParameterLocation::Query => repeated(&query, name),
+            ParameterLocation::Body => repeated(&form, name)
                 .or_else(|| bracketed(&form, name))
                 .or_else(|| parts.iter().find(|part| part.name == name).map(part_of))
                 .or_else(|| {

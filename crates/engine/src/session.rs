@@ -73,7 +73,7 @@ pub trait Session {
     /// Triggers the action of a person or device.
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault>;
 
-    /// Does several things at the same time; results are in the order of the actions. An error means that nothing was
+    /// Executes several actions at the same time; results are in the order of the actions. An error means that nothing was
     /// completed and all may be tried again.
     fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
         Ok(act_in_turn(self, actions))

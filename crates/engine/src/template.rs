@@ -378,7 +378,7 @@ impl<'a> Scope<'a> {
         let broken = captured.broken.get_or_init(|| {
             let (kind, value) = (&origin.kind, &captured.value);
             let judge = || payload::validate_payload(self.rulebook, self.schemas, kind, value);
-            let outcome = self.memo.of(kind, value, judge);
+            let outcome = self.memo.get_or_validate(kind, value, judge);
             let broken = outcome.violations.iter();
             broken
                 .filter(|v| v.level == conformant_record::Level::Must)

@@ -102,7 +102,7 @@ pub struct Progress {
 }
 
 /// Result of a sequence.
-pub struct Played {
+pub struct ScenarioOutcome {
     pub judgment: Judgment,
     pub stop: Option<Stop>,
     evidence: Evidence,
@@ -110,10 +110,10 @@ pub struct Played {
     in_doubt: bool,
 }
 
-impl Played {
+impl ScenarioOutcome {
     /// Requests and responses, one a line.
     fn transcript(&self) -> Vec<String> {
-        self.evidence.exchanges.iter().map(told).collect()
+        self.evidence.exchanges.iter().map(exchange_line).collect()
     }
 }
 
@@ -263,8 +263,8 @@ impl<'a> Explorer<'a> {
                 false => steps,
             };
             let scenario = numbered(service, number, steps);
-            let played = self.run_scenario(service, &scenario, sessions, interrupted);
-            if let Some(Stop::Unreachable(why)) = &played.stop {
+            let outcome = self.run_scenario(service, &scenario, sessions, interrupted);
+            if let Some(Stop::Unreachable(why)) = &outcome.stop {
                 unreached += 1;
                 if unreached >= UNREACHED_MAX {
                     mine.given_up = Some(why.clone());
@@ -274,9 +274,9 @@ impl<'a> Explorer<'a> {
             } else {
                 unreached = 0;
             }
-            mine.add(self.rulebook, number, service, &scenario, &played);
+            mine.add(self.rulebook, number, service, &scenario, &outcome);
             self.sequences.fetch_add(1, Ordering::Relaxed);
-            let exchanges = played.evidence.exchanges.len() as u64;
+            let exchanges = outcome.evidence.exchanges.len() as u64;
             self.exchanges.fetch_add(exchanges, Ordering::Relaxed);
         }
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -290,7 +290,7 @@ impl<'a> Explorer<'a> {
         scenario: &Scenario,
         sessions: &dyn Sessions,
         interrupted: &AtomicBool,
-    ) -> Played {
+    ) -> ScenarioOutcome {
         let planned = Planned {
             service,
             scenario: scenario.clone(),
@@ -304,7 +304,7 @@ impl<'a> Explorer<'a> {
         let session = match sessions.open(&planned) {
             Ok(session) => session,
             Err(error) => {
-                return Played {
+                return ScenarioOutcome {
                     judgment: Judgment::default(),
                     stop: Some(Stop::Unreachable(format!("failed to {error}"))),
                     evidence: Evidence::default(),
@@ -329,7 +329,7 @@ impl<'a> Explorer<'a> {
         if in_doubt {
             judgment = Judgment::default();
         }
-        Played {
+        ScenarioOutcome {
             judgment,
             stop: story.stop,
             evidence: story.evidence,
@@ -386,7 +386,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
 }
 
 /// `2. chat/create-channel 201`: step, operation, response.
-fn told(exchange: &Exchange) -> String {
+fn exchange_line(exchange: &Exchange) -> String {
     let (step, service) = (exchange.step, &exchange.service);
     let called = match exchange.operation.as_str() {
         "" => &exchange.request.method,
@@ -428,19 +428,20 @@ impl Whole {
         number: u64,
         service: &Service,
         scenario: &Scenario,
-        played: &Played,
+        outcome: &ScenarioOutcome,
     ) {
         self.sequences += 1;
-        self.exchanges += played.evidence.exchanges.len();
-        self.in_doubt += u64::from(played.in_doubt);
-        self.seen.add(rulebook, &played.evidence, &played.judgment);
-        for finding in &played.judgment.findings {
+        self.exchanges += outcome.evidence.exchanges.len();
+        self.in_doubt += u64::from(outcome.in_doubt);
+        self.seen
+            .add(rulebook, &outcome.evidence, &outcome.judgment);
+        for finding in &outcome.judgment.findings {
             let found = Found {
                 sequence: number,
                 service: service.name.clone(),
                 steps: scenario.steps.clone(),
                 finding: finding.clone(),
-                transcript: played.transcript(),
+                transcript: outcome.transcript(),
             };
             self.keep(found);
         }

@@ -3,7 +3,7 @@
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Call, Concurrently, Step};
-use conformant_rulebook::{Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::{ParameterLocation, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl Shrunk {
     }
 
     /// The sequence for people, one step a line.
-    pub fn told(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (index, step) in self.scenario.steps.iter().enumerate() {
             let _ = writeln!(text, "  {}. {}", index + 1, step.summary());
@@ -117,7 +117,7 @@ fn are_sound(
         let mut path = operation
             .iter()
             .flat_map(|o| &o.parameters)
-            .filter(|p| p.place == Place::Path);
+            .filter(|p| p.place == ParameterLocation::Path);
         let is_whole = path.all(|p| step.with().is_some_and(|with| with.contains_key(&p.name)));
         known.extend(brought(rulebook, service, step));
         is_known && is_whole

@@ -213,14 +213,14 @@ impl Shrink<'_> {
                 return Replay::Holds(Vec::new());
             }
             *left -= 1;
-            let played =
+            let outcome =
                 self.explorer
                     .run_scenario(service, &scenario, self.sessions, self.interrupted);
-            if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
+            if matches!(outcome.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
                 return Replay::Untried;
             }
-            let transcript = played.transcript();
-            let mut findings = played.judgment.findings.into_iter();
+            let transcript = outcome.transcript();
+            let mut findings = outcome.judgment.findings.into_iter();
             match findings.find(|finding| key_of(finding) == *self.key) {
                 Some(finding) => last = Replay::Fails(Box::new(finding)),
                 None => return Replay::Holds(transcript),

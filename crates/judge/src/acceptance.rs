@@ -87,8 +87,12 @@ pub fn is_plain_error(exchange: &Exchange) -> bool {
 }
 
 /// A document carries a representation when it is an object with at least half of the required
-/// members: fewer is an error body or another document, not a representation with gaps.
+/// members: fewer is an error body or another document, not a representation with gaps. A list without a page
+/// around it is an array.
 fn carries(value: &Value, schema: &Value) -> bool {
+    if schema.get("type").is_some_and(|t| t == "array") {
+        return value.is_array();
+    }
     let Some(members) = value.as_object() else {
         return false;
     };

@@ -297,7 +297,7 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// A rule that requires null (never edited, never online) fails for any other value that may stand there.
+    /// A rule that requires null (never edited, never online) fails for any other valid value.
     #[test]
     fn a_null_is_changed_into_what_could_stand_there() {
         let evidence = super::super::predicate::of_payload("media/media", json!({"at": null}));

@@ -25,13 +25,13 @@ impl DocumentCache {
     }
 
     /// The outcome, from the cache or by validation.
-    pub fn of(
+    pub fn get_or_validate(
         &self,
         kind: &str,
         value: &Arc<Value>,
         judge: impl FnOnce() -> Outcome,
     ) -> Arc<Outcome> {
-        self.known(kind, value).unwrap_or_else(|| {
+        self.get(kind, value).unwrap_or_else(|| {
             let outcome = Arc::new(judge());
             if !self.is_closed.get() {
                 let known = (Arc::clone(value), kind.to_owned(), Arc::clone(&outcome));
@@ -43,7 +43,7 @@ impl DocumentCache {
     }
 
     /// The cached outcome.
-    pub(super) fn known(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
+    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
         let known = self.known.borrow();
         let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
         (of == kind).then(|| Arc::clone(outcome))
@@ -63,23 +63,36 @@ mod tests {
             violations: Vec::new(),
         };
         assert_eq!(
-            cache.of("k", &document, || judge("first")).judged,
+            cache
+                .get_or_validate("k", &document, || judge("first"))
+                .judged,
             ["first"]
         );
         assert_eq!(
-            cache.of("k", &document, || judge("again")).judged,
+            cache
+                .get_or_validate("k", &document, || judge("again"))
+                .judged,
             ["first"]
         );
         assert_eq!(
-            cache.of("other", &document, || judge("other")).judged,
+            cache
+                .get_or_validate("other", &document, || judge("other"))
+                .judged,
             ["other"]
         );
         cache.close();
         let changed = Arc::new(Value::from(1));
         assert_eq!(
-            cache.of("k", &changed, || judge("changed")).judged,
+            cache
+                .get_or_validate("k", &changed, || judge("changed"))
+                .judged,
             ["changed"]
         );
-        assert_eq!(cache.of("k", &changed, || judge("later")).judged, ["later"]);
+        assert_eq!(
+            cache
+                .get_or_validate("k", &changed, || judge("later"))
+                .judged,
+            ["later"]
+        );
     }
 }

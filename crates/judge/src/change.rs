@@ -43,7 +43,7 @@ pub enum Change {
     /// The value at another site.
     As(Site),
     /// A list with each item twice.
-    DuplicateMember,
+    Twice,
     /// A list with its first and last item swapped.
     Swapped,
     /// The previous accepted response of the same operation.
@@ -144,7 +144,7 @@ impl Change {
             Self::TooSmall => "too-small",
             Self::ExtraField => "extra-field",
             Self::As(_) => "another's-value",
-            Self::DuplicateMember => "doubled",
+            Self::Twice => "doubled",
             Self::Swapped => "swapped",
             Self::PreviousAnswer => "older-answer",
             Self::Refused => "refused",
@@ -208,7 +208,7 @@ impl Change {
                 members.insert("conformant_extra".to_owned(), json!(1));
                 Some(Value::Object(members))
             }
-            Self::DuplicateMember => {
+            Self::Twice => {
                 let items = value.as_array().filter(|items| !items.is_empty())?;
                 Some(items.iter().chain(items).cloned().collect())
             }
@@ -295,7 +295,7 @@ mod tests {
             (json!(1), Change::Down, json!(1 - FAR)),
             (json!(true), Change::Near, json!(false)),
             (json!("a0"), Change::Near, json!("a1")),
-            (json!([1]), Change::DuplicateMember, json!([1, 1])),
+            (json!([1]), Change::Twice, json!([1, 1])),
             (json!([1, 2, 3]), Change::Swapped, json!([3, 2, 1])),
             (
                 json!({"a": 1}),
@@ -311,7 +311,7 @@ mod tests {
             assert_eq!(change.of_value(&value), Some(wanted), "{value}");
         }
         assert_eq!(Change::Near.of_value(&json!({})), None);
-        assert_eq!(Change::DuplicateMember.of_value(&json!([])), None);
+        assert_eq!(Change::Twice.of_value(&json!([])), None);
         assert_eq!(Change::Swapped.of_value(&json!([1, 1])), None);
         assert_eq!(Change::To(json!(1)).of_value(&json!(1)), None);
     }

@@ -15,7 +15,7 @@ use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
-use conformant_rulebook::{CameBy, Operation, Rulebook};
+use conformant_rulebook::{EvidenceSelection, Operation, Rulebook, items_at};
 use conformant_schema::{DEFECTS_MAX, Schemas};
 use serde_json::Value;
 use std::sync::Arc;
@@ -180,11 +180,11 @@ impl<'a> Context<'a> {
     ) -> Vec<String> {
         let judge = || payload::validate_payload(self.rulebook, schemas, kind, value);
         let outcome = match (cache, self.detail) {
-            (Some(cache), Detail::Whole) => cache.of(kind, value, judge),
+            (Some(cache), Detail::Whole) => cache.get_or_validate(kind, value, judge),
             (None, Detail::Whole) => Arc::new(judge()),
             // Partial results are not cached.
             (cache, Detail::Broken) => cache
-                .and_then(|cache| cache.known(kind, value))
+                .and_then(|cache| cache.get(kind, value))
                 .unwrap_or_else(|| {
                     Arc::new(payload::Outcome {
                         judged: Vec::new(),
@@ -266,9 +266,11 @@ impl<'a> Context<'a> {
         let key = key
             .as_deref()
             .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
-        let items = key.and_then(|k| value.get(k)).and_then(Value::as_array);
+        let at = key.map(items_at);
+        let items = at.as_ref().and_then(|at| json::get(value, at));
+        let items = items.and_then(Value::as_array);
         for (index, item) in items.into_iter().flatten().enumerate() {
-            let prefix = format!("/{}/{index}", json::escape(key.unwrap_or_default()));
+            let prefix = format!("{}/{index}", at.as_deref().unwrap_or_default());
             let here = |b: &&String| json::within(b, &prefix) || json::within(&prefix, b);
             let broken = broken.iter().filter(here).cloned().collect();
             self.representations.push(Representation {
@@ -283,23 +285,23 @@ impl<'a> Context<'a> {
     }
 
     /// The evidence as rules select it.
-    pub(super) fn came_by(&self) -> CameBy<'_> {
-        let mut came_by = CameBy::default();
+    pub(super) fn selection(&self) -> EvidenceSelection<'_> {
+        let mut selection = EvidenceSelection::default();
         for seen in &self.seen {
             let exchange = seen.exchange;
             let operation = (exchange.service.as_str(), exchange.operation.as_str());
-            came_by.operations.insert(operation);
+            selection.operations.insert(operation);
             let about = seen
                 .operation
                 .and_then(|operation| operation.resource.as_deref());
-            came_by.kinds.extend(about);
+            selection.kinds.extend(about);
         }
         let kinds = self.representations.iter().map(|r| r.kind);
-        came_by.kinds.extend(kinds);
+        selection.kinds.extend(kinds);
         let statements = self.evidence.statements.iter();
         let stated = statements.map(|statement| statement.expect.rule.as_str());
-        came_by.stated.extend(stated);
-        came_by
+        selection.stated.extend(stated);
+        selection
     }
 
     /// Representations of one kind.

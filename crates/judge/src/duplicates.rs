@@ -18,7 +18,10 @@ pub(super) fn violations(
     notes: &[Note],
     known: &[Violation],
 ) -> Vec<Violation> {
-    let twice: Vec<DuplicateMember<'_>> = notes.iter().filter_map(DuplicateMember::of).collect();
+    let twice: Vec<DuplicateMember<'_>> = notes
+        .iter()
+        .filter_map(DuplicateMember::from_note)
+        .collect();
     if twice.is_empty() {
         return Vec::new();
     }
@@ -44,7 +47,7 @@ struct DuplicateMember<'a> {
 }
 
 impl<'a> DuplicateMember<'a> {
-    fn of(note: &'a Note) -> Option<Self> {
+    fn from_note(note: &'a Note) -> Option<Self> {
         match note {
             Note::ByteOrderMark => None,
             Note::DuplicateKey {

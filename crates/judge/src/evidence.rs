@@ -188,7 +188,7 @@ pub enum Poll {
 
 /// The outcome of a request.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(from = "Kept")]
+#[serde(from = "StoredOutcome")]
 pub enum Outcome {
     /// A response, with its body as far as it can be read.
     Answered { response: Response, body: Body },
@@ -289,7 +289,7 @@ pub enum WalkEnd {
 /// The serialized form of an outcome. A document is omitted if it can be read from the body again.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kept<'o> {
+enum StoredOutcome<'o> {
     Answered {
         response: Cow<'o, Response>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -306,7 +306,7 @@ enum Kept<'o> {
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Answered { response, body } => Kept::Answered {
+            Self::Answered { response, body } => StoredOutcome::Answered {
                 response: Cow::Borrowed(response),
                 body: (response.body.len() >= BODY_EXCERPT_BYTES).then_some(Cow::Borrowed(body)),
             },
@@ -314,7 +314,7 @@ impl Serialize for Outcome {
                 cause,
                 detail,
                 partial,
-            } => Kept::Fault {
+            } => StoredOutcome::Fault {
                 cause: Cow::Borrowed(cause),
                 detail: detail.into(),
                 partial: partial.as_deref().map(Cow::Borrowed),
@@ -324,15 +324,15 @@ impl Serialize for Outcome {
     }
 }
 
-impl From<Kept<'_>> for Outcome {
+impl From<StoredOutcome<'_>> for Outcome {
     /// An omitted body is empty until it is read again.
-    fn from(kept: Kept<'_>) -> Self {
+    fn from(kept: StoredOutcome<'_>) -> Self {
         match kept {
-            Kept::Answered { response, body } => Self::Answered {
+            StoredOutcome::Answered { response, body } => Self::Answered {
                 response: response.into_owned(),
                 body: body.map_or(Body::Empty, Cow::into_owned),
             },
-            Kept::Fault {
+            StoredOutcome::Fault {
                 cause,
                 detail,
                 partial,

@@ -123,7 +123,7 @@ impl ExampleBuilder {
         self
     }
 
-    /// A request that is answered with too many requests.
+    /// A request that is rejected with status 429.
     pub fn too_many(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(429), Body::Empty)
     }

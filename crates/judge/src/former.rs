@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_former_name_leads_to_a_registered_one() {
-        let names = crate::load::catalogue().names();
+        let names = crate::load::predicates().names();
         for (former, successor) in &*FORMER {
             assert!(names.contains(&successor.name.as_str()), "{former}");
             assert!(!names.contains(&former.as_str()), "{former}");

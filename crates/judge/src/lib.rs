@@ -51,7 +51,7 @@ pub use statement::holds;
 pub use verdicts::{Fact, Instance, Judgment, Tallies, Tally, Vacuity, Verdicts};
 
 use conformant_record::Level;
-use conformant_rulebook::{Does, Rule, Rulebook};
+use conformant_rulebook::{Action, Rule, Rulebook};
 use conformant_schema::Schemas;
 use evidence::Evidence;
 use std::collections::BTreeSet;
@@ -131,7 +131,7 @@ fn collect_verdicts(
     operation::evaluate(&context, &mut verdicts);
     parameter::evaluate(&context, &mut verdicts);
     listing::evaluate(&context, &mut verdicts);
-    for rule in rulebook.rules.bearing_on(&context.came_by()) {
+    for rule in rulebook.rules.applicable_to(&context.selection()) {
         if let Some(predicate) = predicate_of(rule) {
             predicate.evaluate(&context, rule, &mut verdicts);
         }
@@ -156,7 +156,7 @@ fn collect_verdicts(
 /// Panics if a rule that was not selected has a verdict: its `applies_to` is wrong.
 fn assert_selection_is_complete(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     let judged: BTreeSet<&str> = {
-        let bearing = context.rulebook.rules.bearing_on(&context.came_by());
+        let bearing = context.rulebook.rules.applicable_to(&context.selection());
         bearing.map(|rule| rule.id.as_str()).collect()
     };
     for rule in context.rulebook.rules.in_order() {
@@ -213,7 +213,7 @@ pub fn lacks_events(rulebook: &Rulebook, evidence: &Evidence) -> bool {
 pub fn lagging(rulebook: &Rulebook, evidence: &Evidence, is_moved: bool) -> Vec<usize> {
     let is_list = |exchange: &evidence::Exchange| {
         let operation = rulebook.operation(&exchange.service, &exchange.operation);
-        operation.is_some_and(|operation| operation.does == Does::Lists)
+        operation.is_some_and(|operation| operation.does == Action::Lists)
     };
     if !evidence.exchanges.iter().any(is_list) {
         return Vec::new();
@@ -245,7 +245,7 @@ pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
             kinds.insert(format!("{}/list-meta", exchange.service));
             let items = key
                 .as_ref()
-                .and_then(|k| value.get(k))
+                .and_then(|k| value.pointer(&conformant_rulebook::items_at(k)))
                 .and_then(serde_json::Value::as_array);
             if items.is_some_and(|i| !i.is_empty()) {
                 kinds.insert(item.clone());

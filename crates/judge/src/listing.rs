@@ -22,6 +22,10 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
             continue;
         };
         let rule = format!("{}/{}/key", operation.service, operation.id);
+        // A key that is not that of the document is already a finding about the page.
+        if seen.breaks("/meta/key") {
+            continue;
+        }
         let place = format!("/{}", json::escape(key));
         // A missing or invalid array violates its own rule.
         if seen.breaks(&place) {
@@ -70,7 +74,8 @@ fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mu
         };
         let last = walk.pages.last();
         let site = last.map_or(Site::Walk(index), |page| {
-            Site::answer(*page, "/meta/next_page_url")
+            let operation = context.seen[*page].operation;
+            Site::answer(*page, operation.map_or("", |o| o.paging.next_at()))
         });
         verdicts.instance(&rule, site).conclude(Some(fact));
         return;
@@ -103,8 +108,9 @@ fn repeated(context: &Context<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut previous = None;
     for &page in &walk.pages {
+        let keys = keys(context, page);
         for (pointer, item) in items(context, page)? {
-            let identity = identity(item);
+            let identity = identity(item, keys);
             if let Some(earlier) = first.insert(identity.clone(), page) {
                 if walk.moved && Some(earlier) == previous {
                     continue;
@@ -129,15 +135,24 @@ fn repeated(context: &Context<'_>, walk: &Walk) -> Option<(Site, Fact)> {
 
 fn items<'a>(context: &'a Context<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
     let seen = &context.seen[page];
-    let key = seen.operation?.list_key.as_deref()?;
-    Some(seen.select(&format!("/{}/*", json::escape(key))))
+    let at = seen.operation?.items_at()?;
+    Some(seen.select(&format!("{at}/*")))
 }
 
-/// The identity of an item: its `sid`, the `channel_sid` of a user channel, else the whole item.
-fn identity(item: &Value) -> String {
-    let named = item
-        .get("sid")
-        .or_else(|| item.get("channel_sid"))
-        .and_then(Value::as_str);
-    named.map_or_else(|| item.to_string(), str::to_owned)
+/// The fields that identify the items of a page.
+fn keys<'a>(context: &Context<'a>, page: usize) -> &'a [String] {
+    let operation = context.seen[page].operation;
+    let kind = operation.and_then(|o| context.rulebook.kinds.get(o.resource.as_ref()?));
+    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+    identity.map_or(&[], |identity| &identity.key)
+}
+
+/// What identifies an item: its last key, else all of it.
+fn identity(item: &Value, keys: &[String]) -> String {
+    let key = keys.last().and_then(|key| json::get(item, key));
+    match key {
+        Some(Value::String(text)) => text.clone(),
+        Some(number @ Value::Number(_)) => number.to_string(),
+        Some(_) | None => item.to_string(),
+    }
 }

@@ -79,7 +79,7 @@ impl Mutation {
                 Change::Near,
                 Change::Up,
                 Change::Down,
-                Change::DuplicateMember,
+                Change::Twice,
                 Change::Gone,
                 Change::To(Value::Null),
                 Change::PreviousAnswer,
@@ -238,7 +238,7 @@ impl Mutation {
             | Change::TooLarge
             | Change::TooSmall
             | Change::ExtraField
-            | Change::DuplicateMember
+            | Change::Twice
             | Change::Swapped) => {
                 let pointer = self.site.pointer();
                 document_of(evidence, &self.site).is_some_and(|document| {
@@ -503,7 +503,7 @@ mod tests {
             undo.restore(&mut changed);
             assert_eq!(seen(&changed), seen(&evidence()), "{mutation:?}");
         }
-        let nothing = Mutation::new(Site::payload(0, "/sid"), Change::DuplicateMember);
+        let nothing = Mutation::new(Site::payload(0, "/sid"), Change::Twice);
         assert!(nothing.make(&mut evidence()).is_none());
     }
 }

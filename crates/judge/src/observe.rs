@@ -40,7 +40,10 @@ pub(super) fn observe(context: &Context<'_>, judgment: &mut Judgment) {
                     | (Which::Rejected, Acceptance::Rejected(_)) => true,
                     (Which::Accepted | Which::Rejected, _) => false,
                 };
-                found.extend(fits.then(|| look(seen, &observation.aspect)).flatten());
+                found.extend(
+                    fits.then(|| observe_aspect(seen, &observation.aspect))
+                        .flatten(),
+                );
             }
         }
         if !found.is_empty() {
@@ -50,7 +53,7 @@ pub(super) fn observe(context: &Context<'_>, judgment: &mut Judgment) {
     }
 }
 
-fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
+fn observe_aspect(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
     let at = |pointer: &str| json::get(seen.exchange.document()?, pointer);
     let operation = &seen.exchange.operation;
     match aspect {

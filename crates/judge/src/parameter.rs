@@ -9,7 +9,7 @@ use super::sites::Site;
 use super::verdicts::{Fact, Vacuity, Verdicts};
 use conformant_base::json;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::Value;
 
 /// Evaluates the rules of every parameter of every exchange.
@@ -20,7 +20,8 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
         };
         let sent = &seen.exchange.sent;
         let is_there = context.history.returns_existing(context, index);
-        let says = |p: &&Parameter| p.applies(sent) && !(is_there && p.place == Place::Body);
+        let says =
+            |p: &&Parameter| p.applies(sent) && !(is_there && p.place == ParameterLocation::Body);
         for parameter in operation.parameters.iter().filter(says) {
             match sent.get(&parameter.name) {
                 None => left_out(index, seen, parameter, verdicts),
@@ -32,7 +33,7 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
 
 fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut Verdicts<'_>) {
     let expected_already = matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
-    if parameter.required && parameter.place != Place::Path {
+    if parameter.required && parameter.place != ParameterLocation::Path {
         if seen.acceptance == Acceptance::Accepted && !expected_already {
             let fact = Fact {
                 kind: "required-parameter",
@@ -72,7 +73,7 @@ fn was_sent(
     }
     let Some(echo) = &parameter.echo else {
         // The value is not echoed. Whether the request is accepted is judged by its operation.
-        if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
+        if seen.acceptance == Acceptance::Accepted && parameter.place == ParameterLocation::Query {
             verdicts.record_vacuous(&parameter.rule, Vacuity::Absent);
         }
         return;

@@ -6,7 +6,7 @@
 use super::predicate::predicate_of;
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{Rule, Rulebook, event_version};
+use conformant_rulebook::{Rule, Rulebook, event_version, items_at};
 use conformant_schema::Schemas;
 use serde_json::Value;
 
@@ -83,6 +83,7 @@ fn with_written(
             document.evaluate(&mut outcome);
         }
     }
+    evaluate_page_key(rulebook, kind, value, &mut outcome);
     // Rule ids name the event; the message adds the version.
     if let Some((event, version)) = event_version(kind) {
         for violation in &mut outcome.violations {
@@ -94,6 +95,42 @@ fn with_written(
     outcome.judged.sort();
     outcome.judged.dedup();
     outcome
+}
+
+/// Whether `meta.key` of a page is the name of its array, where the documents state that name.
+fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Outcome) {
+    let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
+    let Some((_, Some(key))) = page else { return };
+    let mut operations = rulebook
+        .services
+        .values()
+        .flat_map(|s| s.operations.values());
+    let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
+        return;
+    };
+    let Some(given) = json::get(value, "/meta/key").filter(|_| !list.is_list_key_told) else {
+        return;
+    };
+    let (Some(given), true) = (given.as_str(), value.get(key).is_some()) else {
+        return;
+    };
+    let rule = format!("{}/{}/key", list.service, list.id);
+    let Some(level) = rulebook.rules.get(&rule).map(|rule| rule.level) else {
+        return;
+    };
+    outcome.judged.push(rule.clone());
+    if given != key {
+        let (expected, actual) = (format!("`{key}`"), json::short(&Value::from(given)));
+        outcome.violations.push(Violation {
+            pointer: "/meta/key".to_owned(),
+            rule,
+            level,
+            kind: "list-key",
+            message: format!("expected {expected}, got {actual}"),
+            expected,
+            actual,
+        });
+    }
 }
 
 /// The document and, if it is a page, each of its items.
@@ -108,9 +145,9 @@ fn representations<'a>(
         let key = key
             .as_deref()
             .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
-        let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
-        if let Some((key, items)) = list {
-            let prefix = json::join("", key);
+        let at = key.map(items_at);
+        let list = at.and_then(|at| Some((json::get(value, &at)?.as_array()?, at)));
+        if let Some((items, prefix)) = list {
             let items = items.iter().enumerate();
             found.extend(items.map(|(n, v)| (item.clone(), format!("{prefix}/{n}"), v)));
         }
@@ -186,7 +223,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
-        let check = Check::of_json(crate::load::catalogue(), predicate, parameters);
+        let check = Check::from_json(crate::load::predicates(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -216,7 +253,7 @@ mod tests {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
-            about: conformant_rulebook::annotations::Annotations::default(),
+            annotations: conformant_rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),

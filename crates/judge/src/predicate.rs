@@ -12,7 +12,8 @@ use super::payload::{Document, Mismatch};
 use super::sites::Sites;
 use super::verdicts::Verdicts;
 use conformant_rulebook::{
-    AppliesTo, Check, Compiled, Model, Parameters, PayloadRule, References, Rule, Subject, Unread,
+    AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, References, Rule,
+    Subject,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -140,7 +141,7 @@ pub(super) struct Registration {
     /// The parameters that select this form of the predicate; none for the form of all other parameters.
     pub(super) selected_by: &'static [&'static str],
     /// Reads the parameters; the number is the place in the order of judging.
-    pub(super) read: fn(&'static str, &Parameters<'_>, usize) -> Result<Check, Unread>,
+    pub(super) read: fn(&'static str, &Parameters<'_>, usize) -> Result<Check, ParameterError>,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     #[cfg(test)]

@@ -12,7 +12,7 @@ use super::predicate::predicate_of;
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{Origin, Rule, Rulebook};
+use conformant_rulebook::{Origin, Rule, Rulebook, items_at};
 use conformant_schema::Schemas;
 use serde_json::Value;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ fn written_rule_mutations(
     mutations
 }
 
-/// The values of an enumeration that may stand at a site.
+/// The values of the enumeration at a site.
 fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<Value> {
     let shown = document_at(rulebook, evidence, site);
     let Some(kind) = shown.and_then(|(kind, _)| rulebook.kinds.get(kind)) else {
@@ -84,9 +84,12 @@ fn allowed_values(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
     };
     let found = match &kind.page_of {
         None => find(&kind.schema, site.pointer()),
-        // `/flows/*/status` is `/status` of an item.
-        Some((item, _)) => {
-            let below = site.pointer().splitn(4, '/').nth(3).unwrap_or_default();
+        // `/flows/*/status` stands at `/status` of an item.
+        Some((item, key)) => {
+            // One segment less where the page is the array.
+            let above = if key.as_deref() == Some("") { 2 } else { 3 };
+            let below = site.pointer().splitn(above + 1, '/').nth(above);
+            let below = below.unwrap_or_default();
             let item = rulebook.kinds.get(item);
             item.and_then(|item| find(&item.schema, &format!("/{below}")))
         }
@@ -170,13 +173,8 @@ fn walk_mutations(rulebook: &Rulebook, evidence: &Evidence, site: &Site) -> Vec<
     };
     let exchange = &evidence.exchanges[page];
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
-    let key = operation.and_then(|o| o.list_key.as_deref());
-    let twice = key.map(|key| {
-        Mutation::new(
-            Site::answer(page, json::join("", key)),
-            Change::DuplicateMember,
-        )
-    });
+    let at = operation.and_then(|o| o.items_at());
+    let twice = at.map(|at| Mutation::new(Site::answer(page, at), Change::Twice));
     let again = Mutation::new(Site::Exchange(page), Change::PreviousAnswer);
     twice.into_iter().chain([again]).collect()
 }
@@ -269,9 +267,7 @@ pub fn resolve_pointer(
         return Some(format!("/meta{pointer}"));
     }
     match &page.page_of {
-        Some((item, Some(key))) if item == kind => {
-            Some(format!("/{}/*{pointer}", json::escape(key)))
-        }
+        Some((item, Some(key))) if item == kind => Some(format!("{}/*{pointer}", items_at(key))),
         Some(_) | None => None,
     }
 }

@@ -61,13 +61,16 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             (false, None) => Some(("a value".into(), "nothing there".into())),
             (true, None) | (false, Some(_)) => None,
         },
-        Comparison::Includes(value) => {
-            (!among(value)).then(|| (format!("{} among them", json::short(value)), told(&list)))
-        }
+        Comparison::Includes(value) => (!among(value)).then(|| {
+            (
+                format!("{} among them", json::short(value)),
+                list_excerpt(&list),
+            )
+        }),
         Comparison::Excludes(value) => among(value).then(|| {
             (
                 format!("{} not among them", json::short(value)),
-                told(&list),
+                list_excerpt(&list),
             )
         }),
         Comparison::AtLeast(least) => {
@@ -140,7 +143,7 @@ fn place(at: &str) -> &str {
 }
 
 /// The items of a list, as far as they fit into a line.
-fn told(list: &[&Value]) -> String {
+fn list_excerpt(list: &[&Value]) -> String {
     if list.is_empty() {
         return "nothing".to_owned();
     }

@@ -222,7 +222,7 @@ impl Tally {
 }
 
 impl Judgment {
-    /// A judgement with a maximum number of examples per rule.
+    /// A judgment with a maximum number of examples per rule.
     pub(super) fn with_examples(most: usize) -> Self {
         Self {
             examples_max: most,
@@ -300,7 +300,7 @@ impl Judgment {
         tally.masked_by.insert(broken.to_owned());
     }
 
-    /// Adds another judgement.
+    /// Adds another judgment.
     pub fn merge(&mut self, other: Self) {
         let findings = self.merge_tallies(other);
         self.findings.extend(findings);

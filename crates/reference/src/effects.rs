@@ -3,7 +3,7 @@
 //! - `faults.rs` and `variants.rs` list the effects of a switch behind its text. [`Core`] applies those of requests before the handler and those of
 //!   answers after it.
 //! - Only an effect that would change something queries its switch.
-//! - What depends on the state, or accepts what is invalid, is no effect: it stands where the behavior is implemented.
+//! - What depends on the state, or accepts what is invalid, is not an effect: the code of the behavior contains it.
 
 use super::garble::Garble;
 use super::{Call, Core, Params, Refusal, Switch};
@@ -157,7 +157,7 @@ pub(crate) enum If {
     NotAscii,
     /// JSON with an object in an object, or with a list if `true`.
     Nested(bool),
-    /// An identifier in the path that is no SID.
+    /// An identifier in the path that is not a SID.
     NotSid,
     /// An identifier in the path that begins like a SID.
     NearSid(&'static str),

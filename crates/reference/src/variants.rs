@@ -55,7 +55,7 @@ super::faults::switches! {
         FlowDeleteAnswersBody = "flow/delete-answers-body": "Deleting a flow returns 200 and the deleted flow.",
         FlowDeleteKeepsExecutions = "flow/delete-keeps-executions": "Executions of a deleted flow are still served.",
         FlowDraftRefusesExecutions = "flow/draft-refuses-executions": "A flow that was never published refuses executions.",
-        FlowExecutionEndsAtOnce = "flow/execution-ends-at-once": "An execution has ended by the time the create response shows it.",
+        FlowExecutionEndsAtOnce = "flow/execution-ends-at-once": "An execution has ended as soon as the create response has shown it as active.",
         FlowContactPlaceholder = "flow/contact-placeholder": "contact_sid is a static placeholder.",
         FlowNeverUpdated = "flow/never-updated": "date_updated of flows and steps is always null.",
         FlowAlwaysUpdated = "flow/always-updated": "date_updated of flows and steps is never null.",
@@ -165,7 +165,6 @@ super::faults::switches! {
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is ignored.",
-        MediaWithoutTemporaryLink = "media/without-temporary-link": "Media have no temporary link.",
         MediaAuthorUnknown = "media/author-unknown": "The author of media is null.",
         MediaDecimalMegabytes = "media/decimal-megabytes": "A megabyte is a million bytes.",
         MediaDateOnly = "media/date-only": "Dates of media are dates without a time.",
@@ -173,8 +172,6 @@ super::faults::switches! {
         MediaUnattachedAbsent = "media/unattached-absent": "Media without a message have no channel and message fields.",
         MediaDownloadHeaders = "media/download-headers": "Content is served as a download with a file name and a validator.",
         MediaContentRedirects = "media/content-redirects": "The content link redirects to a temporary URL.",
-        MediaAnyPartTaken = "media/any-part-taken": "A part of any name is accepted as the file.",
-        MediaRawBodyTaken = "media/raw-body-taken": "A body that is not a multipart form is accepted as the file.",
         MediaAuthorWithMessage = "media/author-with-message": "The author of media is null until a message contains it.",
         // auth
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",
@@ -215,6 +212,7 @@ super::faults::switches! {
         AuthTokenIatMillis = "auth/token-iat-millis": "Registration tokens issued in milliseconds are accepted: the document sets no upper bound for the time of issue.",
         AuthTokenExpiryOneMore = "auth/token-expiry-one-more": "Registration tokens that expire a second later than in 15 minutes are accepted: clocks may differ by that much.",
         AuthTokenJustExpired = "auth/token-just-expired": "Registration tokens are accepted up to a second after their expiry: clocks may differ by that much.",
+        AuthTokenLeeway = "auth/token-leeway": "Registration tokens are accepted up to five minutes after their expiry: clocks may differ by that much.",
         AuthTokenSecondCounts = "auth/token-second-counts": "Of two tokens in one QR string the second is used: the document shows only one.",
         AuthCompletedBecomesPending = "auth/completed-becomes-pending": "A completed registration is pending again when its QR code is shown again: a new code may start a new registration.",
         AuthPhoneChangeOtherId = "auth/phone-change-other-id": "The webhook of a phone change names the user by another number: the document does not show its payload.",

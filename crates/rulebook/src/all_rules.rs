@@ -23,7 +23,7 @@ impl fmt::Debug for Rules {
 
 /// The parts of the evidence that decide which rules apply.
 #[derive(Clone, Debug, Default)]
-pub struct CameBy<'c> {
+pub struct EvidenceSelection<'c> {
     /// Requested operations, each after its service.
     pub operations: BTreeSet<(&'c str, &'c str)>,
     /// Resource types of representations and of requests.
@@ -46,7 +46,7 @@ struct Order {
 }
 
 impl Order {
-    fn of(rules: &[Rule]) -> Self {
+    fn compute(rules: &[Rule]) -> Self {
         let written = rules.iter().enumerate();
         let written = written.filter_map(|(at, rule)| {
             let check = rule.check()?;
@@ -117,13 +117,13 @@ impl Rules {
     }
 
     /// The rules that may apply to the evidence, in the same order.
-    pub fn bearing_on<'r>(
+    pub fn applicable_to<'r>(
         &'r self,
-        came_by: &CameBy<'_>,
+        selection: &EvidenceSelection<'_>,
     ) -> impl Iterator<Item = &'r Rule> + use<'r> {
         let order = self.order();
         let mut places = order.anyhow.clone();
-        for (service, operation) in &came_by.operations {
+        for (service, operation) in &selection.operations {
             let of_service = order.by_operation.get(*service);
             places.extend(
                 of_service
@@ -132,10 +132,10 @@ impl Rules {
                     .flatten(),
             );
         }
-        for kind in &came_by.kinds {
+        for kind in &selection.kinds {
             places.extend(order.by_kind.get(*kind).into_iter().flatten());
         }
-        for rule in &came_by.stated {
+        for rule in &selection.stated {
             places.extend(order.by_statement.get(*rule));
         }
         places.sort_unstable();
@@ -145,7 +145,7 @@ impl Rules {
     }
 
     fn order(&self) -> &Order {
-        self.order.get_or_init(|| Order::of(&self.all))
+        self.order.get_or_init(|| Order::compute(&self.all))
     }
 
     /// Adds a rule, or replaces the one with its id.

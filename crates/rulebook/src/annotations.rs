@@ -30,7 +30,7 @@ pub(super) const EXTENSIONS: [&str; 8] = [
 pub struct Annotations {
     /// The resource that it represents; `None` without one.
     pub identity: Option<Identity>,
-    /// The parents, outermost first: the field with the key, and the resource type.
+    /// What it belongs to, outermost first: the field that names it, or else the path parameter, and its kind.
     pub parents: Vec<(String, String)>,
     /// Fields that are equal in all observations.
     pub immutable: Vec<String>,
@@ -94,7 +94,7 @@ impl Derived {
 /// The written form.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenDerived {
+enum DerivedFormat {
     Because(String),
     How(Derived),
 }
@@ -178,7 +178,7 @@ impl Annotations {
 /// Reads the annotations of a schema file.
 pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
     let mut found = Annotations {
-        identity: typed::<Identity>(draft, file, &file.node, "x-identity"),
+        identity: deserialize::<Identity>(draft, file, &file.node, "x-identity"),
         ..Annotations::default()
     };
     if let Some(identity) = &mut found.identity
@@ -205,14 +205,14 @@ pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
     found
 }
 
-fn typed<T: serde::de::DeserializeOwned>(
+fn deserialize<T: serde::de::DeserializeOwned>(
     draft: &mut Draft,
     file: &File,
     node: &Node,
     key: &str,
 ) -> Option<T> {
     let written = node.get(key)?;
-    draft.typed(file, written)
+    draft.deserialize(file, written)
 }
 
 /// Annotations of the properties below a node.
@@ -224,30 +224,30 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
     for property in properties {
         let at = json::join(at, &property.key);
         let node = &property.value;
-        if typed::<bool>(draft, file, node, "x-immutable") == Some(true) {
+        if deserialize::<bool>(draft, file, node, "x-immutable") == Some(true) {
             found.immutable.push(at.clone());
         }
-        let derived = typed::<WrittenDerived>(draft, file, node, "x-derived");
+        let derived = deserialize::<DerivedFormat>(draft, file, node, "x-derived");
         found.derived.extend(derived.map(|written| {
             let how = match written {
-                WrittenDerived::Because(because) => Derived {
+                DerivedFormat::Because(because) => Derived {
                     because,
                     ..Derived::default()
                 },
-                WrittenDerived::How(how) => how,
+                DerivedFormat::How(how) => how,
             };
             (at.clone(), how)
         }));
         let mut take = |key: &str, to: &mut BTreeMap<String, String>| {
-            to.extend(typed::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
+            to.extend(deserialize::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
         };
         take("x-leads", &mut found.leads);
         take("x-default-from", &mut found.default_from);
-        let counts = typed::<Counts>(draft, file, node, "x-counts");
+        let counts = deserialize::<Counts>(draft, file, node, "x-counts");
         found
             .counts
             .extend(counts.map(|counts| (at.clone(), counts)));
-        let steps = typed::<Vec<Transition>>(draft, file, node, "x-steps");
+        let steps = deserialize::<Vec<Transition>>(draft, file, node, "x-steps");
         found.steps.extend(steps.map(|steps| (at.clone(), steps)));
         fields(draft, file, node, &at, found);
         if let Some(items) = node.get("items") {
@@ -305,7 +305,7 @@ struct Checked<'a> {
 impl Checked<'_> {
     /// Problems with their place in the file.
     fn problems(&self) -> Vec<(String, String)> {
-        let about = &self.kind.about;
+        let about = &self.kind.annotations;
         let mut problems = Vec::new();
         let Some(identity) = &about.identity else {
             for key in EXTENSIONS {
@@ -321,7 +321,7 @@ impl Checked<'_> {
             }));
             return problems;
         };
-        match self.kinds.get(&identity.of).map(|of| of.about.of()) {
+        match self.kinds.get(&identity.of).map(|of| of.annotations.of()) {
             Some(of) if of == Some(identity.of.as_str()) => {}
             Some(_) => {
                 let message = format!(
@@ -338,8 +338,11 @@ impl Checked<'_> {
         let named = identity.key.iter().chain(&identity.names);
         problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
         for (at, parent) in &about.parents {
-            problems.extend(self.missing("/x-parent", at));
-            let about = self.kinds.get(parent).map(|kind| &kind.about);
+            // Without a slash it is the path parameter that names the parent where no field does.
+            if at.starts_with('/') {
+                problems.extend(self.missing("/x-parent", at));
+            }
+            let about = self.kinds.get(parent).map(|kind| &kind.annotations);
             if about.is_none_or(|about| about.identity.is_none()) {
                 problems.push((json::join("/x-parent", at), unknown(parent)));
             }
@@ -377,7 +380,7 @@ impl Checked<'_> {
 
     /// What moves fields, each with its place in the file.
     fn movers(&self) -> impl Iterator<Item = (String, &str)> {
-        let about = &self.kind.about;
+        let about = &self.kind.annotations;
         let derived = about.derived.iter().flat_map(|(at, how)| {
             let place = in_file(at);
             let by = how.by.iter().enumerate();

@@ -105,12 +105,16 @@ impl Draft {
     }
 
     /// Deserializes a part of a file. Every unknown key is a problem; of other errors, the first.
-    pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
-        self.typed_by(file, node, |node| conformant_yaml::from_node(node))
+    pub(super) fn deserialize<T: DeserializeOwned>(
+        &mut self,
+        file: &File,
+        node: &Node,
+    ) -> Option<T> {
+        self.deserialize_with(file, node, |node| conformant_yaml::from_node(node))
     }
 
     /// As `typed`, with a reader of the type.
-    pub(super) fn typed_by<T>(
+    pub(super) fn deserialize_with<T>(
         &mut self,
         file: &File,
         node: &Node,
@@ -168,7 +172,7 @@ impl Draft {
             }
             return None;
         };
-        let source = self.typed::<SourceRef>(file, written)?;
+        let source = self.deserialize::<SourceRef>(file, written)?;
         self.resolve(file, &format!("{pointer}/x-source"), &source)
     }
 
@@ -179,7 +183,9 @@ impl Draft {
         pointer: &str,
         source: &SourceRef,
     ) -> Option<Source> {
-        if source.lines.is_empty() || source.lines.contains(&0) {
+        // A pointer into a document needs no lines.
+        let needs_lines = !source.section.starts_with("#/");
+        if source.lines.is_empty() && needs_lines || source.lines.contains(&0) {
             self.problems.push(
                 file.problem(pointer, "a source names lines, counted from 1")
                     .help("cite the lines of the document that state it"),
@@ -218,7 +224,7 @@ impl Draft {
 
     pub(super) fn extension(&mut self, file: &File, node: &Node) -> RuleExtension {
         node.get("x-rule")
-            .and_then(|written| self.typed(file, written))
+            .and_then(|written| self.deserialize(file, written))
             .unwrap_or_default()
     }
 
@@ -349,7 +355,7 @@ fn read_json(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Nod
                 let span = Span { start, length: 1 };
                 problems.push(Problem::new(path, text, span, note.to_string()));
             }
-            Some(Node::of_json(&parsed.value))
+            Some(Node::from_json(&parsed.value))
         }
         Err(fault) => {
             let start = match &fault {

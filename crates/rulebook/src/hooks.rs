@@ -3,7 +3,7 @@
 //! Services declare their hooks in `service.yaml`; the harness's own hooks are here. The configuration defines how they are executed,
 //! and `specs/README.md` documents their meaning and result.
 
-use super::model::Does;
+use super::model::Action;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::LazyLock;
@@ -32,12 +32,12 @@ impl Hook {
     }
 }
 
-/// What a hook does to resources of one type; where it names none, it may be any of them.
+/// The effect of a hook on a resource of one type. Without a key or name, any resource may be affected.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {
     /// The kind of effect.
-    pub does: Does,
+    pub does: Action,
     /// The resource type.
     pub kind: String,
     /// The result or argument with the key.

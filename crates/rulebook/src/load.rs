@@ -1,21 +1,21 @@
 //! Loads the rulebook: all files or none, with all problems at once.
 
-use super::alike;
 use super::annotations::{self, Annotations};
 use super::asyncapi;
-use super::check::Catalogue;
+use super::check::PredicateRegistry;
 use super::draft::{Draft, File, Files, read_file};
-use super::laws;
+use super::invariants;
 use super::model::{Edition, Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
 use super::openapi;
 use super::problems::{Problem, Problems};
 use super::requests::{self, Clients};
+use super::rule_files;
+use super::scenarios;
 use super::schemas::{self, At, Bundler};
 use super::service::{self, Configured, ServiceIndex};
 use super::sources::{self, Sources};
-use super::stories;
-use super::words::kebab;
-use super::written;
+use super::spelling::kebab;
+use super::x_like;
 use conformant_yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -34,7 +34,7 @@ enum Role {
     OpenApi,
     AsyncApi,
     Rules,
-    Laws,
+    Invariants,
     OpenPoints,
     Scenarios,
     /// Not a source of rules: locks, matrices, text, the embedding package.
@@ -57,7 +57,7 @@ fn role(path: &str) -> Option<Role> {
         [_, _] if stem == "service" => Some(Role::Service),
         [_, _] if stem == "openapi" => Some(Role::OpenApi),
         [_, _] if stem == "open-points" => Some(Role::OpenPoints),
-        [_, _] if stem == "laws" => Some(Role::Laws),
+        [_, _] if stem == "laws" => Some(Role::Invariants),
         [_, _] if stem == "asyncapi" => Some(Role::AsyncApi),
         [_, "schemas", _] => Some(Role::Schema),
         [_, "rules", _] => Some(Role::Rules),
@@ -75,7 +75,10 @@ fn is_read(path: &str) -> bool {
 impl Rulebook {
     /// The part of the embedded rulebook that validates representations of these services, with the digest of the
     /// whole. Without scenarios. Not checked here: tests check the whole.
-    pub fn shapes_by(catalogue: &dyn Catalogue, services: &[&str]) -> Result<Self, Problems> {
+    pub fn load_shapes(
+        registry: &dyn PredicateRegistry,
+        services: &[&str],
+    ) -> Result<Self, Problems> {
         let mut sources = sources::embedded();
         sources.retain(|path, _| {
             let service = path.split('/').next().unwrap_or_default();
@@ -85,26 +88,29 @@ impl Rulebook {
                 Some(_) => services.contains(&service),
             }
         });
-        read(&sources, Problems::default(), Extent::Shapes, catalogue)
+        read(&sources, Problems::default(), Extent::Shapes, registry)
     }
 
     /// The embedded rulebook for commands that only print it, optionally with scenarios. Not checked here, because tests check
     /// it; runs load it with all checks.
-    pub fn unchecked_by(catalogue: &dyn Catalogue, with_scenarios: bool) -> Result<Self, Problems> {
+    pub fn load_unchecked(
+        registry: &dyn PredicateRegistry,
+        with_scenarios: bool,
+    ) -> Result<Self, Problems> {
         let sources = sources::embedded();
         let extent = if with_scenarios {
             Extent::Sound
         } else {
             Extent::Shapes
         };
-        read(&sources, Problems::default(), extent, catalogue)
+        read(&sources, Problems::default(), extent, registry)
     }
 
     /// One file together with the embedded ones of its service, without the scenarios of other files. For fuzzing of the
     /// loader.
     #[doc(hidden)]
-    pub fn with_file_by(
-        catalogue: &dyn Catalogue,
+    pub fn load_with_file(
+        registry: &dyn PredicateRegistry,
         path: &str,
         bytes: &[u8],
     ) -> Result<Self, Problems> {
@@ -116,12 +122,12 @@ impl Rulebook {
             Some(_) => other.split('/').next() == Some(service),
         });
         sources.insert(path.to_owned(), bytes.to_vec().into());
-        read(&sources, Problems::default(), Extent::Whole, catalogue)
+        read(&sources, Problems::default(), Extent::Whole, registry)
     }
 
     /// A rulebook from files in memory, by their path in the folder.
-    pub fn of_files_by(
-        catalogue: &dyn Catalogue,
+    pub fn from_files(
+        registry: &dyn PredicateRegistry,
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, Problems> {
         let sources: Sources = files
@@ -129,15 +135,27 @@ impl Rulebook {
             .map(|(path, bytes)| (path, bytes.into()))
             .collect();
         let digest = sources::digest(&sources, is_read);
-        let mut rulebook = read(&sources, Problems::default(), Extent::Whole, catalogue)?;
-        rulebook.edition = Edition::Of(digest);
+        let mut rulebook = read(&sources, Problems::default(), Extent::Whole, registry)?;
+        rulebook.edition = Edition::Digest(digest);
         Ok(rulebook)
     }
 
-    /// The rulebook in a folder, or the embedded one, with additional scenarios.
-    /// Those are files as in `SERVICE/scenarios/`, in a folder with the name of the service.
-    pub fn load_by(
-        catalogue: &dyn Catalogue,
+    /// What files in memory describe, without checks: invariants may still lack rows.
+    pub fn sound_of_files_by(
+        registry: &dyn PredicateRegistry,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, Problems> {
+        let sources: Sources = files
+            .into_iter()
+            .map(|(path, bytes)| (path, bytes.into()))
+            .collect();
+        read(&sources, Problems::default(), Extent::Shapes, registry)
+    }
+
+    /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
+    /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+    pub fn load_with(
+        registry: &dyn PredicateRegistry,
         specs: Option<&Path>,
         scenarios: &[PathBuf],
     ) -> Result<Self, Problems> {
@@ -146,14 +164,14 @@ impl Rulebook {
             Some(dir) => {
                 let sources = sources::from_dir(dir, &mut problems);
                 let digest = sources::digest(&sources, is_read);
-                (sources, Edition::Of(digest))
+                (sources, Edition::Digest(digest))
             }
             None => (sources::embedded(), Edition::Embedded),
         };
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut problems);
         }
-        let mut rulebook = read(&sources, problems, Extent::Whole, catalogue)?;
+        let mut rulebook = read(&sources, problems, Extent::Whole, registry)?;
         rulebook.edition = edition;
         Ok(rulebook)
     }
@@ -164,7 +182,7 @@ impl Rulebook {
             LazyLock::new(|| sources::digest(&sources::embedded(), is_read));
         match &self.edition {
             Edition::Embedded => &EMBEDDED,
-            Edition::Of(digest) => digest,
+            Edition::Digest(digest) => digest,
         }
     }
 }
@@ -186,7 +204,7 @@ pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Pr
     let mut draft = Draft::default();
     let file = read_file(path, bytes, &mut draft.problems);
     let file = file.filter(|file| draft.is_mapping(file));
-    let value = file.and_then(|file| draft.typed(&file, &file.node));
+    let value = file.and_then(|file| draft.deserialize(&file, &file.node));
     match value {
         Some(value) if draft.problems.is_empty() => Ok(value),
         Some(_) | None => Err(draft.problems),
@@ -207,7 +225,7 @@ pub fn parse_configuration<T: DeserializeOwned>(
     let value = file.filter(|file| draft.is_mapping(file)).and_then(|file| {
         let mut rest = file.node.clone();
         configured = service::take_settings(&mut draft, &file, &mut rest, index, target_keys);
-        draft.typed(&file, &rest)
+        draft.deserialize(&file, &rest)
     });
     match value {
         Some(value) if draft.problems.is_empty() => Ok((value, configured)),
@@ -260,7 +278,7 @@ pub(super) fn read(
     given: &Sources,
     problems: Problems,
     extent: Extent,
-    catalogue: &dyn Catalogue,
+    registry: &dyn PredicateRegistry,
 ) -> Result<Rulebook, Problems> {
     let mut draft = Draft {
         problems,
@@ -321,22 +339,22 @@ pub(super) fn read(
     }
     let current = current_versions(&kinds, &event_types);
     for file in by_role(Role::Rules) {
-        written::read_rules(&mut draft, &files, file, catalogue, &current);
+        rule_files::read_rules(&mut draft, &files, file, registry, &current);
     }
-    let mut covered = laws::Covered::default();
-    for file in by_role(Role::Laws) {
-        laws::read(&mut draft, file, catalogue, &mut covered);
+    let mut covered = invariants::Coverage::default();
+    for file in by_role(Role::Invariants) {
+        invariants::read(&mut draft, file, registry, &mut covered);
     }
     let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
     for file in by_role(Role::OpenPoints) {
-        written::read_open_points(&mut draft, file, &mut open_points, &services);
+        rule_files::read_open_points(&mut draft, file, &mut open_points, &services);
     }
     let files_of_stories = match extent {
         Extent::Whole | Extent::Sound => by_role(Role::Scenarios),
         Extent::Shapes => Vec::new(),
     };
-    stories::read_rules(&mut draft, &by_role(Role::Scenarios), catalogue);
-    stories::read(&mut draft, &files_of_stories, &mut services);
+    scenarios::read_rules(&mut draft, &by_role(Role::Scenarios), registry);
+    scenarios::read(&mut draft, &files_of_stories, &mut services);
     // An unreadable file would make its names unknown elsewhere.
     let readable = files.len()
         == sources
@@ -347,17 +365,17 @@ pub(super) fn read(
         draft.problems.sort();
         return Err(draft.problems);
     }
-    stories::fill_paths(&draft.index, &mut services, &kinds);
+    scenarios::fill_paths(&draft.index, &mut services, &kinds);
     if extent == Extent::Whole {
         for file in by_role(Role::Rules) {
-            written::check_rules(&mut draft, file, &services, &kinds);
+            rule_files::check_rules(&mut draft, file, &services, &kinds);
         }
         let own = |path: &str| given.contains_key(path);
         service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
         annotations::check(&mut draft, &files, &index, (&services, &kinds));
-        laws::check(&mut draft, &files, catalogue, (&services, &kinds), &covered);
-        stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
-        stories::check_whole(&mut draft, &files, &services);
+        invariants::check(&mut draft, &files, registry, (&services, &kinds), &covered);
+        scenarios::check_names(&mut draft, &files_of_stories, &services, &kinds);
+        scenarios::check_whole(&mut draft, &files, &services);
     }
 
     if draft.problems.is_empty() {
@@ -391,7 +409,7 @@ fn operations(
             continue;
         };
         service.operations = described.operations;
-        requests::advise(service, &described.advice);
+        requests::apply_advice(service, &described.advice);
         let clients = Clients {
             rules: &draft.rules,
             service,
@@ -435,7 +453,7 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
             draft.problems.push(service::missing(folder, path));
         }
     }
-    alike::write_out(&mut files, draft);
+    x_like::expand_all(&mut files, draft);
     files
 }
 
@@ -489,13 +507,13 @@ fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<
     let root = At::root(&kind, &prefix);
     schemas::derive(draft, files, file, "", &file.node, root.clone());
     let schema = Bundler::new(files).bundle(file, &file.node, root);
-    let about = annotations::read(draft, file, &kind);
+    let annotations = annotations::read(draft, file, &kind);
     kinds.insert(
         kind.clone(),
         Kind {
             name: kind,
             schema,
-            about,
+            annotations,
             page_of: None,
         },
     );
@@ -549,7 +567,7 @@ fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
             Kind {
                 name,
                 schema,
-                about: Annotations::default(),
+                annotations: Annotations::default(),
                 page_of: Some((item, None)),
             },
         );

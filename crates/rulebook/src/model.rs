@@ -5,6 +5,7 @@ use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
 use super::open_points::OpenPoint;
+use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
@@ -42,7 +43,7 @@ pub enum Edition {
     /// The rulebook in the binary.
     Embedded,
     /// The rulebook whose files have this digest.
-    Of(String),
+    Digest(String),
 }
 
 #[derive(Clone, Debug)]
@@ -152,11 +153,13 @@ pub struct Operation {
     pub response: Option<String>,
     /// Resource type of a rejection, if documented (`4XX` in OpenAPI).
     pub error: Option<String>,
-    /// The name of the array in a list response.
+    /// The array's name of a list answer; empty where the answer is the array.
     pub list_key: Option<String>,
-    /// Whether the name is undocumented, so that the response may use another one.
+    /// How the list is read page by page.
+    pub paging: Paging,
+    /// No document shows that name: the answer itself may tell another.
     pub is_list_key_told: bool,
-    pub does: Does,
+    pub does: Action,
     /// The resource type in its response; `None` if it has no resource.
     pub resource: Option<String>,
 }
@@ -164,7 +167,7 @@ pub struct Operation {
 /// The effect of an operation or a hook on its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Does {
+pub enum Action {
     /// Creates a resource.
     Makes,
     /// Creates a resource, or returns the existing one.
@@ -183,7 +186,7 @@ pub enum Does {
 pub struct Parameter {
     /// The name in the document.
     pub name: String,
-    pub place: Place,
+    pub place: ParameterLocation,
     /// Whether requests without it are rejected.
     pub required: bool,
     /// Its JSON Schema, with references resolved one level.
@@ -209,7 +212,7 @@ pub struct Parameter {
 
 /// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum ParameterLocation {
     Path,
     Query,
     Header,
@@ -234,7 +237,7 @@ pub struct Kind {
     /// Self-contained JSON Schema: every `$ref` leads into its own `$defs`.
     pub schema: Value,
     /// Annotations from its schema file.
-    pub about: Annotations,
+    pub annotations: Annotations,
     /// For a page: the resource type of its items and the name of the array; `None` if any array
     /// under `meta.key` is accepted.
     pub page_of: Option<(String, Option<String>)>,
@@ -256,7 +259,15 @@ pub fn event_version(kind: &str) -> Option<(&str, u64)> {
     Some((name, version.parse().ok()?))
 }
 
-/// Whether both are versions of the same event.
+/// Where a page contains the array of that name; the page itself if the name is empty.
+pub fn items_at(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => conformant_base::json::join("", key),
+    }
+}
+
+/// Whether both are versions of one event.
 pub fn is_one_event(a: &str, b: &str) -> bool {
     let named = event_version(a).zip(event_version(b));
     named.is_some_and(|((a, _), (b, _))| a == b)
@@ -314,7 +325,7 @@ impl Rule {
     }
 }
 
-impl Does {
+impl Action {
     /// Whether it changes any resource.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Shows | Self::Lists)
@@ -324,13 +335,38 @@ impl Does {
 impl Operation {
     /// Parameters in its path that name resources, in order; without the response format.
     pub fn path_names(&self) -> impl Iterator<Item = &Parameter> {
-        let in_path = self.parameters.iter().filter(|p| p.place == Place::Path);
+        let in_path = self
+            .parameters
+            .iter()
+            .filter(|p| p.place == ParameterLocation::Path);
         in_path.filter(|p| p.schema.get("enum").is_none())
     }
 
-    /// Whether the last name in its path is that of its resource, not of a parent.
+    /// Where a page contains the items; nothing where the operation is no list.
+    pub fn items_at(&self) -> Option<String> {
+        self.list_key.as_deref().map(items_at)
+    }
+
+    /// The items of a page.
+    pub fn items_of<'v>(&self, page: &'v Value) -> &'v [Value] {
+        let items = self.items_at().and_then(|at| page.pointer(&at)?.as_array());
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it takes a parameter with the number of items on a page.
+    pub fn has_page_size(&self) -> bool {
+        self.list_key.is_some() && self.page_size().is_some()
+    }
+
+    /// The parameter with the number of items on a page.
+    pub fn page_size(&self) -> Option<&Parameter> {
+        let size = self.paging.size.as_deref()?;
+        self.parameters.iter().find(|p| p.name == size)
+    }
+
+    /// Whether the last name in its path is that of its thing, and not of a parent.
     pub fn names_its_resource(&self) -> bool {
-        matches!(self.does, Does::Shows | Does::Changes | Does::Ends)
+        matches!(self.does, Action::Shows | Action::Changes | Action::Ends)
     }
 }
 
@@ -338,7 +374,7 @@ impl Parameter {
     /// Whether it is part of a path that must name an existing resource: not for lists, which may be
     /// empty, nor for deletions, which may be repeated.
     pub fn names_a_resource(&self, operation: &Operation) -> bool {
-        self.place == Place::Path
+        self.place == ParameterLocation::Path
             && self.schema.get("enum").is_none()
             && self.echo.is_none()
             && operation.list_key.is_none()
@@ -404,7 +440,7 @@ impl Rulebook {
 
     /// The resource type of an event's payload: the version in the address of its schema, if known,
     /// else the current one.
-    pub fn announced<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
+    pub fn announced_version<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
         let version = schema.and_then(|address| Some(address.rsplit_once('/')?.1));
         let announced = version
             .zip(current.rsplit_once('/'))

@@ -4,14 +4,14 @@
 //! Ids are those of the service with `request` after the operation; sources are the same. Findings of these rules never affect
 //! rules about services.
 
-use super::model::{Operation, Origin, Parameter, Place, Rule, Service};
+use super::model::{Operation, Origin, Parameter, ParameterLocation, Rule, Service};
 use super::openapi::Advice;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use std::collections::BTreeMap;
 
 /// The id of the rule about the documented advice for a parameter.
-pub fn advised(rule: &str) -> String {
+pub fn advice_rule_id(rule: &str) -> String {
     format!("{rule}-advised")
 }
 
@@ -38,18 +38,20 @@ impl Operation {
 }
 
 /// Adds the documented advice to parameters.
-pub(super) fn advise(service: &mut Service, advice: &[Advice]) {
+pub(super) fn apply_advice(service: &mut Service, advice: &[Advice]) {
     let operations = service.operations.values_mut();
     for parameter in operations.flat_map(|o| &mut o.parameters) {
-        let advised = advice.iter().find(|a| a.is_about(parameter));
-        parameter.advice = advised.map(|a| a.pattern.clone());
+        let advice_rule_id = advice.iter().find(|a| a.is_about(parameter));
+        parameter.advice = advice_rule_id.map(|a| a.pattern.clone());
     }
 }
 
 impl Advice {
     fn is_about(&self, parameter: &Parameter) -> bool {
-        matches!(parameter.place, Place::Query | Place::Body)
-            && self.parameters.contains(&parameter.name)
+        matches!(
+            parameter.place,
+            ParameterLocation::Query | ParameterLocation::Body
+        ) && self.parameters.contains(&parameter.name)
     }
 }
 
@@ -69,11 +71,11 @@ impl Clients<'_> {
     /// Derives all rules, by id.
     pub(super) fn derive(&self) -> BTreeMap<String, Rule> {
         let operations = self.service.operations.values();
-        let all = operations.flat_map(|operation| self.of(operation));
+        let all = operations.flat_map(|operation| self.rules_of(operation));
         all.map(|rule| (rule.id.clone(), rule)).collect()
     }
 
-    fn of(&self, operation: &Operation) -> Vec<Rule> {
+    fn rules_of(&self, operation: &Operation) -> Vec<Rule> {
         let mut all = Vec::new();
         if let Some((says, source)) = self.bodies.filter(|_| !operation.bodies.is_empty()) {
             let origin = Origin::Operation {
@@ -92,7 +94,7 @@ impl Clients<'_> {
                 all.push(Rule {
                     level: Level::Should,
                     ..self.rule(
-                        advised(&id),
+                        advice_rule_id(&id),
                         advice.says.clone(),
                         &advice.source,
                         origin.clone(),

@@ -6,7 +6,7 @@
 
 use super::draft::{Draft, File, Files, read_file};
 use super::hooks::{self, Effect, Hook};
-use super::model::{Does, Kind, Service};
+use super::model::{Action, Kind, Service};
 use super::problems::{Problem, Problems, suggest};
 use super::sources;
 use conformant_base::json;
@@ -507,7 +507,7 @@ impl ServiceIndex {
     }
 
     /// Whether a hook has that effect on resources of a type.
-    pub fn does(&self, what: Does, kind: &str) -> bool {
+    pub fn does(&self, what: Action, kind: &str) -> bool {
         let mut effects = self.hooks().flat_map(|hook| &hook.effects);
         effects.any(|effect| effect.does == what && effect.kind == kind)
     }
@@ -639,7 +639,7 @@ fn configured_value(
     }
     if setting.many {
         return draft
-            .typed::<OneOrMany>(file, node)
+            .deserialize::<OneOrMany>(file, node)
             .map(|given| match given {
                 OneOrMany::One(value) => SettingValue::Many(vec![value]),
                 OneOrMany::Many(values) => SettingValue::Many(values),
@@ -656,7 +656,9 @@ fn configured_value(
             for inner in node.members() {
                 let mut members = setting.members.iter();
                 if members.any(|(name, _)| *name == *inner.key) {
-                    let value = draft.typed::<Option<String>>(file, &inner.value).flatten();
+                    let value = draft
+                        .deserialize::<Option<String>>(file, &inner.value)
+                        .flatten();
                     group.extend(value.map(|value| (inner.key.to_string(), value)));
                 } else {
                     let known = setting.members.iter().map(|(name, _)| name.as_str());
@@ -666,7 +668,7 @@ fn configured_value(
             Some(SettingValue::Group(group))
         }
         SettingType::Choice => {
-            let word = draft.typed::<String>(file, node)?;
+            let word = draft.deserialize::<String>(file, node)?;
             if setting.values.contains(&word) {
                 return Some(SettingValue::One(word));
             }
@@ -678,7 +680,9 @@ fn configured_value(
             });
             None
         }
-        SettingType::Text => draft.typed::<String>(file, node).map(SettingValue::One),
+        SettingType::Text => draft
+            .deserialize::<String>(file, node)
+            .map(SettingValue::One),
     }
 }
 
@@ -719,7 +723,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files) -> ServiceIndex {
         if !draft.is_mapping(file) {
             continue;
         }
-        let Some(mut service) = draft.typed::<ServiceFile>(file, &file.node) else {
+        let Some(mut service) = draft.deserialize::<ServiceFile>(file, &file.node) else {
             continue;
         };
         service.resolved = std::mem::take(&mut service.hooks)

@@ -2,10 +2,10 @@
 //!
 //! Each verb has a struct with its own keys. Deserialization is in `written_step.rs`, name resolution in `scenarios/step.rs`.
 
+use super::call_format::CallFormat;
 use super::expect::{Expect, RuleName};
 use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
-use super::written_call::WrittenCall;
-use super::written_step::verbs;
+use super::step_format::verbs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ verbs! {
 
 /// Sends a request of an operation. The keys are documented in `written_call.rs`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(try_from = "WrittenCall", into = "WrittenCall")]
+#[serde(try_from = "CallFormat", into = "CallFormat")]
 #[expect(missing_docs, reason = "documented at the keys of `WrittenCall`")]
 pub struct Call {
     pub call: String,
@@ -381,7 +381,7 @@ impl Step {
             Verb::Call(call) => call.capture.as_ref(),
             Verb::Get(get) => get.capture.as_ref(),
             Verb::Hook(hook) => hook.capture.as_ref(),
-            Verb::Await(come) => come.capture.as_ref(),
+            Verb::Await(wait) => wait.capture.as_ref(),
             Verb::Token(token) => token.capture.as_ref(),
             Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
@@ -393,7 +393,7 @@ impl Step {
             Verb::Call(call) => Some(&mut call.capture),
             Verb::Get(get) => Some(&mut get.capture),
             Verb::Hook(hook) => Some(&mut hook.capture),
-            Verb::Await(come) => Some(&mut come.capture),
+            Verb::Await(wait) => Some(&mut wait.capture),
             Verb::Token(token) => Some(&mut token.capture),
             Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
@@ -425,7 +425,7 @@ impl Step {
             Verb::Call(call) => &call.expect,
             Verb::Get(get) => &get.expect,
             Verb::Hook(hook) => &hook.expect,
-            Verb::Await(come) => &come.expect,
+            Verb::Await(wait) => &wait.expect,
             Verb::Listen(_)
             | Verb::Token(_)
             | Verb::Wait(_)
@@ -440,7 +440,7 @@ impl Step {
             Verb::Call(call) => Some(&mut call.expect),
             Verb::Get(get) => Some(&mut get.expect),
             Verb::Hook(hook) => Some(&mut hook.expect),
-            Verb::Await(come) => Some(&mut come.expect),
+            Verb::Await(wait) => Some(&mut wait.expect),
             Verb::Listen(_)
             | Verb::Token(_)
             | Verb::Wait(_)
@@ -455,7 +455,7 @@ impl Step {
             Verb::Call(call) => &call.shows,
             Verb::Get(get) => &get.shows,
             Verb::Hook(hook) => &hook.shows,
-            Verb::Await(come) => &come.shows,
+            Verb::Await(wait) => &wait.shows,
             Verb::Listen(_)
             | Verb::Token(_)
             | Verb::Wait(_)
@@ -566,7 +566,7 @@ impl Step {
         }
     }
 
-    /// Rules that this step names itself, those of nested steps not included.
+    /// Rules that this step names, without those of the steps between its pages.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect().iter().map(|e| &e.rule);
         stated
@@ -587,7 +587,7 @@ impl Step {
             Verb::Get(get) => &get.get,
             Verb::Hook(hook) => &hook.hook,
             Verb::Listen(listen) => &listen.listen,
-            Verb::Await(come) => &come.r#await,
+            Verb::Await(wait) => &wait.r#await,
             Verb::Token(_) => "",
             Verb::Wait(wait) => &wait.wait,
             Verb::Use(group) => &group.r#use,

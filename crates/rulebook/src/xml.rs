@@ -64,7 +64,11 @@ pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
     let element = read(xml)?;
     let free = Value::Bool(true);
     let root = schema.unwrap_or(&free);
-    Ok(convert(root, &reach::beside(root, root), &element))
+    Ok(convert(
+        root,
+        &reach::applicable_schemas(root, root),
+        &element,
+    ))
 }
 
 /// The decoded text: by its byte order mark, else by its declaration, else as UTF-8 (XML 1.0, 4.3.3).
@@ -212,7 +216,7 @@ struct Allowed {
 }
 
 impl Allowed {
-    fn by(applying: &[&Value]) -> Self {
+    fn from_schemas(applying: &[&Value]) -> Self {
         let mut types = Vec::new();
         for schema in applying {
             match schema.get("type") {
@@ -232,7 +236,7 @@ impl Allowed {
         Self { types }
     }
 
-    fn is_unsaid(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         self.types.is_empty()
     }
 
@@ -242,12 +246,12 @@ impl Allowed {
 }
 
 fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
-    let allowed = Allowed::by(applying);
+    let allowed = Allowed::from_schemas(applying);
     if element.is_nil {
         return Value::Null;
     }
     let hint = element.r#type.as_deref();
-    if allowed.has("array") || (allowed.is_unsaid() && hint == Some("array")) {
+    if allowed.has("array") || (allowed.is_unrestricted() && hint == Some("array")) {
         let below = reach::items(root, applying);
         let items = element.children.iter().map(|c| convert(root, &below, c));
         return Value::Array(items.collect());
@@ -265,7 +269,7 @@ fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
     let mut repeated: Vec<&str> = Vec::new();
     for child in &element.children {
         let below = reach::member(root, applying, &child.name);
-        let is_list = Allowed::by(&below).has("array");
+        let is_list = Allowed::from_schemas(&below).has("array");
         // A list may be repeated elements without an element around them.
         let is_bare_item = is_list && child.children.is_empty() && !child.text.trim().is_empty();
         let value = if is_bare_item {
@@ -309,7 +313,7 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
             (false, false) => Value::String(text.to_owned()),
         };
     }
-    if allowed.has("boolean") || (allowed.is_unsaid() && hint == "boolean") {
+    if allowed.has("boolean") || (allowed.is_unrestricted() && hint == "boolean") {
         match word {
             // XML Schema, part 2: both spellings are booleans.
             "true" | "1" => return Value::Bool(true),
@@ -319,7 +323,7 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
     }
     let is_number = allowed.has("integer")
         || allowed.has("number")
-        || (allowed.is_unsaid() && matches!(hint, "integer" | "float" | "decimal"));
+        || (allowed.is_unrestricted() && matches!(hint, "integer" | "float" | "decimal"));
     if is_number && let Ok(number) = word.parse::<Number>() {
         return Value::Number(number);
     }

@@ -2,7 +2,7 @@
 //!
 //! A file records the faults; their number must not fall.
 
-use super::{NotYet, Selftest, name};
+use super::{KnownGaps, Selftest, name};
 use conformant_engine::derive::deck::Deck;
 use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, conclude};
@@ -42,7 +42,7 @@ const SAMPLE: (u64, usize) = (60, 16);
 pub struct Explored {
     pub by: ExploredBy,
     /// Flagged variations, each with sequence and rule.
-    pub accused: Vec<String>,
+    pub flagged: Vec<String>,
     /// Findings on the clean reference.
     pub unclean: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl ExploredBy {
 impl Explored {
     /// Whether nothing valid is flagged and the percentage is not below the recorded one.
     pub fn holds(&self, recorded: &ExploredBy) -> bool {
-        let is_fair = self.accused.is_empty() && self.unclean.is_empty();
+        let is_fair = self.flagged.is_empty() && self.unclean.is_empty();
         is_fair && self.by.percent >= recorded.percent
     }
 
@@ -78,12 +78,12 @@ impl Explored {
             Fault::ALL.len(),
             self.by.percent,
             recorded.percent,
-            self.accused.len(),
+            self.flagged.len(),
         );
         let missed = Fault::ALL.iter().map(|fault| fault.id());
         let missed: Vec<&str> = missed.filter(|id| !self.by.found.contains(*id)).collect();
         let _ = writeln!(text, "not found           {}", missed.join(" "));
-        for line in self.unclean.iter().chain(&self.accused) {
+        for line in self.unclean.iter().chain(&self.flagged) {
             let _ = writeln!(text, "FLAGGED {line}");
         }
         text
@@ -106,12 +106,12 @@ impl Selftest<'_> {
     pub fn explored(
         &self,
         (sequences, seed): (u64, u64),
-        not_yet: &NotYet,
+        known_gaps: &KnownGaps,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
         let switches: Vec<Switch> = Switch::all()
             .filter(|s| self.is_wanted(&name(*s)))
-            .filter(|s| !matches!(s, Switch::Variant(v) if not_yet.names_variant(v.id())))
+            .filter(|s| !matches!(s, Switch::Variant(v) if known_gaps.names_variant(v.id())))
             .collect();
         let mut explored = self.explored_with((sequences, seed), &switches, progress);
         explored.by.percent = 100 * explored.by.found.len() / Fault::ALL.len();
@@ -169,7 +169,7 @@ impl Selftest<'_> {
                 }
                 Switch::Variant(variant) => {
                     let line = format!("variant {}: sequence {number}: {rule}", variant.id());
-                    explored.accused.push(line);
+                    explored.flagged.push(line);
                 }
             }
         }

@@ -6,9 +6,9 @@
 
 mod explored;
 mod known;
+mod known_gaps;
 mod matrix;
 mod mutate;
-mod not_yet;
 mod pairs;
 mod report;
 mod scenes;
@@ -16,8 +16,8 @@ mod written;
 
 pub use explored::{Explored, ExploredBy};
 pub use known::{CAUGHT_BY_FILE, caught_by, known_defects};
+pub use known_gaps::KnownGaps;
 pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
-pub use not_yet::NotYet;
 pub use pairs::Pairs;
 
 use conformant_base::text::glob;

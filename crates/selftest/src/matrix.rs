@@ -1,6 +1,6 @@
 //! Kill matrix: the rules that catch each fault, and the recorded ones.
 
-use super::not_yet::{NotYet, Owed};
+use super::known_gaps::{GapState, KnownGaps};
 use conformant_record::{Level, Proof};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use serde::Serialize;
@@ -59,7 +59,7 @@ pub enum State {
     /// Caught by further or other rules than recorded; for a variation: flagged.
     OverKilled,
     /// Not caught, or flagged, and listed as a known gap.
-    NotYet,
+    KnownGaps,
     /// Listed as a known gap without need.
     StaleEntry,
     /// Not caught; for a variation: no scenario shows it.
@@ -71,7 +71,7 @@ pub enum State {
 impl State {
     /// True if nothing has to be done, or the gap is known.
     pub fn is_expected(self) -> bool {
-        matches!(self, Self::Killed | Self::NotYet)
+        matches!(self, Self::Killed | Self::KnownGaps)
     }
 
     /// Name in reports.
@@ -79,7 +79,7 @@ impl State {
         match self {
             Self::Killed => "killed",
             Self::OverKilled => "over-killed",
-            Self::NotYet => "known gap",
+            Self::KnownGaps => "known gap",
             Self::StaleEntry => "stale entry",
             Self::Silent => "silent",
             Self::Error => "error",
@@ -96,7 +96,7 @@ pub struct Recorded {
     /// Kill matrix: `specs/kill-matrix.yaml`.
     pub caught_by: CaughtBy,
     /// Known gaps: `specs/not-yet-caught.yaml`.
-    pub not_yet: NotYet,
+    pub known_gaps: KnownGaps,
 }
 
 impl Matrix {
@@ -144,10 +144,10 @@ impl Matrix {
         if !row.errors.is_empty() {
             return State::Error;
         }
-        match recorded.not_yet.owes(name, row) {
-            Owed::Yes => return State::NotYet,
-            Owed::NoLonger => return State::StaleEntry,
-            Owed::No => {}
+        match recorded.known_gaps.gap_state(name, row) {
+            GapState::Yes => return State::KnownGaps,
+            GapState::NoLonger => return State::StaleEntry,
+            GapState::No => {}
         }
         if row.is_variant {
             // A variation that changes nothing cannot show that it is allowed.
@@ -171,7 +171,7 @@ impl Matrix {
     pub fn dead<'a>(&'a self, recorded: &'a Recorded) -> impl Iterator<Item = &'a String> {
         self.dead
             .iter()
-            .filter(|id| !recorded.not_yet.names_rule(id))
+            .filter(|id| !recorded.known_gaps.names_rule(id))
     }
 
     /// Rules that no mutation of the clean responses breaks.
@@ -188,7 +188,7 @@ impl Matrix {
         self.unclean.is_empty()
             && self.dead(recorded).next().is_none()
             // A part of the rows does not show which rules are tried.
-            && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
+            && (self.dead.is_empty() || recorded.known_gaps.tried(&self.dead).is_empty())
             && self.idle.is_empty()
             && self.vacuous().next().is_none()
             && self
@@ -199,8 +199,8 @@ impl Matrix {
 
     /// The known gaps, without entries that these rows no longer need.
     #[must_use]
-    pub fn remaining_gaps(&self, recorded: &Recorded) -> NotYet {
-        recorded.not_yet.shrunk(&self.rows, &self.dead)
+    pub fn remaining_gaps(&self, recorded: &Recorded) -> KnownGaps {
+        recorded.known_gaps.shrunk(&self.rows, &self.dead)
     }
 
     /// Rows to record: every named fault, and generated ones that break more than one rule.
@@ -246,7 +246,7 @@ impl Matrix {
         }
         let states = [
             State::Killed,
-            State::NotYet,
+            State::KnownGaps,
             State::StaleEntry,
             State::OverKilled,
             State::Silent,
@@ -268,10 +268,10 @@ impl Matrix {
                 cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]
             );
         }
-        let (silent, accused) = recorded.not_yet.counts();
+        let (silent, flagged) = recorded.known_gaps.counts();
         let _ = writeln!(
             text,
-            "known gaps: {silent} faults not caught, {accused} variations flagged"
+            "known gaps: {silent} faults not caught, {flagged} variations flagged"
         );
         if let Some(proof) = &self.proof {
             let _ = writeln!(
@@ -309,7 +309,7 @@ impl Matrix {
             }
         }
         if !self.dead.is_empty() {
-            for rule in recorded.not_yet.tried(&self.dead) {
+            for rule in recorded.known_gaps.tried(&self.dead) {
                 let _ = writeln!(text, "STALE ENTRY rule {rule}");
             }
         }

@@ -10,7 +10,7 @@ use conformant_record::Level;
 use conformant_reference::account;
 use conformant_reference::auth::application;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
+use conformant_rulebook::{Operation, Origin, Parameter, ParameterLocation, Rule, Rulebook};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -124,7 +124,7 @@ impl Rewrite {
             .any(|k| parameter.schema.get(k).is_some());
         // Missing parts of a multipart body or a query cannot be added without more knowledge.
         if parameter.required
-            && parameter.place == Place::Body
+            && parameter.place == ParameterLocation::Body
             && parameter.schema.get("contentMediaType").is_none()
         {
             rewrites.push(Self::MadeUp {
@@ -132,7 +132,7 @@ impl Rewrite {
                 parameter: name.clone(),
             });
         }
-        if parameter.place == Place::Path
+        if parameter.place == ParameterLocation::Path
             && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*'))
         {
             rewrites.push(Self::OtherThing {
@@ -529,12 +529,12 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
         return;
     };
     match parameter.place {
-        Place::Path => {}
-        Place::Header => match value {
+        ParameterLocation::Path => {}
+        ParameterLocation::Header => match value {
             Some(value) => request.headers.set(name, value),
             None => request.headers.remove(name),
         },
-        Place::Query => {
+        ParameterLocation::Query => {
             let query = edited(request.query(), name, value);
             let path = request.path().to_owned();
             request.target = if query.is_empty() {
@@ -543,7 +543,7 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
                 format!("{path}?{query}")
             };
         }
-        Place::Body => {
+        ParameterLocation::Body => {
             if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded")
             {
                 let body = String::from_utf8_lossy(&request.body).into_owned();

@@ -139,6 +139,14 @@ pub struct InitArgs {
     /// Write to this folder; existing files are kept.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+    /// Make a rulebook folder in DIR from this OpenAPI document (3.0 or 3.1, YAML or JSON), and no configuration.
+    #[arg(long, value_name = "FILE", requires = "dir", conflicts_with_all = ["targets", "hooks", "ci", "out"])]
+    pub from: Option<PathBuf>,
+    /// With --from: the folder for the rulebook, empty or missing.
+    #[arg(value_name = "DIR", requires = "from")]
+    pub dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub specs: Specs,
 }
 
 /// `conformant doctor`.

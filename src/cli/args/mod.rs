@@ -31,7 +31,7 @@ pub struct Cli {
 pub enum Command {
     /// Run the scenarios against targets or the reference, and judge the responses.
     Run(RunArgs),
-    /// Write a configuration, stubs of hooks and a CI file.
+    /// Write a configuration, stubs of hooks and a CI file, or a rulebook folder from an OpenAPI document.
     Init(InitArgs),
     /// Check whether a run can judge the configured targets, and what it would leave out.
     Doctor(DoctorArgs),

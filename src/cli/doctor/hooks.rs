@@ -8,7 +8,7 @@ use conformant_engine::sessions::ask;
 use conformant_engine::settings::{Hook, HookTransport};
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
-use conformant_rulebook::{Rulebook, unlocked};
+use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 
 /// The hook that moves the target's clock.
@@ -22,7 +22,7 @@ pub(super) fn check(
     checks: &mut Vec<Check>,
 ) -> Vec<String> {
     let mut unsupported = Vec::new();
-    let unlocked = unlocked::by_hook(rulebook);
+    let hook_rules = hook_rules::rules_by_hook(rulebook);
     for known in rulebook.index.hooks() {
         let Some(hook) = config.settings.hooks.get(&known.name) else {
             continue;
@@ -31,7 +31,7 @@ pub(super) fn check(
             unsupported.push(known.name.clone());
             continue;
         }
-        let count = unlocked.get(&known.name).map_or(0, Vec::len);
+        let count = hook_rules.get(&known.name).map_or(0, Vec::len);
         let (is_ok, says) = match (known.name.as_str(), answers(hook, client)) {
             (ADVANCE_CLOCK, Ok(_)) => match ask(hook, &json!({"seconds": 0}), client) {
                 Ok(answer) => (

@@ -292,7 +292,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-fn told(problems: &Problems, data: &[u8]) {
+fn check_problems(problems: &Problems, data: &[u8]) {
     assert!(
         !problems.is_empty(),
         "what is refused is refused for a reason"
@@ -322,10 +322,10 @@ fn yaml(data: &[u8]) {
                 }
             }
         }
-        Err(problems) => told(&problems, data),
+        Err(problems) => check_problems(&problems, data),
     }
     if let Err(problems) = parse_file::<DeclaredFile>("x.yaml", data) {
-        told(&problems, data);
+        check_problems(&problems, data);
     }
 }
 
@@ -398,12 +398,12 @@ fn text_kind(kind: &str, data: &[u8]) {
 fn waivers(data: &[u8]) {
     let file: WaiverFile = match parse_file("waivers.yaml", data) {
         Ok(file) => file,
-        Err(problems) => return told(&problems, data),
+        Err(problems) => return check_problems(&problems, data),
     };
     for (day, is_over) in [("1000-01-01", false), ("9999-12-30", true)] {
         let mut record = RECORD.clone();
         let day: jiff::civil::Date = day.parse().expect("a day");
-        let told = Waivers::on(&file.waivers, day).apply(&mut record, true);
+        let problems = Waivers::on(&file.waivers, day).apply(&mut record, true);
         assert_eq!(record.findings.len(), RECORD.findings.len());
         let waived = record
             .findings
@@ -412,7 +412,7 @@ fn waivers(data: &[u8]) {
             .count();
         if is_over && file.waivers.iter().all(|w| w.expires < day) {
             assert_eq!(waived, 0);
-            assert!(told.len() >= file.waivers.len());
+            assert!(problems.len() >= file.waivers.len());
         }
         shown_harmlessly(&record);
     }

@@ -118,13 +118,13 @@ fn every_option_of_every_command_refuses_them_harmlessly() {
     for words in refused {
         let ended = run(conformant(folder.path()).args(&words[1..]));
         assert_eq!(ended.exit, Some(2), "{words:?}: {ended:?}");
-        let told = &ended.stderr;
+        let stderr = &ended.stderr;
         assert!(
-            !told.contains(conformant_base::text::is_deceptive),
-            "{words:?}: {told:?}"
+            !stderr.contains(conformant_base::text::is_deceptive),
+            "{words:?}: {stderr:?}"
         );
         for command in ["\n::error", "##vso["] {
-            assert!(!told.contains(command), "{words:?}: {told:?}");
+            assert!(!stderr.contains(command), "{words:?}: {stderr:?}");
         }
     }
 }

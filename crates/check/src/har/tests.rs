@@ -224,9 +224,10 @@ fn a_valid_recording_without_user_actions_has_no_findings() {
         let (record, counts) = checker.finish();
         judged += counts.documents;
         // Findings about clients are right: many scenarios send invalid requests.
-        let told = record.findings.into_iter();
-        let told = told.filter(|finding| finding.subject == Subject::Service);
-        found.extend(told.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
+        let findings = record.findings.into_iter();
+        let findings = findings.filter(|finding| finding.subject == Subject::Service);
+        found
+            .extend(findings.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
     }
     assert!(judged > 4_000 / every, "{judged} exchanges");
     assert!(found.is_empty(), "{} findings: {found:#?}", found.len());

@@ -6,7 +6,7 @@
 use super::cases::{Cases, either, only, refused, slug};
 use crate::boundary::BoundaryChange;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// The changes of a SID.
@@ -15,7 +15,10 @@ const OF_SIDS: [&str; 3] = ["last", "short", "long"];
 /// Changes of each value that the operation's schema lists, and of its path.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     for parameter in &cases.operation.parameters {
-        if !matches!(parameter.place, Place::Body | Place::Query) {
+        if !matches!(
+            parameter.place,
+            ParameterLocation::Body | ParameterLocation::Query
+        ) {
             continue;
         }
         if let Some(words) = parameter.schema.get("enum").and_then(Value::as_array) {
@@ -60,7 +63,9 @@ fn names_in_other_case(cases: &mut Cases<'_>) {
             .optional
             .get(&parameter.name)
             .and_then(|v| v.get(0));
-        if let Some(value) = value.filter(|_| is_free && parameter.place == Place::Query) {
+        if let Some(value) =
+            value.filter(|_| is_free && parameter.place == ParameterLocation::Query)
+        {
             let call = |values: Value| cases.call(either(), &only(&parameter.name, values));
             let other = near(value, "other-case");
             // Texts with a common prefix or suffix are different names.
@@ -87,13 +92,17 @@ fn names_in_path<'c>(cases: &Cases<'c>) -> Vec<(&'c Parameter, String)> {
     let Some(own) = own else {
         return Vec::new();
     };
-    let above = own.about.parents.iter().map(|(_, kind)| kinds.get(kind));
+    let above = own
+        .annotations
+        .parents
+        .iter()
+        .map(|(_, kind)| kinds.get(kind));
     let of_path = above.chain([Some(own)]);
     let path = cases.path().into_iter().zip(of_path);
     let named = path.filter(|(p, _)| p.names_a_resource(cases.operation));
     named
         .filter_map(|(parameter, kind)| {
-            let field = kind?.about.identity.as_ref()?.names.first()?;
+            let field = kind?.annotations.identity.as_ref()?.names.first()?;
             let value = cases.happy.with.get(&parameter.name)?.as_str()?;
             let name = value.strip_suffix(".sid}")?;
             Some((

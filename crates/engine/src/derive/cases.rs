@@ -6,7 +6,9 @@ use super::{
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
-use conformant_rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::{
+    Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -156,8 +158,11 @@ impl<'a> Cases<'a> {
         })
     }
 
-    pub(super) fn takes(&self, name: &str) -> bool {
-        self.operation.parameters.iter().any(|p| p.name == name)
+    /// The name of the parameter with the number of items on a page, where the operation is a list.
+    pub(super) fn page_size(&self) -> Option<String> {
+        let size = self.operation.page_size()?;
+        self.operation.list_key.as_ref()?;
+        Some(size.name.clone())
     }
 
     /// Whether it creates a resource in the scope of its path.
@@ -174,7 +179,8 @@ impl<'a> Cases<'a> {
     /// The path parameters that identify resources, outermost first.
     pub(super) fn path(&self) -> Vec<&'a Parameter> {
         let path = self.operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path && p.schema.get("enum").is_none());
+        let path =
+            path.filter(|p| p.place == ParameterLocation::Path && p.schema.get("enum").is_none());
         let mut path: Vec<&'a Parameter> = path.collect();
         path.sort_by_key(|p| self.operation.path.find(&format!("{{{}}}", p.name)));
         path
@@ -189,7 +195,7 @@ impl<'a> Cases<'a> {
     /// The members of `with` that are path parameters of the operation.
     pub(super) fn path_of(operation: &Operation, with: &Map<String, Value>) -> Map<String, Value> {
         let path = operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path);
+        let path = path.filter(|p| p.place == ParameterLocation::Path);
         path.filter_map(|p| Some((p.name.clone(), with.get(&p.name)?.clone())))
             .collect()
     }
@@ -241,7 +247,7 @@ impl<'a> Cases<'a> {
             let is_below = below == self.operation.path && o.response == self.operation.response;
             let at = match &parameter.echo {
                 Some(echo) => echo.at.clone(),
-                None => "/sid".to_owned(),
+                None => self.key_of(o).unwrap_or_else(|| "/sid".to_owned()),
             };
             (is_below || self.has_answer_field(&at)).then(|| {
                 let field = at.replace('/', ".");
@@ -250,7 +256,16 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Whether its answer has this nested field.
+    /// The field that identifies what an operation shows.
+    pub(super) fn key_of(&self, operation: &Operation) -> Option<String> {
+        let kind = self.rulebook.kinds.get(operation.response.as_ref()?)?;
+        let [key] = &kind.annotations.identity.as_ref()?.key[..] else {
+            return None;
+        };
+        Some(key.clone())
+    }
+
+    /// Whether a nested field, which no other kind has, is one of its answer's.
     fn has_answer_field(&self, at: &str) -> bool {
         let kind = self.operation.response.as_ref();
         let schema = kind.and_then(|kind| self.rulebook.kinds.get(kind));

@@ -1,10 +1,10 @@
 //! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
 //! addresses in its answer.
 
-use super::cases::{Cases, accepted, refused};
+use super::cases::{Cases, accepted, only, refused};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Invalid credentials, each with one difference from the valid ones.
 const NEAR: [Credentials; 6] = [
@@ -35,8 +35,10 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let step = with(Credentials::Account, accepted(&rule));
     cases.add("credentials-account", what, step, &Map::new());
     near(cases, &rule);
-    if cases.operation.list_key.is_some() && cases.takes("PageSize") {
-        page(cases, &rule);
+    if let Some(size) = cases.page_size()
+        && cases.operation.paging.has_meta()
+    {
+        page(cases, &size, &rule);
     }
     if cases.operation.response.is_some() && cases.operation.list_key.is_none() {
         addresses(cases, &rule);
@@ -76,13 +78,13 @@ fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r 
 }
 
 /// Requests for the second page with invalid credentials.
-fn page(cases: &mut Cases<'_>, rule: &str) {
+fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let mut steps = cases.more(2);
-    steps.push(cases.call(first, &Map::from_iter([("PageSize".to_owned(), json!(1))])));
+    steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
     let user = user_name_rule(cases);
     for credentials in blunt.into_iter().chain(NEAR) {

@@ -8,7 +8,7 @@ use super::boundary::is_sid;
 use super::cases::{Cases, either, only, refused, slug};
 use super::second_tenant::SecondTenant;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Operation, Parameter, Place, Rule};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value};
 
 /// Each parent in the path, and each id in the body.
@@ -22,7 +22,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         }
     }
     for parameter in &cases.operation.parameters {
-        if parameter.place == Place::Body && is_sid(parameter) {
+        if parameter.place == ParameterLocation::Body && is_sid(parameter) {
             foreign_id(cases, parameter);
         }
     }
@@ -115,7 +115,11 @@ fn fetch(cases: &Cases<'_>, parameter: &Parameter, id: &Value) -> Option<Step> {
     };
     let fetch = cases.service.operations.values().find(shows)?;
     let mut with = Map::new();
-    for parameter in fetch.parameters.iter().filter(|p| p.place == Place::Path) {
+    for parameter in fetch
+        .parameters
+        .iter()
+        .filter(|p| p.place == ParameterLocation::Path)
+    {
         let ours = cases.happy.with.get(&parameter.name);
         let is_last = fetch.path.ends_with(&format!("{{{}}}", parameter.name));
         let value = if is_last { Some(id) } else { ours };

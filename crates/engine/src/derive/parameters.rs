@@ -3,7 +3,7 @@
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Action, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// A text that is in no enumeration.
@@ -35,7 +35,7 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
     if cases.creates() {
         return cases.reread_found("made", &sent);
     }
-    let writes = cases.operation.method == "POST";
+    let writes = cases.operation.does == Action::Changes;
     let reader = cases.reader().filter(|_| writes).into_iter();
     reader
         .map(|o| Cases::look(o, Cases::path_of(o, &sent)))
@@ -44,7 +44,7 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
     let (slug, name) = (slug(parameter), &parameter.name);
-    if parameter.required && parameter.place != Place::Path {
+    if parameter.required && parameter.place != ParameterLocation::Path {
         let what = format!("{name} is left out");
         let without = only(name, Value::Null);
         let step = refused(&parameter.rule);

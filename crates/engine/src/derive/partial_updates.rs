@@ -7,12 +7,13 @@ use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// One case, if the operation updates a resource.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    let is_change = cases.operation.method == "POST" && cases.operation.path.ends_with('}');
+    let is_partial = matches!(cases.operation.method.as_str(), "POST" | "PATCH");
+    let is_change = is_partial && cases.operation.path.ends_with('}');
     if !is_change || cases.happy.optional.is_empty() {
         return;
     }
@@ -66,7 +67,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 /// A value that violates a documented constraint of a parameter.
 pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
-    if parameter.place != Place::Body {
+    if parameter.place != ParameterLocation::Body {
         return None;
     }
     let is_json = parameter
@@ -122,6 +123,7 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
         ..either()
     });
     let mut own = cases.happy.with.clone();
-    own.insert(last, json!(format!("${{{name}.sid}}")));
+    let key = cases.key_of(maker).unwrap_or_else(|| "/sid".to_owned());
+    own.insert(last, json!(format!("${{{name}{}}}", key.replace('/', "."))));
     Some((step, own))
 }

@@ -9,7 +9,7 @@ use super::repeated_reads::{settled, walk};
 use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::step::{Call, Concurrently, Step};
-use conformant_rulebook::{Check, Does, Operation, Parameter, Place};
+use conformant_rulebook::{Action, Check, Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -21,14 +21,14 @@ const LIMIT_MAX: usize = 10;
 /// The races of an operation.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     match cases.operation.does {
-        Does::Makes | Does::FindsOrMakes => {
+        Action::Makes | Action::FindsOrMakes => {
             equal_names(cases);
             limits(cases);
             creations(cases);
         }
-        Does::Changes => updates(cases),
-        Does::Ends => deletion(cases),
-        Does::Shows | Does::Lists => {}
+        Action::Changes => updates(cases),
+        Action::Ends => deletion(cases),
+        Action::Shows | Action::Lists => {}
     }
 }
 
@@ -69,7 +69,7 @@ fn equal_names(cases: &mut Cases<'_>) {
 fn unique_names<'a>(cases: &Cases<'a>) -> Vec<&'a Parameter> {
     let kind = cases.operation.response.as_ref();
     let kind = kind.and_then(|kind| cases.rulebook.kinds.get(kind));
-    let names = kind.and_then(|kind| kind.about.identity.as_ref());
+    let names = kind.and_then(|kind| kind.annotations.identity.as_ref());
     let names = names.map_or(&[][..], |identity| identity.names.as_slice());
     let is_unique = |at: &str| names.iter().any(|name| name == at);
     let parameters = cases.operation.parameters.iter();
@@ -192,7 +192,7 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
     };
     let kinds = cases.rulebook.kinds.values();
     let counting = kinds.filter(|kind| {
-        kind.about
+        kind.annotations
             .counts
             .values()
             .any(|counts| counts.of == resource)
@@ -205,7 +205,7 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
         .chain(cases.happy.optional.values());
     let mut known: BTreeSet<String> = given.flat_map(roots).collect();
     known.extend(["unique", "target", "now"].map(str::to_owned));
-    let shows = |does: Does| {
+    let shows = |does: Action| {
         let operations = cases.service.operations.values();
         let shows = operations.filter(move |o| o.does == does && o.list_key.is_none());
         shows.filter_map(|operation| {
@@ -222,7 +222,7 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
         })
     };
     let mut seen = BTreeSet::new();
-    let reads = shows(Does::Shows).chain(shows(Does::Changes));
+    let reads = shows(Action::Shows).chain(shows(Action::Changes));
     reads
         .filter(|(face, _)| seen.insert(face.to_owned()))
         .map(|(_, step)| step)
@@ -235,36 +235,41 @@ fn updates(cases: &mut Cases<'_>) {
     if !is_change || cases.reader().is_none() {
         return;
     }
-    let with_echo = |p: &&Parameter| p.place == Place::Body && p.echo.is_some();
-    let parameters = cases.operation.parameters.iter().filter(with_echo);
-    let given: Vec<(&Parameter, &Value)> = parameters
-        .filter_map(|p| Some((p, cases.happy.optional.get(&p.name)?)))
+    let operation = cases.operation;
+    let is_field =
+        |p: &&Parameter| p.place == ParameterLocation::Body && p.echo.is_some() && !p.required;
+    let fields: Vec<(&Parameter, &Value)> = operation
+        .parameters
+        .iter()
+        .filter(is_field)
+        .filter_map(|p| Some((p, cases.value_of(&p.name)?)))
         .collect();
-    if given.len() > 1 {
-        let racers = given.iter().take(RACERS);
-        let racers =
-            racers.map(|(p, value)| cases.call(either(), &only(&p.name, (*value).clone())));
-        let racers: Vec<Step> = racers.collect();
-        let steps = updated(cases, racers);
-        cases.after_setup(
-            "race-fields",
-            "updates of different fields at the same time",
-            steps,
-        );
-    }
-    let rivals = given.iter().find_map(|(parameter, value)| {
-        let values = different(parameter, value)?;
-        Some((*parameter, values))
+    // Nothing but the path and this field.
+    let update = |field: &Parameter, value: Value| {
+        let mut with = Cases::path_of(operation, &cases.happy.with);
+        with.insert(field.name.clone(), value);
+        Cases::look(operation, with)
+    };
+    let of_fields = (fields.len() > 1).then(|| {
+        let racers = fields.iter().take(RACERS);
+        let racers = racers.map(|(field, value)| update(field, (*value).clone()));
+        updated(cases, racers.collect())
     });
-    if let Some((parameter, values)) = rivals {
-        let call = |value: &Value| cases.call(either(), &only(&parameter.name, value.clone()));
-        let racers: Vec<Step> = values.iter().map(call).collect();
-        let steps = updated(cases, racers);
-        cases.after_setup(
-            "race-values",
-            &format!("updates of {} at the same time", parameter.name),
-            steps,
-        );
+    let rivals = fields.iter().find_map(|(field, value)| {
+        let values = different(field, value)?;
+        Some((*field, values))
+    });
+    let of_values = rivals.map(|(field, values)| {
+        let racers = values.into_iter().map(|value| update(field, value));
+        let what = format!("updates of {} at the same time", field.name);
+        (what, updated(cases, racers.collect()))
+    });
+    if let Some(steps) = of_fields {
+        let what = "updates of different fields at the same time";
+        cases.after_setup("race-fields", what, steps);
+    }
+    if let Some((what, steps)) = of_values {
+        cases.after_setup("race-values", &what, steps);
     }
 }
 

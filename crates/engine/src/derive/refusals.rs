@@ -2,7 +2,7 @@
 
 use super::cases::{Cases, either, only, refused};
 use super::partial_updates::wrong_value;
-use conformant_rulebook::Place;
+use conformant_rulebook::ParameterLocation;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
@@ -16,7 +16,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     // The first creation shows that the list is up to date.
     let mut steps = vec![cases.call(either(), &cases.again(1)), look()];
     let required = cases.operation.parameters.iter();
-    let required = required.filter(|p| p.required && p.place != Place::Path);
+    let required = required.filter(|p| p.required && p.place != ParameterLocation::Path);
     for parameter in required {
         let without = only(&parameter.name, Value::Null);
         steps.push(cases.call(refused(&parameter.rule), &without));

@@ -2,7 +2,7 @@
 //! up.
 
 use super::cases::{Cases, either};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use conformant_rulebook::step::{Call, Step, Wait};
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ const A_WHILE: &str = "2s";
 
 /// A read; if it returns one resource, the same read after a pause, and its list.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    if cases.operation.does != Does::Shows || cases.operation.resource.is_none() {
+    if cases.operation.does != Action::Shows || cases.operation.resource.is_none() {
         return;
     }
     let again = || cases.call(either(), &Map::new());
@@ -24,7 +24,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 pub(super) fn walk(cases: &Cases<'_>, with: &Map<String, Value>) -> Option<Step> {
     let (collection, _) = cases.operation.path.rsplit_once('/')?;
     let mut lists = cases.service.operations.values();
-    let list = lists.find(|o| o.does == Does::Lists && o.path == collection)?;
+    let list = lists.find(|o| o.does == Action::Lists && o.path == collection)?;
     Some(Step::from(Call {
         call: list.id.clone(),
         with: Cases::path_of(list, with),

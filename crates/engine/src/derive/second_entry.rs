@@ -3,7 +3,7 @@
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use super::parameters::FOREIGN;
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
 /// Each parameter with several entries.
@@ -37,7 +37,7 @@ fn of_list(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Step> {
             .map(|wrong| call(refused(&parameter.rule), json!([right, wrong])))
             .collect();
     }
-    if parameter.place != Place::Query {
+    if parameter.place != ParameterLocation::Query {
         return Vec::new();
     }
     // An unknown name is a valid value; the list is then empty.

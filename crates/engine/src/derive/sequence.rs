@@ -14,7 +14,9 @@ use crate::boundary::BoundaryChange;
 use conformant_rulebook::hooks;
 use conformant_rulebook::scenario::{Credentials, HappyPath};
 use conformant_rulebook::step::{Call, Demand, Get, Hook, Step, Verb};
-use conformant_rulebook::{Does, Operation, Place, Rulebook, Service, interpolations};
+use conformant_rulebook::{
+    Action, Operation, ParameterLocation, Rulebook, Service, interpolations,
+};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
@@ -361,7 +363,8 @@ impl RandomSequence<'_> {
         if let Some(second_tenant) = &second_tenant {
             self.prepare(second_tenant.steps.clone());
         }
-        if operation.list_key.is_some() && cases.takes("PageSize") && draw.once_in(2) {
+        let page_size = cases.page_size().filter(|_| draw.once_in(2));
+        if let Some(page_size) = page_size {
             if !only_safe {
                 // A list may be full already.
                 let more = cases.more(2 + draw.below(2)).into_iter();
@@ -372,7 +375,7 @@ impl RandomSequence<'_> {
                 walk: true,
                 ..either()
             };
-            let call = cases.call(walk, &only("PageSize", 1 + draw.below(2)));
+            let call = cases.call(walk, &only(&page_size, 1 + draw.below(2)));
             self.moves.push(call);
             return;
         }
@@ -500,7 +503,7 @@ impl RandomSequence<'_> {
             6 => {
                 let required = cases.operation.parameters.iter();
                 let required: Vec<&str> = required
-                    .filter(|p| p.required && p.place != Place::Path)
+                    .filter(|p| p.required && p.place != ParameterLocation::Path)
                     .map(|p| p.name.as_str())
                     .collect();
                 if let Some(name) = draw.pick(&required) {
@@ -556,7 +559,7 @@ impl RandomSequence<'_> {
             .operation
             .parameters
             .iter()
-            .filter(|p| matches!(p.place, Place::Body | Place::Query))
+            .filter(|p| matches!(p.place, ParameterLocation::Body | ParameterLocation::Query))
             .collect();
         let Some(parameter) = draw.pick(&parameters) else {
             return;
@@ -632,7 +635,7 @@ impl RandomSequence<'_> {
 
     /// The hook with its required arguments read from captures, if all are available.
     fn of_captures(&self, hook: &hooks::Hook, captured: &[(String, String)]) -> Option<Step> {
-        if hook.required.is_empty() || hook.effects.iter().all(|e| e.does == Does::Makes) {
+        if hook.required.is_empty() || hook.effects.iter().all(|e| e.does == Action::Makes) {
             return None;
         }
         let mut with = Map::new();
@@ -641,7 +644,11 @@ impl RandomSequence<'_> {
                 let schema = &self.rulebook.kinds.get(kind)?.schema;
                 let properties = schema.get("properties")?;
                 let is_key = hook.effects.iter().any(|effect| {
-                    let face = self.rulebook.kinds.get(kind).and_then(|k| k.about.of());
+                    let face = self
+                        .rulebook
+                        .kinds
+                        .get(kind)
+                        .and_then(|k| k.annotations.of());
                     effect.key.as_ref() == Some(argument)
                         && (effect.kind == *kind || face == Some(effect.kind.as_str()))
                 });

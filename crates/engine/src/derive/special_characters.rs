@@ -6,7 +6,7 @@
 use super::cases::{Cases, either, slug};
 use conformant_rulebook::service::Words;
 use conformant_rulebook::step::Call;
-use conformant_rulebook::{Parameter, Place, Rule};
+use conformant_rulebook::{Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value, json};
 
 /// Non-ASCII letters, right-to-left text and combining marks, without punctuation.
@@ -40,9 +40,11 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     for parameter in &cases.operation.parameters {
         let values = match parameter.place {
             // A text that is no phone number may be refused or understood as one.
-            Place::Body if is_phone(cases, parameter) => Vec::new(),
-            Place::Body => values(parameter, is_shown_later(cases, parameter)),
-            Place::Path | Place::Query | Place::Header => Vec::new(),
+            ParameterLocation::Body if is_phone(cases, parameter) => Vec::new(),
+            ParameterLocation::Body => values(parameter, is_shown_later(cases, parameter)),
+            ParameterLocation::Path | ParameterLocation::Query | ParameterLocation::Header => {
+                Vec::new()
+            }
         };
         if !values.is_empty() {
             case(cases, parameter, &values);

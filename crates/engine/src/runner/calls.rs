@@ -294,7 +294,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Keeps what came of a request.
+    /// Keeps the outcome of a request.
     pub(super) fn received(
         &mut self,
         mut exchange: Exchange,

@@ -81,7 +81,7 @@ impl Runner<'_> {
                 .and_then(|t| self.rulebook.event_types.get(t));
             if let (Some(Some(kind)), Some(payload)) = (kind, event.get("payload")) {
                 let schema = event.get("schema").and_then(Value::as_str);
-                let kind = self.rulebook.announced(kind, schema);
+                let kind = self.rulebook.announced_version(kind, schema);
                 let mut payload = payload.clone();
                 self.session.mutate_payload(kind, &mut payload);
                 let value = Arc::new(payload);

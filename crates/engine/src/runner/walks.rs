@@ -9,6 +9,7 @@ use conformant_base::http::Request;
 use conformant_judge::Acceptance;
 use conformant_judge::evidence::{Exchange, Expectation, FollowedLink, Span, Walk, WalkEnd};
 use conformant_rulebook::Operation;
+use conformant_rulebook::paging::NextPage;
 use conformant_rulebook::step::Call;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
@@ -31,41 +32,74 @@ impl Runner<'_> {
         let named = page_parameters(operation, &exchange.request);
         exchange.sent.extend(named);
         exchange.span = Span::at(self.session.now());
+        let paging = &operation.paging;
         exchange.via = Some(FollowedLink {
             exchange: shown_by,
-            pointer: "/meta/next_page_url".to_owned(),
+            pointer: paging.next_at().to_owned(),
         });
-        if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
-            exchange.expectation = Expectation::Accepted(token.rule.clone());
+        let mut parameters = operation.parameters.iter();
+        let position = parameters.find(|p| paging.positions.last() == Some(&p.name));
+        if let Some(position) = position {
+            exchange.expectation = Expectation::Accepted(position.rule.clone());
+        }
+        // A page behind the last one may be rejected.
+        if matches!(paging.next, NextPage::Offset(_) | NextPage::Page(..)) {
+            exchange.expectation = Expectation::Either;
         }
         exchange
     }
 
-    /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
+    /// The way from a page to the next one, as its URL or as a request target; nothing after the last page.
+    fn next_page(
+        &self,
+        operation: &Operation,
+        page: &Value,
+        shown_by: usize,
+    ) -> Option<NextAddress> {
+        let paging = &operation.paging;
+        if let NextPage::Link(at) = &paging.next {
+            let link = page.pointer(at).and_then(Value::as_str);
+            let link = link.filter(|link| !link.is_empty())?;
+            return Some(NextAddress::Link(link.to_owned()));
+        }
+        let exchange = &self.evidence.exchanges[shown_by];
+        let items = operation.items_of(page).len();
+        let parameters = paging.following(page, items, &exchange.sent)?;
+        let target = request::with_query(&exchange.request.target, &parameters);
+        Some(NextAddress::Target(target))
+    }
+
+    /// Reads page after page from the first one; the result is `{pages, items}`.
     pub(super) fn walk(
         &mut self,
         step: &Call,
         operation: &Operation,
         first: &Called,
     ) -> Result<Value, Stop> {
-        let key = operation
-            .list_key
-            .as_deref()
-            .ok_or_else(|| Stop::Error(format!("{} does not return a list", operation.id)))?;
+        if operation.list_key.is_none() {
+            return Err(Stop::Error(format!(
+                "{} does not return a list",
+                operation.id
+            )));
+        }
         let mut pages = vec![first.exchange];
         // A long list is large, so it is copied only if later steps read it.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();
         let kept = |page: &Value| {
             if wants_items {
-                items_of(page, key).to_vec()
+                operation.items_of(page).to_vec()
             } else {
                 Vec::new()
             }
         };
         let mut items: Vec<Value> = kept(&first.value);
-        let mut count = items_of(&first.value, key).len();
-        // Consecutive pages without items.
+        let mut count = operation.items_of(&first.value).len();
+        // Pages in a row that hold nothing.
         let mut idle = 0;
+        let is_counted = matches!(
+            operation.paging.next,
+            NextPage::Offset(_) | NextPage::Page(..)
+        );
         let mut page = Arc::clone(&first.value);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut acceptance = first.acceptance.clone();
@@ -73,15 +107,21 @@ impl Runner<'_> {
             self.step(between)?;
         }
         let end = loop {
+            if is_counted && pages.len() > 1 && matches!(acceptance, Acceptance::Rejected(_)) {
+                // The page behind the last one.
+                acceptance = Acceptance::Accepted;
+                pages.pop();
+                break WalkEnd::Complete;
+            }
             if let Acceptance::Rejected(why) | Acceptance::Inconclusive(why) = &acceptance {
                 break WalkEnd::Broken(why.clone());
             }
-            let next = page.pointer("/meta/next_page_url").and_then(Value::as_str);
-            let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
+            let shown_by = pages[pages.len() - 1];
+            let Some(next) = self.next_page(operation, &page, shown_by) else {
                 break WalkEnd::Complete;
             };
-            let short = conformant_base::text::excerpt(&next, 200).into_owned();
-            if !seen.insert(next.clone()) {
+            let short = conformant_base::text::excerpt(next.text(), 200).into_owned();
+            if !seen.insert(next.text().to_owned()) {
                 break WalkEnd::Endless(format!("a cycle at {short}"));
             }
             if pages.len() == WALK_PAGES_SMALL
@@ -99,24 +139,40 @@ impl Runner<'_> {
                     WalkEnd::Cut(format!("paging cap reached: {so_far}"))
                 };
             }
-            let shown_by = pages[pages.len() - 1];
             let previous = &self.evidence.exchanges[shown_by];
             let home = &self.session.settings().targets[&previous.service];
-            let target = match target_of(home, &previous.request.target, &next) {
-                Ok(target) => target,
-                Err(why @ LinkError::Broken(_)) => {
-                    break WalkEnd::Unfollowable(format!("{short}: {why}"));
-                }
-                Err(why @ LinkError::OtherOrigin(_)) => {
-                    break WalkEnd::Cut(format!("{short}: {why}"));
-                }
+            let target = match next {
+                NextAddress::Target(target) => target,
+                NextAddress::Link(next) => match target_of(home, &previous.request.target, &next) {
+                    Ok(target) => target,
+                    Err(why @ LinkError::Broken(_)) => {
+                        break WalkEnd::Unfollowable(format!("{short}: {why}"));
+                    }
+                    Err(why @ LinkError::OtherOrigin(_)) => {
+                        break WalkEnd::Cut(format!("{short}: {why}"));
+                    }
+                },
             };
             let exchange = self.page_request(operation, shown_by, target);
             let called = self.exchange(exchange, operation)?;
             acceptance = called.acceptance;
             pages.push(called.exchange);
             items.extend(kept(&called.value));
-            let brought = items_of(&called.value, key).len();
+            let same = operation.items_of(&called.value);
+            if is_counted && !same.is_empty() && same == operation.items_of(&page) {
+                let asked = step
+                    .with
+                    .get(operation.paging.size.as_deref().unwrap_or_default());
+                if asked
+                    .and_then(Value::as_u64)
+                    .is_none_or(|asked| (same.len() as u64) < asked)
+                {
+                    // The last page stands for every page behind it.
+                    pages.pop();
+                }
+                break WalkEnd::Complete;
+            }
+            let brought = operation.items_of(&called.value).len();
             idle = if brought == 0 { idle + 1 } else { 0 };
             count += brought;
             page = called.value;
@@ -156,15 +212,15 @@ impl Runner<'_> {
 
     /// The same walk with larger pages, because lists of a live target are long.
     pub(super) fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
-        let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
+        let size = operation.page_size()?;
         let most = size.schema.get("maximum").and_then(Value::as_u64);
         let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);
-        let asked = step.with.get("PageSize").and_then(Value::as_u64);
+        let asked = step.with.get(&size.name).and_then(Value::as_u64);
         if !self.session.is_live() || asked.is_none_or(|asked| asked >= larger) {
             return None;
         }
         let mut wider = step.clone();
-        wider.with.insert("PageSize".to_owned(), json!(larger));
+        wider.with.insert(size.name.clone(), json!(larger));
         Some(wider)
     }
 
@@ -175,17 +231,13 @@ impl Runner<'_> {
         operation: &Operation,
         pages: &[usize],
     ) -> Result<bool, Stop> {
-        let Some(key) = operation
-            .list_key
-            .as_deref()
-            .filter(|_| self.session.is_live())
-        else {
+        if operation.list_key.is_none() || !self.session.is_live() {
             return Ok(false);
-        };
+        }
         let mut seen = BTreeSet::new();
         let walked = || {
             let exchanges = pages.iter().map(|&page| &self.evidence.exchanges[page]);
-            exchanges.flat_map(|exchange| items_shown(exchange, key))
+            exchanges.flat_map(|exchange| items_shown(exchange, operation))
         };
         // A single item may be as large as a body, and cannot appear twice.
         let is_twice =
@@ -196,14 +248,16 @@ impl Runner<'_> {
         let mut again = unanswered(&self.evidence.exchanges[pages[0]]);
         again.span = Span::at(self.session.now());
         let again = self.exchange(again, operation)?.exchange;
-        let first = |exchange: usize| items_shown(&self.evidence.exchanges[exchange], key).first();
+        let first =
+            |exchange: usize| items_shown(&self.evidence.exchanges[exchange], operation).first();
         Ok(first(again) != first(pages[0]))
     }
 }
 
-/// The items of an answer.
-fn items_shown<'e>(exchange: &'e Exchange, key: &str) -> &'e [Value] {
-    exchange.document().map_or(&[], |page| items_of(page, key))
+/// What an answer shows of its list.
+fn items_shown<'e>(exchange: &'e Exchange, operation: &Operation) -> &'e [Value] {
+    let page = exchange.document();
+    page.map_or(&[], |page| operation.items_of(page))
 }
 
 /// Represents an item's text, which may be as long as a body.
@@ -211,10 +265,20 @@ fn fingerprint(item: &Value) -> [u8; 32] {
     Sha256::digest(item.to_string()).into()
 }
 
-fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
-    page.get(key)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+/// Where the next page is.
+enum NextAddress {
+    /// A URL that the page contains.
+    Link(String),
+    /// The request target of the page, with other parameters.
+    Target(String),
+}
+
+impl NextAddress {
+    fn text(&self) -> &str {
+        match self {
+            Self::Link(text) | Self::Target(text) => text,
+        }
+    }
 }
 
 /// Query parameters of a page link. Parameters that it omits keep the values of the first page.

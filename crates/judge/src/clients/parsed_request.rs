@@ -2,7 +2,7 @@
 
 use crate::evidence::Exchange;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
-use conformant_rulebook::{Operation, Place};
+use conformant_rulebook::{Operation, ParameterLocation};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ impl<'r> ParsedRequest<'r> {
             request,
             path: &exchange.sent,
             query: request.query_pairs(),
-            body: Body::of(operation, request),
+            body: Body::parse(operation, request),
         }
     }
 
@@ -50,21 +50,28 @@ impl<'r> ParsedRequest<'r> {
     }
 
     /// Names in the query or in the body.
-    pub(super) fn names(&self, place: Place) -> Vec<&str> {
+    pub(super) fn names(&self, place: ParameterLocation) -> Vec<&str> {
         match (place, &self.body) {
-            (Place::Query, _) => self.query.iter().map(|(name, _)| name.as_str()).collect(),
-            (Place::Body, Body::Form(form)) => form.iter().map(|(name, _)| name.as_str()).collect(),
-            (Place::Body, Body::Json(members)) => members.keys().map(String::as_str).collect(),
-            (Place::Body, Body::Parts(parts)) => parts.iter().map(|p| p.name.as_str()).collect(),
-            (Place::Body, Body::None | Body::Other(_)) | (Place::Path | Place::Header, _) => {
-                Vec::new()
+            (ParameterLocation::Query, _) => {
+                self.query.iter().map(|(name, _)| name.as_str()).collect()
             }
+            (ParameterLocation::Body, Body::Form(form)) => {
+                form.iter().map(|(name, _)| name.as_str()).collect()
+            }
+            (ParameterLocation::Body, Body::Json(members)) => {
+                members.keys().map(String::as_str).collect()
+            }
+            (ParameterLocation::Body, Body::Parts(parts)) => {
+                parts.iter().map(|p| p.name.as_str()).collect()
+            }
+            (ParameterLocation::Body, Body::None | Body::Other(_))
+            | (ParameterLocation::Path | ParameterLocation::Header, _) => Vec::new(),
         }
     }
 }
 
 impl<'r> Body<'r> {
-    fn of(operation: &Operation, request: &'r Request) -> Self {
+    fn parse(operation: &Operation, request: &'r Request) -> Self {
         let bytes = &request.body;
         if bytes.is_empty() {
             return Self::None;

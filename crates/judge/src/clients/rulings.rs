@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_base::http::Headers;
 use conformant_base::json;
-use conformant_rulebook::{Operation, Parameter, Place, advised};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation, advice_rule_id};
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
 
@@ -24,9 +24,9 @@ pub(super) enum RuleSubject<'a> {
     /// The encoding of the body.
     Body,
     /// The value of a parameter.
-    Parameter(&'a str, Place, &'a str),
+    Parameter(&'a str, ParameterLocation, &'a str),
     /// Advice in the document about a parameter.
-    Advice(&'a str, Place, &'a str),
+    Advice(&'a str, ParameterLocation, &'a str),
     /// The form of credentials.
     Credentials,
 }
@@ -44,7 +44,7 @@ impl<'a> RuleSubject<'a> {
         match self {
             Self::Body => operation.body_rule(),
             Self::Parameter(rule, ..) => operation.client_rule(rule),
-            Self::Advice(rule, ..) => advised(&operation.client_rule(rule)),
+            Self::Advice(rule, ..) => advice_rule_id(&operation.client_rule(rule)),
             Self::Credentials => operation.client_credentials(),
         }
     }
@@ -70,7 +70,7 @@ enum PartVerdict {
 }
 
 impl PartVerdict {
-    fn of(wrong: Option<Fact>) -> Self {
+    fn from_fact(wrong: Option<Fact>) -> Self {
         wrong.map_or(Self::Sound, Self::Mismatch)
     }
 
@@ -98,7 +98,7 @@ pub(super) fn rulings<'a>(
     // In another encoding, the parameters are unknown.
     let is_legible = !matches!(parsed.body, Body::Other(_));
     let parameters = operation.parameters.iter();
-    for parameter in parameters.filter(|p| p.place != Place::Body || is_legible) {
+    for parameter in parameters.filter(|p| p.place != ParameterLocation::Body || is_legible) {
         let asked = RequestValidator {
             schemas,
             operation,
@@ -194,16 +194,16 @@ impl RequestValidator<'_> {
     fn advice<'p>(&self, parameter: &'p Parameter) -> Option<Ruling<'p>> {
         let pattern = parameter.advice.as_ref()?;
         let texts = match (parameter.place, &self.parsed.body) {
-            (Place::Query, _) => self.parsed.in_query(&parameter.name),
-            (Place::Body, Body::Form(form)) => texts(form, &parameter.name),
+            (ParameterLocation::Query, _) => self.parsed.in_query(&parameter.name),
+            (ParameterLocation::Body, Body::Form(form)) => texts(form, &parameter.name),
             (_, _) => return None,
         };
-        let rule = advised(&self.operation.client_rule(&parameter.rule));
+        let rule = advice_rule_id(&self.operation.client_rule(&parameter.rule));
         let schema = json!({ "pattern": pattern });
         let mut misfits = texts
             .iter()
             .flat_map(|text| self.schemas.misfits(&rule, &schema, text));
-        let verdict = PartVerdict::of(misfits.next().map(|defect| Fact {
+        let verdict = PartVerdict::from_fact(misfits.next().map(|defect| Fact {
             kind: "advice",
             expected: format!("what the document advises for {}", parameter.name),
             actual: defect.actual,
@@ -216,14 +216,14 @@ impl RequestValidator<'_> {
     fn verdict(&self, parameter: &Parameter) -> PartVerdict {
         let name = &parameter.name;
         let values = match parameter.place {
-            Place::Path => self.parsed.path.get(name).cloned().into_iter().collect(),
-            Place::Query => self.parsed.in_query(name),
-            Place::Header => {
+            ParameterLocation::Path => self.parsed.path.get(name).cloned().into_iter().collect(),
+            ParameterLocation::Query => self.parsed.in_query(name),
+            ParameterLocation::Header => {
                 let fields = self.parsed.request.headers.iter();
                 let of_name = fields.filter(|(n, _)| n.eq_ignore_ascii_case(name));
                 of_name.map(|(_, v)| Value::from(v.trim())).collect()
             }
-            Place::Body => match &self.parsed.body {
+            ParameterLocation::Body => match &self.parsed.body {
                 Body::Parts(parts) if parts.iter().any(|p| p.name == *name) => {
                     return PartVerdict::Sound;
                 }
@@ -235,7 +235,9 @@ impl RequestValidator<'_> {
                 }
                 Body::Json(members) => {
                     return match members.get(name).filter(|v| !v.is_null()) {
-                        Some(value) => PartVerdict::of(self.schema_violation(parameter, value)),
+                        Some(value) => {
+                            PartVerdict::from_fact(self.schema_violation(parameter, value))
+                        }
                         None => self.missing_parameter(parameter),
                     };
                 }
@@ -245,16 +247,16 @@ impl RequestValidator<'_> {
         if values.is_empty() {
             return self.missing_parameter(parameter);
         }
-        PartVerdict::of(self.validate_value(parameter, &values))
+        PartVerdict::from_fact(self.validate_value(parameter, &values))
     }
 
     /// The violation if the parameter is missing in its place.
     fn missing_parameter(&self, parameter: &Parameter) -> PartVerdict {
         let name = parameter.name.as_str();
         let (own, other) = match parameter.place {
-            Place::Query => (Place::Query, Place::Body),
-            Place::Body => (Place::Body, Place::Query),
-            Place::Path | Place::Header => return PartVerdict::Nothing,
+            ParameterLocation::Query => (ParameterLocation::Query, ParameterLocation::Body),
+            ParameterLocation::Body => (ParameterLocation::Body, ParameterLocation::Query),
+            ParameterLocation::Path | ParameterLocation::Header => return PartVerdict::Nothing,
         };
         let names = self.parsed.names(own);
         if let Some(misspelt) = names.iter().find(|n| self.is_misspelling(n, parameter)) {
@@ -316,7 +318,8 @@ impl RequestValidator<'_> {
         if is_hash(parameter) && !first.is_object() {
             return None;
         }
-        if let (Place::Header, Some(fact)) = (parameter.place, self.validate_size(parameter, first))
+        if let (ParameterLocation::Header, Some(fact)) =
+            (parameter.place, self.validate_size(parameter, first))
         {
             return Some(fact);
         }
@@ -406,11 +409,11 @@ fn normalize(name: &str) -> String {
     kept.flat_map(char::to_lowercase).collect()
 }
 
-const fn place_name(place: Place) -> &'static str {
+const fn place_name(place: ParameterLocation) -> &'static str {
     match place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
-        Place::Body => "body",
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Body => "body",
     }
 }

@@ -11,7 +11,7 @@ use crate::context::{Context, Representation, Seen};
 use crate::evidence::{Event, HookCall, Poll};
 use conformant_rulebook::annotations::Annotations;
 use conformant_rulebook::hooks::Effect;
-use conformant_rulebook::{Does, Operation, Place, Rulebook, reach};
+use conformant_rulebook::{Action, Operation, ParameterLocation, Rulebook, reach};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -68,14 +68,14 @@ fn ended_unseen<'a>(context: &Context<'a>) -> Vec<&'a str> {
         .index
         .hooks()
         .flat_map(|hook| &hook.effects);
-    let ends = effects.filter(|effect| effect.does == Does::Ends);
+    let ends = effects.filter(|effect| effect.does == Action::Ends);
     ends.map(|effect| effect.kind.as_str()).collect()
 }
 
 /// For each resource type, the types whose creation may end it.
 fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
     let kinds = rulebook.kinds.values();
-    let ended = kinds.filter_map(|kind| Some((kind, kind.about.identity.as_ref()?)));
+    let ended = kinds.filter_map(|kind| Some((kind, kind.annotations.identity.as_ref()?)));
     let ended = ended.filter(|(_, identity)| !identity.ended_by.is_empty());
     ended
         .map(|(kind, identity)| (kind.name.as_str(), identity.ended_by.as_slice()))
@@ -120,14 +120,14 @@ impl<'a> HistoryBuilder<'_, 'a> {
             bound.by_name = true;
         }
         if let Some(resource) = bound.resource
-            && operation.does == Does::Shows
+            && operation.does == Action::Shows
             && was_refused(self.context.rulebook, seen)
             // Rejected credentials hide what exists.
             && seen.exchange.credentials.flaw().is_none()
             && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
             let face = bound.face.unwrap_or_default();
-            self.look(resource, face, Appearance::NotFound, Some(index), moment);
+            self.add_observation(resource, face, Appearance::NotFound, Some(index), moment);
         }
         if operation.does.writes() {
             self.write(index, operation, seen, &bound, shown);
@@ -179,7 +179,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             let keys = parts.map(|parts| self.joined(&parts));
             if let (Some(key), Some(of)) = (keys, about.of()) {
                 let parents: Vec<ResourceId> = bound.parents.iter().flatten().copied().collect();
-                bound.resource = Some(self.met(of, &key, &parents));
+                bound.resource = Some(self.find_or_add(of, &key, &parents));
             }
         } else if own == 1
             && let (Some(Some(text)), Some(of)) = (texts.last(), about.of())
@@ -228,15 +228,16 @@ impl<'a> HistoryBuilder<'_, 'a> {
         index: usize,
     ) -> Option<(ResourceId, bool)> {
         let shown = self.shown[index].first()?;
-        let key = self.context.representations[*shown].value(at)?.as_str()?;
+        let key = self.context.representations[*shown].value(at);
+        let key = spelled(key.filter(|key| is_key(key))?);
         let parents: Option<Vec<ResourceId>> = parents.iter().copied().collect();
-        let id = self.met(kind, key, &parents?);
+        let id = self.find_or_add(kind, &key, &parents?);
         self.history.resources.name(id, text);
         Some((id, true))
     }
 
     /// The resource with a key and its parents.
-    fn met(&mut self, kind: &'a str, key: &str, parents: &[ResourceId]) -> ResourceId {
+    fn find_or_add(&mut self, kind: &'a str, key: &str, parents: &[ResourceId]) -> ResourceId {
         let id = self.history.resources.meet(kind, key);
         self.history.resources.place(id, parents);
         id
@@ -273,7 +274,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
         } else {
             Appearance::Whole(index)
         };
-        self.look(id, face, shows, exchange, moment);
+        self.add_observation(id, face, shows, exchange, moment);
         Some(id)
     }
 
@@ -289,15 +290,15 @@ impl<'a> HistoryBuilder<'_, 'a> {
         let mut parents = Vec::new();
         for (n, (at, kind)) in about.parents.iter().enumerate() {
             let named = bound.parents.get(n).copied().flatten();
-            let said = representation.value(at).and_then(Value::as_str);
-            let said = said.filter(|key| !key.is_empty());
-            let parent = match (named, said) {
-                // It was returned under another parent: its address does not determine it.
+            let said = representation.value(at).filter(|said| is_key(said));
+            let said = said.map(spelled);
+            let parent = match (named, said.as_deref()) {
+                // It was shown where it does not belong: its address says nothing of it.
                 (Some(named), Some(said)) if self.history.resources.get(named).key != said => {
                     return;
                 }
                 (Some(named), _) => Some(named),
-                (None, Some(said)) => Some(self.met(kind, said, &parents)),
+                (None, Some(said)) => Some(self.find_or_add(kind, said, &parents)),
                 (None, None) => None,
             };
             match parent {
@@ -308,7 +309,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
         self.history.resources.place(id, &parents);
     }
 
-    fn look(
+    fn add_observation(
         &mut self,
         id: ResourceId,
         face: &'a str,
@@ -351,13 +352,13 @@ impl<'a> HistoryBuilder<'_, 'a> {
         let shared = identity.is_some_and(|identity| identity.shared);
         // A second creation may return the existing resource.
         let does = match (operation.does, shown) {
-            (Does::Makes, Some((_, false))) => Does::FindsOrMakes,
+            (Action::Makes, Some((_, false))) => Action::FindsOrMakes,
             (does, _) => does,
         };
         let named = operation
             .parameters
             .iter()
-            .filter(|p| p.place != Place::Path);
+            .filter(|p| p.place != ParameterLocation::Path);
         let named = named.filter_map(|p| {
             Some(NamedValue {
                 parameter: &p.name,
@@ -375,20 +376,20 @@ impl<'a> HistoryBuilder<'_, 'a> {
             outcome,
             moment: self.history.moments[index],
         };
-        self.done(write, shared);
+        self.apply_write(write, shared);
     }
 
-    fn done(&mut self, write: Write<'a>, shared: bool) {
+    fn apply_write(&mut self, write: Write<'a>, shared: bool) {
         let id = self.history.writes.len();
         if let Some(resource) = write.resource {
             let resource = self.history.resources.get_mut(resource);
             resource.writes.push(id);
             match (write.does, write.outcome) {
-                (Does::Makes, Outcome::Done) => {
+                (Action::Makes, Outcome::Done) => {
                     resource.made = Some(id);
                     resource.is_ours |= !shared;
                 }
-                (Does::Ends, Outcome::Done) => resource.ended = Some(id),
+                (Action::Ends, Outcome::Done) => resource.ended = Some(id),
                 _ => {}
             }
         }
@@ -422,15 +423,15 @@ impl<'a> HistoryBuilder<'_, 'a> {
                     race: call.race,
                 },
             };
-            self.done(
+            self.apply_write(
                 write,
-                kind.about.identity.as_ref().is_some_and(|i| i.shared),
+                kind.annotations.identity.as_ref().is_some_and(|i| i.shared),
             );
         }
         if hook.opens_all {
             self.history.writes.push(Write {
                 origin: Origin::Hook(event),
-                does: Does::Changes,
+                does: Action::Changes,
                 kind: "",
                 resource: None,
                 parents: Vec::new(),
@@ -485,7 +486,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
 /// A resource type with its annotations.
 fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a Annotations)> {
     let kind = rulebook.kinds.get(kind?)?;
-    Some((kind.name.as_str(), &kind.about))
+    Some((kind.name.as_str(), &kind.annotations))
 }
 
 /// The values of the key of a resource, as one text.
@@ -493,8 +494,7 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
         let value = representation.value(at)?;
-        let is_usable = value.is_number() || value.as_str().is_some_and(|t| !t.is_empty());
-        if !is_usable {
+        if !is_key(value) {
             return None;
         }
         if n > 0 {
@@ -505,7 +505,12 @@ fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<St
     Some(key)
 }
 
-/// Whether a request was certainly rejected: 4xx, and 2xx with a documented rejection.
+/// Whether a value can identify a resource.
+fn is_key(value: &Value) -> bool {
+    value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     let service = rulebook.index.get(&seen.exchange.service);
     let document = service.zip(seen.exchange.document());
@@ -517,7 +522,7 @@ fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
 /// Whether a text has the form of a key of that resource type.
 fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
     let known = rulebook.kinds.get(kind);
-    let key = known.and_then(|kind| kind.about.identity.as_ref()?.key.first());
+    let key = known.and_then(|kind| kind.annotations.identity.as_ref()?.key.first());
     let pattern = known
         .zip(key)
         .and_then(|(kind, key)| reach::pattern(&kind.schema, key));

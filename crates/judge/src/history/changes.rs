@@ -8,7 +8,7 @@ use crate::compare::{as_text, instant, is_unspecified};
 use crate::context::Context;
 use crate::evidence::Event;
 use conformant_base::json;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use serde_json::Value;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl History<'_> {
         let Some((a, b)) = pair else {
             return Vec::new();
         };
-        let about = |face: &str| Some(&context.rulebook.kinds.get(face)?.about);
+        let about = |face: &str| Some(&context.rulebook.kinds.get(face)?.annotations);
         let between = Interval {
             history: self,
             context,
@@ -197,7 +197,7 @@ impl Interval<'_, '_> {
             let echo = parameter.echo.as_ref();
             echo.is_some_and(|echo| json::within(&echo.at, pointer))
         });
-        self.context.rulebook.index.does(Does::Changes, kind) && !is_set
+        self.context.rulebook.index.does(Action::Changes, kind) && !is_set
     }
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {

@@ -7,7 +7,7 @@ use super::observations::{Appearance, Moment};
 use super::writes::{NamedValue, Origin, Outcome, Write};
 use crate::compare::as_text;
 use crate::context::Context;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 impl History<'_> {
     /// The moment since which a resource certainly existed: something created or returned it,
@@ -19,7 +19,8 @@ impl History<'_> {
         }
         let brought = resource.writes.iter().map(|&write| &self.writes[write]);
         let brought = brought.filter(|write| {
-            write.outcome == Outcome::Done && matches!(write.does, Does::Makes | Does::FindsOrMakes)
+            write.outcome == Outcome::Done
+                && matches!(write.does, Action::Makes | Action::FindsOrMakes)
         });
         let seen = resource
             .observations
@@ -34,7 +35,7 @@ impl History<'_> {
         let holds = |since: &Moment| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
-                // What happens at that very moment finds it there.
+                // An action at that moment finds it.
                 let is_now = write.moment.event == until.event;
                 let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)
@@ -49,10 +50,10 @@ impl History<'_> {
         let above = |resource: ResourceId| resource == id || self.resources.is_below(id, resource);
         match (write.outcome, write.does, write.resource) {
             (Outcome::Refused, _, _) => false,
-            (_, Does::Ends, Some(resource)) => above(resource),
-            (_, Does::Ends | Does::FindsOrMakes, None) if write.kind == kind => true,
-            (_, Does::Makes | Does::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
-            (_, Does::Ends | Does::FindsOrMakes, None) => false,
+            (_, Action::Ends, Some(resource)) => above(resource),
+            (_, Action::Ends | Action::FindsOrMakes, None) if write.kind == kind => true,
+            (_, Action::Makes | Action::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
+            (_, Action::Ends | Action::FindsOrMakes, None) => false,
             _ => write.kind.is_empty(),
         }
     }
@@ -71,9 +72,9 @@ impl History<'_> {
             return false;
         };
         let seen = &context.seen[index];
-        let makes = seen.operation.is_some_and(|o| o.does == Does::Makes);
+        let makes = seen.operation.is_some_and(|o| o.does == Action::Makes);
         let kind = context.rulebook.kinds.get(write.kind);
-        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
         let bears = |named: &NamedValue<'_>| {
             let is_name = identity.is_some_and(|identity| identity.names.contains(&named.echo.at));
             is_name
@@ -81,7 +82,7 @@ impl History<'_> {
                     .value(&named.echo.at)
                     .is_some_and(|is| as_text(is) == as_text(named.value))
         };
-        makes && write.does == Does::FindsOrMakes && write.named.iter().any(bears)
+        makes && write.does == Action::FindsOrMakes && write.named.iter().any(bears)
     }
 
     /// Whether a resource belongs to a list by the list's path; `None` if that is
@@ -110,7 +111,7 @@ impl History<'_> {
         self.has_unobserved_actions
             || writes.any(|write| {
                 let by_people = matches!(write.origin, Origin::Hook(_));
-                by_people && write.does == Does::Changes && write.kind == kind
+                by_people && write.does == Action::Changes && write.kind == kind
             })
     }
 
@@ -138,7 +139,7 @@ impl History<'_> {
 
     fn lags(&self, context: &Context<'_>, list: &List<'_>, is_moved: bool) -> bool {
         let kind = context.rulebook.kinds.get(list.face);
-        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return false;
         };
         self.resources.of_kind(of).any(|(id, resource)| {

@@ -4,16 +4,16 @@ use super::History;
 use super::identity::ResourceId;
 use super::observations::{Appearance, Moment};
 use crate::acceptance::Acceptance;
-use crate::context::Context;
-use crate::evidence::Poll;
-use conformant_base::json;
-use conformant_rulebook::{Does, Operation, Place};
+use crate::context::{Context, Seen};
+use crate::evidence::{Exchange, Poll};
+use conformant_rulebook::paging::{NEXT_PAGE_URL, NextPage, Paging};
+use conformant_rulebook::{Action, Operation, ParameterLocation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The link to the next page.
-pub const NEXT: &str = "/meta/next_page_url";
-/// The link to the previous page.
+/// Where a page names the next one.
+pub const NEXT: &str = NEXT_PAGE_URL;
+/// Where it names the one before.
 pub const PREVIOUS: &str = "/meta/previous_page_url";
 /// The link to the first page.
 pub const FIRST: &str = "/meta/first_page_url";
@@ -68,8 +68,7 @@ impl List<'_> {
 
     /// The pointer to its items on a page.
     pub fn place(&self) -> String {
-        let key = self.operation.list_key.as_deref().unwrap_or_default();
-        conformant_base::json::join("", key)
+        self.operation.items_at().unwrap_or_default()
     }
 
     /// Whether the key of each item can be read.
@@ -110,7 +109,40 @@ fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
-/// Connects the pages of all lists, in the order of the requests.
+/// Whether a request for a page behind the last one was rejected, as it may be where pages are counted.
+fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
+    let is_counted = matches!(paging.next, NextPage::Offset(_) | NextPage::Page(..));
+    is_counted && matches!(seen.acceptance, Acceptance::Rejected(_))
+}
+
+/// How many items a page holds if there are as many: what the request asks for within the documented bounds, or the
+/// documented default.
+fn asked(operation: &Operation, exchange: &Exchange) -> Option<u64> {
+    let size = operation.page_size()?;
+    let Some(sent) = exchange.sent.get(&size.name) else {
+        return size.default.as_ref().and_then(Value::as_u64);
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    let sent = sent.as_u64().or_else(text)?;
+    let most = size.schema.get("maximum").and_then(Value::as_u64);
+    most.is_some_and(|most| sent <= most).then_some(sent)
+}
+
+/// Whether a parameter selects another page than the first one.
+fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> bool {
+    let first = match &paging.next {
+        NextPage::Offset(name) if name == parameter => Some(0),
+        NextPage::Page(name, first) if name == parameter => Some(*first),
+        _ => None,
+    };
+    let Some(sent) = exchange.sent.get(parameter) else {
+        return false;
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    first.is_none_or(|first| sent.as_u64().or_else(text) != Some(first))
+}
+
+/// Puts the pages of all lists together, in the order in which they were asked for.
 pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
     for (id, resource) in history.resources.iter() {
@@ -145,16 +177,21 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     }
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, seen) in context.seen.iter().enumerate() {
-        let Some(operation) = seen.operation.filter(|o| o.does == Does::Lists) else {
+        let Some(operation) = seen.operation.filter(|o| o.does == Action::Lists) else {
             continue;
         };
         let exchange = seen.exchange;
-        let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
+        let paging = &operation.paging;
+        let via = exchange.via.as_ref();
+        let via = via.filter(|via| via.pointer == paging.next_at());
         let page = items.remove(&index).unwrap_or_default();
-        let accepted = seen.acceptance == Acceptance::Accepted;
-        let next = exchange.document().and_then(|page| json::get(page, NEXT));
-        let is_last = next.is_none_or(|next| next.is_null() || *next == "");
-        // A page that violates a rule as a whole has unknown items and an unknown end.
+        let is_past_end = via.is_some() && ends_list(paging, seen);
+        let accepted = seen.acceptance == Acceptance::Accepted || is_past_end;
+        let document = exchange.document().filter(|_| !is_past_end);
+        let count = document.map_or(0, |page| operation.items_of(page).len());
+        let asked = asked(operation, exchange);
+        let is_last = paging.is_last(document.map(|page| &**page), count, asked);
+        // What broke as a whole shows neither what it holds nor whether it ends.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
         let at = match continued {
@@ -174,8 +211,8 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                 let queries = operation
                     .parameters
                     .iter()
-                    .filter(|p| p.place == Place::Query);
-                let filters = queries.filter(|p| !p.name.starts_with("Page"));
+                    .filter(|p| p.place == ParameterLocation::Query);
+                let filters = queries.filter(|p| !paging.has_parameter(&p.name));
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
                     .collect();
@@ -183,9 +220,10 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                     .via
                     .as_ref()
                     .is_none_or(|via| !is_paging(&via.pointer))
-                    && !["Page", "PageToken"]
+                    && !paging
+                        .positions
                         .iter()
-                        .any(|p| exchange.sent.contains_key(*p));
+                        .any(|p| is_beyond_first(paging, p, exchange));
                 history.lists.push(List {
                     operation,
                     face,

@@ -2,7 +2,7 @@
 
 use super::identity::ResourceId;
 use super::observations::Moment;
-use conformant_rulebook::{Does, Echo};
+use conformant_rulebook::{Action, Echo};
 use serde_json::Value;
 
 /// Index of a write.
@@ -12,7 +12,7 @@ pub type WriteId = usize;
 #[derive(Debug)]
 pub struct Write<'a> {
     pub origin: Origin,
-    pub does: Does,
+    pub does: Action,
     /// The resource type of what it changes.
     pub kind: &'a str,
     /// The resource that it changes or creates, if known.

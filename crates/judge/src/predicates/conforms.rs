@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::payload::{Document, Mismatch};
 
-/// The value at `at` in every representation of `kind` fits a JSON Schema. Where nothing is at
+/// The value at `at` in every representation of `kind` matches a JSON Schema. If nothing is at
 /// `at`, nothing is judged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -3,9 +3,9 @@
 
 use super::prelude::*;
 use crate::history::{Appearance, Observation, ResourceId, Write};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
-/// Two observations of a resource of this kind agree, as long as nothing touches it in between.
+/// Two observations of a resource of this type agree, as long as no action in between may change it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConsistentReads {
@@ -29,9 +29,9 @@ impl Predicate for ConsistentReads {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let reads = operations.filter(|o| matches!(o.does, Does::Shows | Does::Lists));
+        let reads = operations.filter(|o| matches!(o.does, Action::Shows | Action::Lists));
         let mut kinds: Vec<String> = reads.filter_map(|o| o.resource.clone()).collect();
-        let of = |kind: &String| model.kinds.get(kind)?.about.identity.as_ref();
+        let of = |kind: &String| model.kinds.get(kind)?.annotations.identity.as_ref();
         kinds.retain(|kind| of(kind).is_some_and(|identity| !identity.shared));
         Some(kinds)
     }
@@ -39,7 +39,9 @@ impl Predicate for ConsistentReads {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         let known = context.rulebook.kinds.get(&self.of);
-        let of = known.and_then(|kind| kind.about.of()).unwrap_or(&self.of);
+        let of = known
+            .and_then(|kind| kind.annotations.of())
+            .unwrap_or(&self.of);
         for (id, resource) in history
             .resources
             .of_kind(of)
@@ -122,7 +124,7 @@ fn evaluate_pair(
         .rulebook
         .kinds
         .get(later.face)
-        .map(|kind| &kind.about);
+        .map(|kind| &kind.annotations);
     let for_good =
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(context, id, before, later);

@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::compare::as_text;
 use crate::history::Outcome;
 
-/// Texts shorter than this may stand anywhere by chance.
+/// Shorter texts may occur anywhere by chance.
 const TELLING: usize = 4;
 
 /// A name of a member that is never cut (D1, Limits).
@@ -24,14 +24,14 @@ pub struct CreatedWith {
     kind: String,
     /// Where in it.
     at: String,
-    /// How the two stand to each other.
+    /// The relation between both.
     shows: Appearance,
     /// Whether people may change it. Not judged after they did, or may have.
     #[serde(default)]
     changed_by_people: bool,
 }
 
-/// How what is shown stands to what was sent.
+/// The relation between the returned and the sent value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 enum Appearance {
@@ -41,9 +41,9 @@ enum Appearance {
     All,
     /// It has more members than were sent.
     More,
-    /// No member and no value of what was sent stands there.
+    /// It contains no member and no value of what was sent.
     Nothing,
-    /// The number that was sent does not stand there in full, however it is written.
+    /// It does not contain the sent number in full, in any spelling.
     Masked,
 }
 
@@ -91,7 +91,7 @@ impl Predicate for CreatedWith {
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
-        // What is hidden goes by this name in the scenarios.
+        // The name of hidden values in the scenarios.
         for members in [json!({"other": "member"}), json!({"session": "told"})] {
             let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
             mutations.extend(sites.iter().map(to));

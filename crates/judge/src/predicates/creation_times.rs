@@ -1,12 +1,13 @@
 //! `time-difference` with `kinds`: two resources are dated as far apart as they were created.
 //!
-//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone.
+//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone. With `zone` that zone is GMT:
+//! a date that is a whole time zone away from the time of its request is flagged, and a clock that is merely wrong is not.
 
 use super::prelude::*;
 use crate::compare::instant;
 use crate::history::{Appearance, Moment, Outcome};
 use conformant_base::clock::Timestamp;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How far clocks of several machines of one service may be apart.
@@ -23,6 +24,9 @@ pub struct CreationTimes {
     /// Parameters of a restored backup, which may set the date.
     #[serde(default)]
     unless: Vec<String>,
+    /// Compare each date with the time of its request in place of the first date.
+    #[serde(default)]
+    zone: bool,
 }
 
 impl Predicate for CreationTimes {
@@ -48,6 +52,19 @@ impl Predicate for CreationTimes {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: Option<(Moment, Timestamp, Site)> = None;
         for (when, date, site) in self.creations(context) {
+            if self.zone {
+                let apart = date.duration_since(when.span.ended);
+                let fact = is_zone_apart(apart).then(|| Fact {
+                    kind: "dated-in-another-zone",
+                    expected: format!("about {}", when.span.ended),
+                    actual: date.to_string(),
+                    ..Fact::default()
+                });
+                if !verdicts.has_finding_at(&site) {
+                    verdicts.instance(rule, site).conclude(fact);
+                }
+                continue;
+            }
             let Some((first_when, first_date, first_site)) = &first else {
                 first = Some((when, date, site));
                 continue;
@@ -101,6 +118,19 @@ impl Predicate for CreationTimes {
             });
             first.clone().answered("create-role", sent, role(date))
         };
+        let zoned = |date: &str| {
+            let parameters = json!({"kinds": ["chat/role"], "at": "/date_created", "zone": true});
+            let sent = json!({
+                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
+            });
+            Example::for_rule("chat", parameters)
+                .answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    service.clone(),
+                )
+                .answered("create-role", sent, role(date))
+        };
         vec![
             then("2026-01-31T10:20:31Z").passes(),
             // Another machine's clock.
@@ -130,12 +160,16 @@ impl Predicate for CreationTimes {
                 made.answered("create-channel", sent, channel).not_judged()
             },
             first.not_judged(),
+            zoned("1970-01-01T00:00:00Z").passes(),
+            zoned("1970-01-01T00:04:00Z").passes(),
+            zoned("1970-01-01T05:00:00Z").fails("/date_created"),
+            zoned("2026-01-31T10:20:30Z").passes(),
         ]
     }
 }
 
 impl CreationTimes {
-    /// When each resource was made, the date that it bears, and where that stands.
+    /// The creation time of each resource, its date, and the site of the date.
     fn creations<'c>(
         &'c self,
         context: &'c Context<'_>,
@@ -143,10 +177,10 @@ impl CreationTimes {
         let history = &context.history;
         history.writes.iter().filter_map(move |write| {
             let index = write.exchange()?;
-            let is_made = write.does == Does::Makes
+            let is_made = write.does == Action::Makes
                 && write.outcome == Outcome::Done
                 && !history.returns_existing(context, index);
-            // What is restored bears the date that it had.
+            // A restored resource keeps its date.
             let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
             let sent = &context.seen[index].exchange.sent;
             let is_restored = self.unless.iter().any(|name| sent.contains_key(name));
@@ -164,6 +198,15 @@ impl CreationTimes {
             Some((write.moment, date, shown.site(&self.at)))
         })
     }
+}
+
+/// Whether two times differ as two time zones do: by quarters of an hour, from one hour to fourteen.
+fn is_zone_apart(apart: jiff::SignedDuration) -> bool {
+    const QUARTER: i64 = 15 * 60;
+    const SLACK: i64 = 60;
+    let apart = apart.abs().as_secs();
+    let beyond = (apart + SLACK) % QUARTER;
+    (4 * QUARTER - SLACK..=56 * QUARTER + SLACK).contains(&apart) && beyond <= 2 * SLACK
 }
 
 /// Whole seconds.

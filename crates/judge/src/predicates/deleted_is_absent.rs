@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::history::{Appearance, Moment, Outcome, ResourceId, Write};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// The resource that this operation deleted is absent from every endpoint and list.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -26,7 +26,7 @@ impl Predicate for DeletedIsAbsent {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Ends))
+        Some(operations(model, |o| o.does == Action::Ends))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -99,7 +99,7 @@ fn evaluate_deletion(
         let mut writes = history.writes.iter();
         writes.any(|other| {
             let between = other.moment.may_follow(&write.moment) && !until.is_before(&other.moment);
-            let brings = !matches!(other.does, Does::Ends) && other.outcome != Outcome::Refused;
+            let brings = !matches!(other.does, Action::Ends) && other.outcome != Outcome::Refused;
             between && brings && other.may_touch(id, resource.kind)
         })
     };

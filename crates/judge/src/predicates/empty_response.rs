@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::Outcome;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// The accepted response of this operation has no body.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ impl Predicate for EmptyResponse {
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
-            o.does == Does::Ends && o.response.is_none()
+            o.does == Action::Ends && o.response.is_none()
         }))
     }
 

@@ -15,6 +15,9 @@ pub struct EventSchemaAddress {
     feed: Feed,
     /// What of the address.
     aspect: Aspect,
+    /// What stands before the name in the last segment but one.
+    #[serde(default)]
+    prefix: Option<String>,
 }
 
 /// The part of an address.
@@ -89,6 +92,12 @@ impl Predicate for EventSchemaAddress {
             )
         };
         let version = |schema: &str| event("version", "message.sent", schema);
+        let prefixed = |schema: &str| {
+            let kind = "com.svc.comms-api.message.sent";
+            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
+            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
+            Example::for_rule("events", parameters).hook(COLLECT, json!({}), events)
+        };
         let at = "/events/0/schema";
         vec![
             version("https://h/CommsApi.MessageSent/4").passes(),
@@ -104,6 +113,9 @@ impl Predicate for EventSchemaAddress {
             event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
             event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
             event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
+            prefixed("https://h/CommsApi.MessageSent/4").passes(),
+            prefixed("CommsApi.MessageSent/4").passes(),
+            prefixed("https://h/Other.MessageSent/4").fails(at),
             Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}))
                 .hook(
                     COLLECT,
@@ -148,11 +160,28 @@ impl EventSchemaAddress {
                     (Some((own, _)), Some((name, _))) if own != name => {
                         Announced::Mismatch(format!("the schema of {own}"))
                     }
+                    (Some((own, version)), Some(_)) if !self.has_prefix(schema, own) => {
+                        let prefix = self.prefix.as_deref().unwrap_or_default();
+                        Announced::Mismatch(format!(
+                            "an address that ends in {prefix}{own}/{version}"
+                        ))
+                    }
                     (Some(_), Some(_)) => Announced::Right,
                     _ => Announced::Unknown,
                 }
             }
         }
+    }
+}
+
+impl EventSchemaAddress {
+    /// Whether the prefix, if any, is all that stands before the name in its segment.
+    fn has_prefix(&self, schema: &str, name: &str) -> bool {
+        let Some(prefix) = &self.prefix else {
+            return true;
+        };
+        let segment = schema.rsplit('/').nth(1).unwrap_or_default();
+        segment.strip_prefix(prefix.as_str()) == Some(name)
     }
 }
 

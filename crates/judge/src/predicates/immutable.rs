@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::compare::is_unspecified;
 use crate::history::{Observation, same};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// These fields of a resource are equal in every observation of it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ impl Predicate for Immutable {
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let kinds = model.kinds.values();
-        let marked = kinds.filter(|kind| !kind.about.immutable.is_empty());
+        let marked = kinds.filter(|kind| !kind.annotations.immutable.is_empty());
         Some(marked.map(|kind| kind.name.clone()).collect())
     }
 
@@ -43,14 +43,14 @@ impl Predicate for Immutable {
         let Some(known) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let of = known.about.of().unwrap_or(&self.of);
+        let of = known.annotations.of().unwrap_or(&self.of);
         let fields = match self.fields.as_slice() {
-            [] => &known.about.immutable,
+            [] => &known.annotations.immutable,
             _ => &self.fields,
         };
         let history = &context.history;
         let ends_unseen =
-            history.has_unobserved_actions && context.rulebook.index.does(Does::Ends, of);
+            history.has_unobserved_actions && context.rulebook.index.does(Action::Ends, of);
         for (id, resource) in history.resources.of_kind(of) {
             let ended = resource.ended.map(|write| &history.writes[write].moment);
             let is_again =
@@ -58,7 +58,7 @@ impl Predicate for Immutable {
             // If people may have deleted it unobserved, each creation may begin a new lifetime.
             let creations = |sight: &Observation<'_>| {
                 let made = history.writes.iter().filter(|write| {
-                    matches!(write.does, Does::Makes | Does::FindsOrMakes)
+                    matches!(write.does, Action::Makes | Action::FindsOrMakes)
                         && write.resource == Some(id)
                         && write.moment.event <= sight.moment.event
                 });

@@ -37,7 +37,7 @@ impl Predicate for ImmutableInstant {
         let Some(known) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let of = known.about.of().unwrap_or(&self.of);
+        let of = known.annotations.of().unwrap_or(&self.of);
         for (_, resource) in context.history.resources.of_kind(of) {
             let mut first: Option<(Site, Timestamp)> = None;
             for sight in &resource.observations {

@@ -19,10 +19,10 @@ pub struct InitialValue {
     /// Further places with the same value.
     #[serde(default)]
     also: Vec<String>,
-    /// The values any of which may stand there.
+    /// The accepted values.
     #[serde(default)]
     is: Vec<Value>,
-    /// Whether they stand there as JSON in a text.
+    /// Whether the field contains them as JSON in a text.
     #[serde(default)]
     json: bool,
     /// The field of what it belongs to that has the value.
@@ -37,6 +37,9 @@ pub struct InitialValue {
     /// Parameters that must have been sent, and not empty.
     #[serde(default)]
     beside: Vec<String>,
+    /// Judge only the response of the request that made it, because it may change by itself.
+    #[serde(default)]
+    at_creation: bool,
     /// Not judged if this parameter has the value of this field of a parent.
     #[serde(default)]
     apart: Option<Apart>,
@@ -112,7 +115,8 @@ impl Predicate for InitialValue {
                 continue;
             }
             for sight in shown {
-                if is_first(context, id, made, sight) {
+                let is_later = self.at_creation && sight.exchange != made.exchange();
+                if !is_later && is_first(context, id, made, sight) {
                     self.evaluate_observation(context, rule, (id, made, sight), verdicts);
                 }
             }
@@ -321,7 +325,7 @@ impl InitialValue {
 }
 
 impl From {
-    /// What the last observation of the parent before the making shows, where nothing may have changed it since.
+    /// The value in the last observation of the parent before the creation, if it cannot have changed since.
     fn value<'a>(
         &self,
         context: &Context<'a>,
@@ -329,7 +333,7 @@ impl From {
         made: &Write<'_>,
     ) -> Option<(&'a Value, Site)> {
         let history = &context.history;
-        let kind = &context.rulebook.kinds.get(&self.kind)?.about;
+        let kind = &context.rulebook.kinds.get(&self.kind)?.annotations;
         let mut parents = history.resources.get(id).parents.iter().rev();
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();

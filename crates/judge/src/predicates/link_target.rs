@@ -5,14 +5,14 @@ use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::Outcome;
 use crate::history::{Appearance, History, Observation, ResourceId};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// An address in a representation, once it is followed, leads there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTarget {
-    /// Where addresses stand.
-    shown: Vec<Place>,
+    /// The places of addresses.
+    shown: Vec<LinkSource>,
     /// Where it leads.
     to: To,
 }
@@ -20,7 +20,7 @@ pub struct LinkTarget {
 /// An address in a representation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct LinkSource {
     /// The representation.
     kind: String,
     /// Where in it.
@@ -183,7 +183,7 @@ impl LinkTarget {
         let identity = rulebook
             .kinds
             .get(kind)
-            .and_then(|k| k.about.identity.as_ref());
+            .and_then(|k| k.annotations.identity.as_ref());
         match (&self.to, identity) {
             (To::Itself | To::NoOther, Some(identity)) => {
                 identity.key.iter().map(String::as_str).collect()
@@ -196,7 +196,7 @@ impl LinkTarget {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (id, index, place): (ResourceId, usize, &Place),
+        (id, index, place): (ResourceId, usize, &LinkSource),
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
@@ -300,7 +300,7 @@ fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
             .rulebook
             .kinds
             .get(item.kind)
-            .map(|kind| &kind.about);
+            .map(|kind| &kind.annotations);
         let parents = about.into_iter().flat_map(|about| about.parents.iter());
         let fields = parents.filter(move |(_, of)| *of == kind);
         fields
@@ -317,7 +317,7 @@ fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String>
         return of_another_key(context, index, lists);
     };
     let held = operation.resource.as_deref()?;
-    (operation.does == Does::Lists && held != lists).then(|| format!("a list of {held}"))
+    (operation.does == Action::Lists && held != lists).then(|| format!("a list of {held}"))
 }
 
 /// The key by which a page of no documented list goes, where the list that it should be of has a key of its own.
@@ -325,7 +325,7 @@ fn of_another_key(context: &Context<'_>, index: usize, lists: &str) -> Option<St
     let services = context.rulebook.services.values();
     let mut operations = services.flat_map(|service| service.operations.values());
     let key = operations.find_map(|o| {
-        let is_it = o.does == Does::Lists && o.resource.as_deref() == Some(lists);
+        let is_it = o.does == Action::Lists && o.resource.as_deref() == Some(lists);
         o.list_key
             .as_deref()
             .filter(|_| is_it && !o.is_list_key_told)

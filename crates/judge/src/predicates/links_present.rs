@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinksPresent {
-    /// Where links stand, and to how many resources they lead.
+    /// The places of links, and the number of resources that they lead to.
     shown: Vec<Linked>,
 }
 
@@ -18,12 +18,12 @@ pub struct LinksPresent {
 struct Linked {
     /// The representation.
     kind: String,
-    /// Where its links stand.
+    /// Pointer to its links.
     at: String,
     /// The resources that they lead to, in the document's words.
     #[serde(rename = "things")]
     resources: Vec<String>,
-    /// A field that names one of them, which may not exist where the field names nothing.
+    /// A field with the key of one of them, which may not exist if the field is empty.
     given: Option<String>,
 }
 

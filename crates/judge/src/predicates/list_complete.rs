@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::evidence::WalkEnd;
 use crate::history::{List, Moment, ResourceId};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// This list holds what exists in its scope, each resource once.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,7 +27,7 @@ impl Predicate for ListComplete {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Lists))
+        Some(operations(model, |o| o.does == Action::Lists))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -87,7 +87,7 @@ impl Predicate for ListComplete {
 fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
     let kind = context.rulebook.kinds.get(list.face);
-    let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+    let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
         return;
     };
     // Of what is there for certain: those that the list shows, and those that it had time to show.

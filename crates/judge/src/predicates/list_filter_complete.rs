@@ -14,7 +14,7 @@ pub struct ListFilterComplete {
     /// Operation ids of the lists, without the service.
     operations: Vec<String>,
     /// By parameter: which value of an item it is about, and how.
-    filters: BTreeMap<String, About>,
+    filters: BTreeMap<String, FilteredValue>,
     /// Whether it was read page by page, or on one page.
     #[serde(default)]
     paged: Option<bool>,
@@ -23,7 +23,7 @@ pub struct ListFilterComplete {
 /// What a filter is about.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct About {
+struct FilteredValue {
     /// The value of an item.
     at: String,
     /// How it relates to what was sent.
@@ -110,7 +110,7 @@ impl ListFilterComplete {
     ) {
         let history = &context.history;
         let kind = context.rulebook.kinds.get(list.face);
-        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return;
         };
         let wanted = history.resources.of_kind(of).filter(|&(id, _)| {

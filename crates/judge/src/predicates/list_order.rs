@@ -41,7 +41,7 @@ impl Predicate for ListOrder {
         &[Need::Answer]
     }
 
-    /// Judges each page by itself, and each walk as one list.
+    /// Judges each page on its own, and each walk as one list.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let pages = context.of_operation(&rule.service, &self.operation);
         let mut lists: Vec<Vec<usize>> = pages.map(|(index, _)| vec![index]).collect();
@@ -123,7 +123,7 @@ impl Predicate for ListOrder {
 impl Direction {
     fn is_against(self, before: &Value, after: &Value) -> bool {
         let order = match (instant(before), instant(after)) {
-            // To the second: what a spelling leaves out orders nothing.
+            // To the second: spellings without fractions do not determine the order within a second.
             (Some(before), Some(after)) => before.as_second().cmp(&after.as_second()),
             (_, _) => match (before.as_f64(), after.as_f64()) {
                 (Some(before), Some(after)) => before.total_cmp(&after),

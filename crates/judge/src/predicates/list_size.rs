@@ -21,6 +21,9 @@ pub struct ListSize {
     /// The bound in the same response: `/meta/page_size`.
     #[serde(default)]
     size: Option<String>,
+    /// The parameter with the bound; nothing is judged where it is not sent.
+    #[serde(default)]
+    parameter: Option<String>,
 }
 
 impl Predicate for ListSize {
@@ -35,9 +38,18 @@ impl Predicate for ListSize {
                     operation.answers(key, at);
                 }
             }
+            if let Some(parameter) = &self.parameter {
+                operation.parameter("parameter", parameter);
+            }
         });
-        if self.at_most.is_some() == self.size.is_some() {
-            references.problem("at-most", "expected either `at-most` or `size`");
+        let bounds = [
+            self.at_most.is_some(),
+            self.size.is_some(),
+            self.parameter.is_some(),
+        ];
+        if bounds.into_iter().filter(|is_given| *is_given).count() != 1 {
+            let message = "expected one of `at-most`, `size` and `parameter`";
+            references.problem("at-most", message);
         }
     }
 
@@ -48,12 +60,14 @@ impl Predicate for ListSize {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
             for (index, seen) in context.of_operation(&rule.service, operation) {
-                let key = seen.operation.and_then(|o| o.list_key.as_deref());
-                let own = json::join("", key.unwrap_or_default());
+                let own = seen.operation.and_then(|o| o.items_at());
+                let own = own.unwrap_or_default();
                 let at = self.at.as_ref().unwrap_or(&own);
                 let stated = self.size.as_ref();
                 let stated = stated.and_then(|size| Some((size, seen.value(size)?.as_u64()?)));
-                let most = self.at_most.or(stated.map(|(_, most)| most));
+                let sent = self.parameter.as_ref();
+                let sent = sent.and_then(|name| seen.exchange.sent.get(name)?.as_u64());
+                let most = self.at_most.or(stated.map(|(_, most)| most)).or(sent);
                 let items = seen.whole(at).and_then(Value::as_array);
                 let Some((items, most)) = items.zip(most) else {
                     continue;

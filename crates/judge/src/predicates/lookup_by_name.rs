@@ -5,10 +5,10 @@ use crate::acceptance::Acceptance;
 use crate::compare::spelled;
 use crate::context::Seen;
 use crate::history::{Moment, Resource, ResourceId};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use std::borrow::Cow;
 
-/// In the paths of these operations a name stands for the resource that was shown with it.
+/// In the paths of these operations, a name selects the resource that had it in an earlier response.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookupByName {
@@ -16,24 +16,24 @@ pub struct LookupByName {
     operations: Vec<String>,
     /// The parameter of their paths.
     parameter: String,
-    /// Whether it is the key that stands there, and no name.
+    /// Whether the path contains the key, not a name.
     #[serde(default)]
     by_key: bool,
-    /// Whose name it is.
+    /// The scope of the name.
     #[serde(default)]
-    whose: Whose,
+    whose: NameScope,
 }
 
-/// Whose name stands in a path.
+/// The scope of a name in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Whose {
+enum NameScope {
     /// That of a resource of the scope that the path names.
     #[default]
     Here,
-    /// That of a resource of another scope alone: it stands for nothing.
+    /// A name that only a resource of another scope has: it selects nothing.
     Elsewhere,
-    /// Nearly that of a resource of the scope, which bears it in another letter case: it stands for nothing.
+    /// A name of a resource in the scope, in another letter case: it selects nothing.
     Nearly,
 }
 
@@ -62,9 +62,11 @@ impl Predicate for LookupByName {
                     continue;
                 }
                 match self.whose {
-                    Whose::Elsewhere => self.evaluate_foreign_name(context, rule, index, verdicts),
-                    Whose::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
-                    Whose::Here => {
+                    NameScope::Elsewhere => {
+                        self.evaluate_foreign_name(context, rule, index, verdicts)
+                    }
+                    NameScope::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
+                    NameScope::Here => {
                         if let Some(named) = self.named(context, index) {
                             evaluate_request(context, rule, (index, named), verdicts);
                         }
@@ -231,8 +233,8 @@ impl LookupByName {
         verdicts.instance(rule, site).conclude(fact);
     }
 
-    /// A name in another letter case than what bears it in the scope that the path names, where nothing bears
-    /// that one.
+    /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
+    /// exactly that name.
     fn evaluate_other_case(
         &self,
         context: &Context<'_>,
@@ -251,7 +253,7 @@ impl LookupByName {
             return;
         };
         let about = bound.face.and_then(|face| context.rulebook.kinds.get(face));
-        let Some(about) = about.map(|kind| &kind.about) else {
+        let Some(about) = about.map(|kind| &kind.annotations) else {
             return;
         };
         let own = about.identity.as_ref().map(|identity| &identity.of);
@@ -274,7 +276,7 @@ impl LookupByName {
                 }
             }
         }
-        // Whatever took the name along may have made something that bears it.
+        // The action that removed the name may have created another resource with it.
         let brings = |seen: &Seen<'_>| {
             let mut sent = seen.exchange.sent.values();
             !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| spelled(v) == text)
@@ -294,7 +296,7 @@ impl LookupByName {
             .conclude(fact);
     }
 
-    /// What the parameter stands for, where that was shown before with the very name.
+    /// The resource of the parameter, if an earlier response had exactly this name.
     fn named(&self, context: &Context<'_>, index: usize) -> Option<Meant> {
         let history = &context.history;
         let seen = &context.seen[index];
@@ -318,7 +320,7 @@ impl LookupByName {
                 .rulebook
                 .kinds
                 .get(sight.face)
-                .map(|kind| &kind.about);
+                .map(|kind| &kind.annotations);
             let names = about.and_then(|about| about.identity.as_ref());
             sight.moment.is_before(&when)
                 && names.is_some_and(|identity| {
@@ -341,7 +343,7 @@ fn borne<'a>(
             .rulebook
             .kinds
             .get(sight.face)
-            .map(|kind| &kind.about);
+            .map(|kind| &kind.annotations);
         let identity = about.and_then(|about| about.identity.as_ref());
         let names = identity.map_or(&[][..], |identity| &identity.names);
         let is_before = sight.moment.is_before(when);
@@ -383,11 +385,11 @@ fn evaluate_request(
         }
         let target = history.path_bindings[index].resource;
         let reads = match operation.does {
-            Does::Lists => is_there,
-            Does::Shows => {
+            Action::Lists => is_there,
+            Action::Shows => {
                 is_there && target.is_some_and(|id| history.exists_since(id, &when).is_some())
             }
-            Does::Makes | Does::FindsOrMakes | Does::Changes | Does::Ends => false,
+            Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
             let fact = Fact {
@@ -412,7 +414,7 @@ fn evaluate_request(
         let Some(kind) = context.rulebook.kinds.get(representation.kind) else {
             continue;
         };
-        let about = &kind.about;
+        let about = &kind.annotations;
         let at = match meant.above {
             Some(place) => about.parents.get(place).map(|(at, _)| at),
             None => about

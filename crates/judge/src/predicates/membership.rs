@@ -8,7 +8,7 @@ use crate::evidence::Event;
 use crate::history::{
     Appearance, History, List, Moment, Observation, Origin, Outcome, ResourceId, Write, same,
 };
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 #[cfg(test)]
 use scenes::{ann, ann_at, invite, member, person, scene, seen};
 
@@ -77,7 +77,8 @@ enum Aspect {
     /// The status of a user who left is not joined.
     Left,
     /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
-    Nobody,
+    #[serde(alias = "nobody")]
+    Unrelated,
 }
 
 /// The relation of a user to a group.
@@ -87,7 +88,7 @@ enum Standing {
     Joined(Option<ResourceId>),
     Guest,
     Left,
-    Nobody,
+    Unrelated,
 }
 
 /// A user and a group.
@@ -123,7 +124,7 @@ impl Predicate for Membership {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
-        if matches!(self.aspect, Aspect::Listed | Aspect::Nobody) {
+        if matches!(self.aspect, Aspect::Listed | Aspect::Unrelated) {
             let lists = history
                 .lists
                 .iter()
@@ -218,10 +219,11 @@ impl Predicate for Membership {
             sees(late(leaves(joins(of("left")))), "notParticipating", &none).passes(),
             sees(late(leaves(joins(of("left")))), "joined", &hers).fails(STATUS),
             sees(late(joins(of("left"))), "joined", &hers).not_judged(),
-            sees(late(of("nobody")), "notParticipating", &none).passes(),
-            sees(late(of("nobody")), "joined", &hers).fails(STATUS),
-            lists(late(of("nobody")), json!([seen("invited", &none)])).fails("/channels/0/status"),
-            sees(late(joins(of("nobody"))), "joined", &hers).not_judged(),
+            sees(late(of("unrelated")), "notParticipating", &none).passes(),
+            sees(late(of("unrelated")), "joined", &hers).fails(STATUS),
+            lists(late(of("unrelated")), json!([seen("invited", &none)]))
+                .fails("/channels/0/status"),
+            sees(late(joins(of("unrelated"))), "joined", &hers).not_judged(),
         ]
     }
 }
@@ -257,7 +259,7 @@ impl Membership {
                 has_joined(),
                 format!("not {}, after leaving", self.model.joined),
             ),
-            (Aspect::Nobody, Standing::Nobody) => {
+            (Aspect::Unrelated, Standing::Unrelated) => {
                 let takes_part = status
                     .map(|status| status == self.model.joined || status == self.model.invited);
                 let is_listed = matches!(sight.shows, Appearance::Item(_));
@@ -290,7 +292,7 @@ impl Membership {
         };
         let site = shown.site(at);
         // A user who never was a member is never joined. Effects of a membership may be delayed.
-        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Nobody);
+        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Unrelated);
         let is_due = was_never || since.is_settled(&sight.moment);
         let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.has_finding_at(&site)) else {
             return;
@@ -355,7 +357,7 @@ impl Membership {
                     }
                 }
                 // A listed group is judged by its item.
-                (Aspect::Nobody, Standing::Nobody) => judged += usize::from(!holds(channel)),
+                (Aspect::Unrelated, Standing::Unrelated) => judged += usize::from(!holds(channel)),
                 _ => {}
             }
         }
@@ -482,7 +484,7 @@ impl GroupModel {
             && !history.has_unobserved_actions
             && !names.is_empty()
             && !creator.is_some_and(is_meant);
-        let mut stands = (Standing::Nobody, made.moment);
+        let mut stands = (Standing::Unrelated, made.moment);
         for write in is_known.then_some(&history.writes)? {
             if write.outcome == Outcome::Refused || until.is_before(&write.moment) {
                 continue;
@@ -511,13 +513,15 @@ impl GroupModel {
 
     /// The relation after a write; `None` if it does not change.
     fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
-        let joins = matches!(write.does, Does::Makes | Does::FindsOrMakes);
+        let joins = matches!(write.does, Action::Makes | Action::FindsOrMakes);
         if write.kind == self.member {
             return match before {
                 Standing::Joined(Some(_)) if joins && write.resource.is_none() => None,
                 _ if joins => Some(Standing::Joined(write.resource)),
-                _ if write.does == Does::Ends => Some(Standing::Left),
-                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Nobody => None,
+                _ if write.does == Action::Ends => Some(Standing::Left),
+                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Unrelated => {
+                    None
+                }
             };
         }
         let is_invited = joins && !matches!(before, Standing::Joined(_));
@@ -567,7 +571,7 @@ impl GroupModel {
 fn is_elsewhere(write: &Write<'_>, channel: ResourceId) -> bool {
     let other = write.parents.last().copied().flatten();
     matches!(write.origin, Origin::Hook(_))
-        || write.does == Does::Changes
+        || write.does == Action::Changes
         || other.is_some_and(|other| other != channel)
 }
 

@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::context::Seen;
 use crate::history::{Appearance, Observation, Outcome, Write};
-use conformant_rulebook::{Does, Place};
+use conformant_rulebook::{Action, ParameterLocation};
 
 /// What a write of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,7 +29,7 @@ impl Predicate for OtherFieldsUnchanged {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Changes))
+        Some(operations(model, |o| o.does == Action::Changes))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -38,7 +38,7 @@ impl Predicate for OtherFieldsUnchanged {
             let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
                 continue;
             };
-            let is_change = write.does == Does::Changes && write.outcome != Outcome::Unknown;
+            let is_change = write.does == Action::Changes && write.outcome != Outcome::Unknown;
             if is_change && !(is_silent(seen) && write.outcome == Outcome::Done) {
                 self.evaluate_write(context, rule, write, verdicts);
             }
@@ -168,7 +168,9 @@ fn is_silent(seen: &Seen<'_>) -> bool {
     seen.operation.is_some_and(|operation| {
         operation.parameters.iter().any(|p| {
             let is_sent = seen.exchange.sent.contains_key(&p.name);
-            is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
+            is_sent
+                && p.echo.is_none()
+                && matches!(p.place, ParameterLocation::Body | ParameterLocation::Query)
         })
     })
 }

@@ -49,7 +49,7 @@ impl Predicate for OtherResourcesUnchanged {
                 .rulebook
                 .kinds
                 .get(kind)
-                .and_then(|k| k.about.identity.as_ref());
+                .and_then(|k| k.annotations.identity.as_ref());
             identity.is_some_and(|identity| identity.shared)
         };
         let own = history

@@ -7,7 +7,7 @@ use crate::acceptance::Acceptance;
 use crate::context::Seen;
 use crate::evidence::Poll;
 use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ResourceId};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
 
@@ -54,7 +54,8 @@ impl Predicate for PageLinks {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let lists = operations.filter(|o| o.does == Does::Lists && o.list_key.is_some());
+        let lists = operations.filter(|o| o.does == Action::Lists && o.list_key.is_some());
+        let lists = lists.filter(|o| o.paging.has_meta());
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
@@ -245,7 +246,7 @@ impl Link<'_> {
     /// Where an item has its key.
     fn key_of(&self, item: &Representation<'_>) -> &str {
         let kind = self.context.rulebook.kinds.get(item.kind);
-        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
         let key = identity.and_then(|identity| identity.key.last());
         key.map_or("", String::as_str)
     }

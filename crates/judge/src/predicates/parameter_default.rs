@@ -69,7 +69,7 @@ impl Predicate for ParameterDefault {
     }
 }
 
-/// What is wrong when `got` stands where the default should; nothing when it is right.
+/// The difference between the documented default and `got`; `None` if they agree.
 pub(crate) fn differs(parameter: &str, default: &Value, got: &Value) -> Option<Fact> {
     if json::equal(default, got) {
         return None;

@@ -18,7 +18,7 @@ pub struct ParameterEcho {
     /// How the two are compared.
     #[serde(default, rename = "as")]
     pub compare: Comparison,
-    /// Further values that may stand there instead.
+    /// Further accepted values.
     #[serde(default)]
     or: Vec<Value>,
 }
@@ -99,7 +99,7 @@ impl Predicate for ParameterEcho {
     }
 }
 
-/// What is wrong when `sent` came back as `got`; nothing when it is right.
+/// The difference between `sent` and the returned value; `None` if they agree.
 pub(crate) fn differs(
     sent: &Value,
     got: &Value,

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::history::{Appearance, Moment, ResourceId};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// This operation finds a resource under the parents that it belongs to, and under no others.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,16 +30,16 @@ impl Predicate for ParentScope {
         Some(operations(model, |o| {
             let kind = o.resource.as_ref().and_then(|kind| model.kinds.get(kind));
             let Some(about) = kind
-                .map(|kind| &kind.about)
+                .map(|kind| &kind.annotations)
                 .filter(|a| !a.parents.is_empty())
             else {
                 return false;
             };
             match o.does {
-                Does::Lists => true,
+                Action::Lists => true,
                 // What is known by its parents is never under others.
-                Does::Shows | Does::Changes | Does::Ends => !about.is_composed(),
-                Does::Makes | Does::FindsOrMakes => false,
+                Action::Shows | Action::Changes | Action::Ends => !about.is_composed(),
+                Action::Makes | Action::FindsOrMakes => false,
             }
         }))
     }
@@ -48,7 +48,7 @@ impl Predicate for ParentScope {
         for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
             match (seen.operation.map(|o| o.does), &seen.acceptance) {
                 (_, Acceptance::Inconclusive(_)) | (None, _) => {}
-                (Some(Does::Lists), _) => evaluate_page(context, rule, index, verdicts),
+                (Some(Action::Lists), _) => evaluate_page(context, rule, index, verdicts),
                 (Some(does), found) => {
                     let accepted = *found == Acceptance::Accepted;
                     evaluate_request(context, rule, (index, does, accepted), verdicts);
@@ -112,7 +112,7 @@ fn belongs(context: &Context<'_>, id: ResourceId) -> String {
 fn evaluate_request(
     context: &Context<'_>,
     rule: &Rule,
-    (index, does, accepted): (usize, Does, bool),
+    (index, does, accepted): (usize, Action, bool),
     verdicts: &mut Verdicts<'_>,
 ) {
     let history = &context.history;
@@ -130,11 +130,11 @@ fn evaluate_request(
     }
     let (found, witness) = match does {
         // A deletion may return nothing: judge it by whether the resource survives.
-        Does::Ends => match survives(context, id, &when) {
+        Action::Ends => match survives(context, id, &when) {
             Some((survives, exchange)) => (!survives, exchange),
             None => return,
         },
-        Does::Shows | Does::Lists | Does::Changes | Does::Makes | Does::FindsOrMakes => {
+        Action::Shows | Action::Lists | Action::Changes | Action::Makes | Action::FindsOrMakes => {
             (accepted, None)
         }
     };
@@ -178,16 +178,18 @@ fn survives(
     (!touched).then_some((sight.shows != Appearance::NotFound, sight.exchange))
 }
 
-/// The items of a page, where another's resource is known that could stand there.
+/// The items of a page, if a resource of another parent is known that must not be among them.
 fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
     let bound = &history.path_bindings[index];
     let kind = bound.face.and_then(|face| context.rulebook.kinds.get(face));
-    let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
     let Some(key) = identity.and_then(|identity| identity.key.first()) else {
         return;
     };
-    let of = kind.and_then(|kind| kind.about.of()).unwrap_or_default();
+    let of = kind
+        .and_then(|kind| kind.annotations.of())
+        .unwrap_or_default();
     let (mut items, mut foreign) = (Vec::new(), None);
     for (id, resource) in history.resources.of_kind(of) {
         let is_own = history.is_under(id, &bound.parents);

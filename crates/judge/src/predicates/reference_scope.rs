@@ -8,8 +8,8 @@ use crate::history::{History, ResourceId};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceScope {
-    /// Where the id stands.
-    shown: Vec<Place>,
+    /// Pointer to the id.
+    shown: Vec<ReferenceField>,
     /// The kind of the resource that it names.
     to: String,
 }
@@ -17,7 +17,7 @@ pub struct ReferenceScope {
 /// A field that names another resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct ReferenceField {
     /// The representation.
     kind: String,
     /// Where in it.
@@ -137,14 +137,14 @@ impl ReferenceScope {
         let Some(is_own) = target.and_then(|(target, _)| is_within(history, id, target)) else {
             return;
         };
-        // What could stand there instead, and must not.
+        // An invalid id for a mutation.
         let mut others = history.resources.of_kind(&self.to);
         let foreign = others.find_map(|(other, resource)| {
             let key = context
                 .rulebook
                 .kinds
                 .get(&self.to)?
-                .about
+                .annotations
                 .identity
                 .as_ref()?;
             let key = key.key.first()?;

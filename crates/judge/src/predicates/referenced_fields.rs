@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct ReferencedFields {
     /// The resource type with the reference.
     kind: String,
-    /// Where the reference stands.
+    /// Pointer to the reference.
     at: String,
     /// The resource type of the referenced resource.
     with: String,

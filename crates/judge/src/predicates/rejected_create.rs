@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use crate::history::{Item, List, Outcome, ResourceId, Write};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// What this operation was refused is not there afterwards.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,9 +29,11 @@ impl Predicate for RejectedCreate {
         let is_listed = |made: &Operation| {
             let service = model.services.get(&made.service);
             let mut others = service.into_iter().flat_map(|s| s.operations.values());
-            others.any(|o| o.does == Does::Lists && o.path == made.path)
+            others.any(|o| o.does == Action::Lists && o.path == made.path)
         };
-        Some(operations(model, |o| o.does == Does::Makes && is_listed(o)))
+        Some(operations(model, |o| {
+            o.does == Action::Makes && is_listed(o)
+        }))
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
@@ -48,7 +50,7 @@ impl Predicate for RejectedCreate {
         for write in refused.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
                 let kind = context.rulebook.kinds.get(list.face);
-                let shows = kind.and_then(|kind| kind.about.of()) == Some(write.kind);
+                let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
                 shows
                     && list.parents == write.parents
                     && list.filters.is_empty()
@@ -140,8 +142,8 @@ fn evaluate_lists(
     let opened = history.writes.iter().any(|other| {
         let between =
             other.moment.may_follow(&before.first) && !after.last.is_before(&other.moment);
-        let named = other.resource.is_some() && other.does == Does::Makes;
-        let makes = matches!(other.does, Does::Makes | Does::FindsOrMakes);
+        let named = other.resource.is_some() && other.does == Action::Makes;
+        let makes = matches!(other.does, Action::Makes | Action::FindsOrMakes);
         let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();
         between && may_bring && other.outcome != Outcome::Refused && !named
     });
@@ -153,7 +155,7 @@ fn evaluate_lists(
         None => false,
     };
     let key = context.rulebook.kinds.get(after.face).and_then(|kind| {
-        let identity = kind.about.identity.as_ref()?;
+        let identity = kind.annotations.identity.as_ref()?;
         identity.key.first().cloned()
     });
     let shown = |item: &Item| &context.representations[item.representation];

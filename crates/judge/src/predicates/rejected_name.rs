@@ -4,9 +4,9 @@ use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::compare::as_text;
 use crate::history::Outcome;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
-/// After a creation by this operation was refused, no path finds anything under the name that it asked for.
+/// After a rejected creation by this operation, no path selects a resource by the name in the request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RejectedName {
@@ -45,7 +45,7 @@ impl Predicate for RejectedName {
             };
             let exchange = context.seen[index].exchange;
             let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            let is_refused = write.outcome == Outcome::Refused && write.does == Does::Makes;
+            let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
             let name = exchange.sent.get(&self.parameter).map(as_text);
             if let Some(name) = name.filter(|name| is_this && is_refused && !name.is_empty())
                 && history.path_bindings[index]

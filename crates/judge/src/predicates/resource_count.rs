@@ -4,7 +4,7 @@
 
 use super::prelude::*;
 use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ impl Predicate for ResourceCount {
                     .rulebook
                     .kinds
                     .get(sight.face)
-                    .map(|kind| &kind.about);
+                    .map(|kind| &kind.annotations);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
                 let is_shown = self.kinds.contain(sight.face);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
@@ -196,13 +196,12 @@ impl ResourceCount {
 
 /// Whether people create or delete resources of a type, observed or not.
 fn moved_by_people(context: &Context<'_>, kind: &str) -> bool {
-    [Does::Makes, Does::FindsOrMakes, Does::Ends]
+    [Action::Makes, Action::FindsOrMakes, Action::Ends]
         .into_iter()
         .any(|does| context.rulebook.index.does(does, kind))
 }
 
-/// What is counted and was there when a resource was seen, with what changed it last; nothing where that is not
-/// known for certain.
+/// The counted resources at an observation, with the last change of each; `None` if that is uncertain.
 fn present(
     context: &Context<'_>,
     scope: ResourceId,
@@ -227,24 +226,24 @@ fn present(
         }
         let is_here = history.resources.is_below(resource, scope);
         match write.does {
-            Does::Makes | Does::FindsOrMakes if is_here => {
+            Action::Makes | Action::FindsOrMakes if is_here => {
                 // What was found where it was may have been there from the beginning.
-                if write.does == Does::FindsOrMakes && !present.contains(&resource) {
+                if write.does == Action::FindsOrMakes && !present.contains(&resource) {
                     return None;
                 }
                 present.insert(resource);
                 last = Some(write.moment);
             }
-            Does::Ends if is_here => {
+            Action::Ends if is_here => {
                 present.remove(&resource);
                 last = Some(write.moment);
             }
-            Does::Makes
-            | Does::FindsOrMakes
-            | Does::Changes
-            | Does::Ends
-            | Does::Shows
-            | Does::Lists => {}
+            Action::Makes
+            | Action::FindsOrMakes
+            | Action::Changes
+            | Action::Ends
+            | Action::Shows
+            | Action::Lists => {}
         }
     }
     // Authors may have read what they wrote themselves.

@@ -93,7 +93,7 @@ impl Predicate for Scenario {
                 .stated(ended.clone(), json!({"status": "active"}))
                 .fails("/status"),
             scene.clone().stated(ended, json!({})).not_judged(),
-            // A list without anything shows that something is kept out where it was listed before.
+            // An empty list demonstrates the absence of an item that it contained before.
             scene
                 .clone()
                 .stated(listed, mine)

@@ -22,7 +22,7 @@ pub struct StateTimer {
     at: String,
     /// What is judged.
     aspect: Aspect,
-    /// After how many seconds it moves where nothing was asked for.
+    /// The number of seconds if the request sets none.
     #[serde(default)]
     unasked: Option<i64>,
 }
@@ -38,7 +38,7 @@ enum Aspect {
     After,
     /// That it does not move at all, where zero seconds were asked for.
     Never,
-    /// That it moves neither too early nor too late, where nothing was asked for.
+    /// That it changes neither too early nor too late, if the request sets no number of seconds.
     Default,
 }
 
@@ -59,12 +59,12 @@ impl Predicate for StateTimer {
         let Some(kind) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let steps = kind.about.steps_at(&self.at).unwrap_or_default();
+        let steps = kind.annotations.steps_at(&self.at).unwrap_or_default();
         for step in steps.iter().filter(|step| step.by == "time") {
             for (_, resource) in context
                 .history
                 .resources
-                .of_kind(kind.about.of().unwrap_or(&self.of))
+                .of_kind(kind.annotations.of().unwrap_or(&self.of))
             {
                 let observations = resource.observations.iter();
                 for sight in observations.filter(|s| s.face == self.of && !s.is_attempt()) {
@@ -197,7 +197,7 @@ impl StateTimer {
         over: SignedDuration,
     ) -> bool {
         let kind = context.rulebook.kinds.get(&self.of);
-        let steps = kind.and_then(|kind| kind.about.steps_at(&self.at));
+        let steps = kind.and_then(|kind| kind.annotations.steps_at(&self.at));
         let mut steps = steps.unwrap_or_default().iter();
         let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
             return false;
@@ -226,8 +226,8 @@ impl StateTimer {
     }
 }
 
-/// After how many seconds the step is taken, as the request that made the resource said; else as the
-/// document says of a request that says nothing. And whether the request said so.
+/// The number of seconds until the transition, from the request that created the resource or else the
+/// documented default; and whether the request set it.
 fn seconds(
     context: &Context<'_>,
     step: &Transition,

@@ -52,8 +52,8 @@ fn loosen(schema: &mut Value) {
 }
 
 fn rule(example: &Example, predicate: &str) -> Rule {
-    let catalogue = crate::load::catalogue();
-    let written = Check::of_json(catalogue, predicate, &example.parameters);
+    let registry = crate::load::predicates();
+    let written = Check::from_json(registry, predicate, &example.parameters);
     Rule {
         id: RULE.to_owned(),
         service: example.service.to_owned(),

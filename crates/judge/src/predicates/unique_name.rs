@@ -137,7 +137,7 @@ impl UniqueName {
         let scope = history.path_bindings[index].scope();
         let operation = context.seen[index].operation;
         let kind = operation.and_then(|o| context.rulebook.kinds.get(o.resource.as_deref()?));
-        let Some(about) = kind.map(|kind| &kind.about) else {
+        let Some(about) = kind.map(|kind| &kind.annotations) else {
             return;
         };
         // Resources without a parent share the scope of the whole service.
@@ -178,7 +178,7 @@ impl UniqueName {
             Some((id, shown))
         });
         let Some(holder) = holder else { return };
-        // Where one of the scope has the name as well, the other one decides nothing.
+        // If a resource of the scope has the name, too, the other one does not matter.
         if self.held != Held::Here
             && self.held != Held::Freely
             && Self::is_taken(context, (index, name), scope)
@@ -207,7 +207,7 @@ impl UniqueName {
             .representations
             .iter()
             .find(|r| r.exchange == Some(index));
-        let about = identity.and_then(|r| Some(&context.rulebook.kinds.get(r.kind)?.about));
+        let about = identity.and_then(|r| Some(&context.rulebook.kinds.get(r.kind)?.annotations));
         let at = about.and_then(|about| about.identity.as_ref()?.key.first());
         let Some((shown, at)) = identity.zip(at) else {
             return;
@@ -238,7 +238,7 @@ impl UniqueName {
 
     /// Whether a request also gives a name that binds.
     fn sends_a_name(&self, context: &Context<'_>, index: usize, kind: Option<&Kind>) -> bool {
-        let names = kind.and_then(|kind| Some(&kind.about.identity.as_ref()?.names));
+        let names = kind.and_then(|kind| Some(&kind.annotations.identity.as_ref()?.names));
         let seen = &context.seen[index];
         let mut parameters = seen.operation.iter().flat_map(|o| &o.parameters);
         parameters.any(|p| {
@@ -251,7 +251,7 @@ impl UniqueName {
         })
     }
 
-    /// Whether anything that was done before may have brought the very name into the scope.
+    /// Whether an earlier action may have brought the name into the scope.
     fn is_taken(
         context: &Context<'_>,
         (index, name): (usize, &str),

@@ -35,7 +35,7 @@ impl Predicate for UniqueUrl {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for name in self.kinds.iter() {
             let kind = context.rulebook.kinds.get(name);
-            if let Some(identity) = kind.and_then(|kind| kind.about.identity.as_ref()) {
+            if let Some(identity) = kind.and_then(|kind| kind.annotations.identity.as_ref()) {
                 evaluate_kind(context, rule, (name, &identity.key), verdicts);
             }
         }

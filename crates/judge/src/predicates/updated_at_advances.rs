@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::compare::{as_text, instant};
 use crate::history::{Appearance, Observation, Outcome, Write};
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How long after a observation a change moves every clock.
@@ -16,7 +16,7 @@ const APART: Duration = Duration::from_secs(2);
 pub struct UpdatedAtAdvances {
     /// Operation id without the service.
     operation: String,
-    /// Where the time stands.
+    /// Pointer to the time.
     at: String,
 }
 
@@ -42,7 +42,7 @@ impl Predicate for UpdatedAtAdvances {
             };
             let exchange = context.seen[index].exchange;
             let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            if is_this && write.does == Does::Changes && write.outcome == Outcome::Done {
+            if is_this && write.does == Action::Changes && write.outcome == Outcome::Done {
                 self.evaluate_write(context, rule, write, verdicts);
             }
         }
@@ -123,7 +123,7 @@ impl UpdatedAtAdvances {
         if since.is_negative() || since.unsigned_abs() < APART {
             return;
         }
-        // What is sent as it was changes nothing.
+        // A value that is sent unchanged changes nothing.
         let changes = write.named.iter().any(|named| {
             let was = before.value(context, &named.echo.at);
             was.is_some_and(|was| as_text(was) != as_text(named.value))

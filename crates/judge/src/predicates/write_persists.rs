@@ -10,7 +10,7 @@ use crate::predicates::parameter_echo::differs;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Does, Operation, Parameter, Place};
+use conformant_rulebook::{Action, Operation, Parameter, ParameterLocation};
 use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,7 +30,7 @@ pub struct WritePersists {
     through: Vec<String>,
 }
 
-/// Where a parameter comes back in a later observation, if it stands there at all.
+/// Pointer to an echoed parameter in a later observation, if there is one.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Shown {
@@ -47,12 +47,12 @@ struct Shown {
     /// Whether it may have further members.
     #[serde(default)]
     part: bool,
-    /// Members of the representation and what they hold as long as nothing takes away what was sent: once it has stood
-    /// there, it stays in each later observation. Empty for always; omit it if the value may disappear at any time.
+    /// Members of the representation and their values while the sent value persists: once observed, it is in each
+    /// later observation. Empty for always; omit it if the value may disappear at any time.
     stays_while: Option<BTreeMap<String, Value>>,
 }
 
-/// One value that was sent, and where it should stand.
+/// One sent value and its expected place.
 struct Expected<'c> {
     kind: Option<&'c str>,
     at: &'c str,
@@ -61,10 +61,10 @@ struct Expected<'c> {
     names_max: Option<u64>,
     /// What holds as long as it stays; `None` if it may disappear at any time.
     stays_while: Option<&'c BTreeMap<String, Value>>,
-    how: How<'c>,
+    how: Persistence<'c>,
 }
 
-enum How<'c> {
+enum Persistence<'c> {
     Echoed(Comparison, &'c [Value]),
     Part { by_value: bool },
 }
@@ -97,9 +97,12 @@ impl Predicate for WritePersists {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
         let writes = operations.filter(|o| {
-            let writes = matches!(o.does, Does::Makes | Does::FindsOrMakes | Does::Changes);
+            let writes = matches!(
+                o.does,
+                Action::Makes | Action::FindsOrMakes | Action::Changes
+            );
             let mut bodies = o.parameters.iter();
-            writes && o.resource.is_some() && bodies.any(|p| p.place == Place::Body)
+            writes && o.resource.is_some() && bodies.any(|p| p.place == ParameterLocation::Body)
         });
         Some(writes.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
@@ -268,7 +271,7 @@ impl WritePersists {
             // Another representation, or a list, may lag by an undocumented time.
             let is_own_face = operation.response.as_deref() == Some(sight.face);
             let is_whole = matches!(sight.shows, Appearance::Whole(_));
-            let follows = write.does == Does::Changes && !(is_whole && is_own_face);
+            let follows = write.does == Action::Changes && !(is_whole && is_own_face);
             if is_later && !follows {
                 let since = Since::new(context, (write, id), sight, resource.kind, &self.through);
                 since.evaluate(rule, &expected, verdicts);
@@ -277,7 +280,7 @@ impl WritePersists {
         }
     }
 
-    /// What was sent as a parameter, and where it should stand.
+    /// The value of a parameter and its expected place.
     fn expected<'c>(
         &'c self,
         context: &'c Context<'_>,
@@ -291,7 +294,7 @@ impl WritePersists {
         let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
         let kind = context.rulebook.rules.get(&parameter.rule);
         let binds = kind.is_none_or(|rule| rule.level == Level::Must);
-        if parameter.place != Place::Body || !is_allowed {
+        if parameter.place != ParameterLocation::Body || !is_allowed {
             return None;
         }
         let names_max = json::get(&parameter.schema, "/propertyNames/maxLength");
@@ -304,10 +307,10 @@ impl WritePersists {
                 names_max,
                 stays_while: shown.stays_while.as_ref(),
                 how: match shown.part {
-                    true => How::Part {
+                    true => Persistence::Part {
                         by_value: shown.by_value,
                     },
-                    false => How::Echoed(shown.compare, &[]),
+                    false => Persistence::Echoed(shown.compare, &[]),
                 },
             });
         }
@@ -321,7 +324,7 @@ impl WritePersists {
             sent,
             names_max,
             stays_while: None,
-            how: How::Echoed(echo.compare, &echo.or),
+            how: Persistence::Echoed(echo.compare, &echo.or),
         })
     }
 }
@@ -376,10 +379,10 @@ impl<'c> Since<'c> {
             // What a parameter that never comes back changes is not known.
             let silent = parameters.any(|p| {
                 p.echo.is_none()
-                    && p.place == Place::Body
+                    && p.place == ParameterLocation::Body
                     && seen.exchange.sent.contains_key(&p.name)
             });
-            other.outcome == Outcome::Done && other.does == Does::Changes && !silent
+            other.outcome == Outcome::Done && other.does == Action::Changes && !silent
         };
         let others = others.iter().all(is_known).then_some(others);
         Self {
@@ -496,7 +499,7 @@ impl<'c> Since<'c> {
     /// write named it later, or if this is not the first of them.
     fn rivals(&self, one: &Expected<'_>) -> Vec<&'c Value> {
         let (_, write) = self.of;
-        let is_plain = matches!(one.how, How::Echoed(..)) && one.kind.is_none();
+        let is_plain = matches!(one.how, Persistence::Echoed(..)) && one.kind.is_none();
         let others = self
             .others
             .iter()
@@ -516,7 +519,7 @@ impl<'c> Since<'c> {
         values
     }
 
-    /// Whether this observation is to show that value: nothing else named it meanwhile.
+    /// Whether this observation must contain the value: no other action named it meanwhile.
     fn open(&self, one: &Expected<'_>) -> bool {
         let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
         let others = self.others.as_ref();
@@ -531,7 +534,7 @@ impl<'c> Since<'c> {
             .rulebook
             .kinds
             .get(face)
-            .map(|kind| &kind.about);
+            .map(|kind| &kind.annotations);
         let moves = |how: &Derived| {
             let (id, write) = self.of;
             let moments = (&write.moment, &self.sight.moment);
@@ -569,29 +572,29 @@ impl<'c> Expected<'c> {
             names_max: self.names_max,
             stays_while: self.stays_while,
             how: match self.how {
-                How::Echoed(compare, or) => How::Echoed(compare, or),
-                How::Part { by_value } => How::Part { by_value },
+                Persistence::Echoed(compare, or) => Persistence::Echoed(compare, or),
+                Persistence::Part { by_value } => Persistence::Part { by_value },
             },
         }
     }
 
     fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
         match self.how {
-            How::Echoed(compare, or) if is_xml => {
+            Persistence::Echoed(compare, or) if is_xml => {
                 let (sent, got) = (spaced(self.sent), spaced(got));
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
-            How::Echoed(compare, or) => differs(self.sent, got, compare, or),
-            How::Part { by_value } => self.lacks(got, is_xml, by_value),
+            Persistence::Echoed(compare, or) => differs(self.sent, got, compare, or),
+            Persistence::Part { by_value } => self.lacks(got, is_xml, by_value),
         }
     }
 
-    /// The first member that was sent and does not stand there. Where nothing does, it may not be shown.
+    /// The first sent member that is missing. If all are missing, the field may not be shown.
     fn lacks(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<Fact> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
         let got = got.as_object().filter(|members| !members.is_empty())?;
-        // A name of an element has no spaces; what else becomes of a key there is not said.
+        // Names of elements have no spaces; the documents do not define how other keys are changed.
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let is_short = |name: &str| {
             self.names_max
@@ -605,7 +608,7 @@ impl<'c> Expected<'c> {
             let is_there = there.is_some_and(|there| match value {
                 _ if by_value && is_same_value(value, there) => true,
                 Value::String(_) if is_xml => spaced(value) == spaced(there),
-                // What was sent as a text is one, though it looks like a number; null may stand for an empty one.
+                // A sent text stays a text even if it looks like a number; null is equivalent to an empty text.
                 Value::String(text) => {
                     there.as_str() == Some(text) || text.is_empty() && there.is_null()
                 }
@@ -651,7 +654,7 @@ fn is_same_value(sent: &Value, got: &Value) -> bool {
     }
 }
 
-/// Whether nothing stands there, so that nothing of what was sent does; XML writes an empty object as an empty text.
+/// Whether the field is empty, so that it contains nothing of what was sent; XML writes an empty object as an empty text.
 fn is_empty(got: &Value) -> bool {
     got.is_null() || got == "" || got.as_object().is_some_and(Map::is_empty)
 }

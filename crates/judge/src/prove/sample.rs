@@ -95,7 +95,7 @@ impl Generator {
         draw % count.max(1)
     }
 
-    fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+    fn choose<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
         items.get(self.below(items.len()))
     }
 
@@ -114,7 +114,7 @@ impl Generator {
                 statement: waits[statement],
                 pointer: String::new(),
             };
-            let change = self.of(&[Change::Lost, Change::Doubled])?.clone();
+            let change = self.choose(&[Change::Lost, Change::Doubled])?.clone();
             return Some(Mutation::new(site, change));
         }
         let (whole, document) = match at.checked_sub(exchanges) {
@@ -126,14 +126,14 @@ impl Generator {
                 let exchange = &evidence.exchanges[at];
                 // One in five changes a whole response.
                 if self.below(5) == 0 {
-                    let change = self.of(&response_changes(exchange))?.clone();
+                    let change = self.choose(&response_changes(exchange))?.clone();
                     return Some(Mutation::new(Site::Exchange(at), change));
                 }
                 (Site::answer(at, ""), exchange.document()?)
             }
         };
         let places = places(document);
-        let (pointer, value) = self.of(&places)?;
+        let (pointer, value) = self.choose(&places)?;
         let change = self.change(&whole, pointer, value, &places)?;
         Some(Mutation::new(whole.below(pointer), change))
     }
@@ -146,9 +146,7 @@ impl Generator {
         places: &[(String, &Value)],
     ) -> Option<Change> {
         if value.is_array() {
-            return self
-                .of(&[Change::DuplicateMember, Change::Swapped])
-                .cloned();
+            return self.choose(&[Change::Twice, Change::Swapped]).cloned();
         }
         Some(match self.below(6) {
             0 => Change::Gone,
@@ -163,7 +161,7 @@ impl Generator {
                     .filter(|(at, there)| at != pointer && same_type(there, value))
                     .map(|(at, _)| at.as_str())
                     .collect();
-                Change::As(whole.below(self.of(&siblings)?))
+                Change::As(whole.below(self.choose(&siblings)?))
             }
             4 => Change::Up,
             _ => Change::Near,

@@ -373,10 +373,10 @@ mod tests {
             .unwrap();
         assert_eq!(request.target, "/chat/IS1/Users");
         assert_eq!(request.body, b"Identity=%24%7Bs.sid%7D");
-        let told = seeds.for_world("").unwrap().steps[0]
+        let error = seeds.for_world("").unwrap().steps[0]
             .request(&BTreeMap::new())
             .unwrap_err();
-        assert!(matches!(told, LineError::NoAnswer(name) if name == "s"));
+        assert!(matches!(error, LineError::NoAnswer(name) if name == "s"));
     }
 
     #[test]
@@ -396,8 +396,8 @@ mod tests {
                 "line 1: expected only one of",
             ),
         ] {
-            let told = Seeds::read(text).unwrap_err().to_string();
-            assert!(told.starts_with(why), "{told}");
+            let error = Seeds::read(text).unwrap_err().to_string();
+            assert!(error.starts_with(why), "{error}");
         }
     }
 }

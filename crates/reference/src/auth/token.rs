@@ -207,7 +207,9 @@ fn timeliness(core: &Core, claims: &Value, now: Timestamp) -> Option<Timeliness>
         return Some(Timeliness::TooLong);
     }
     let is_late = remaining <= 0.0;
-    let excused = is_late && remaining > -2.0 && core.varies(Variant::AuthTokenJustExpired);
+    let excused = is_late
+        && ((remaining > -2.0 && core.varies(Variant::AuthTokenJustExpired))
+            || (remaining > -300.0 && core.varies(Variant::AuthTokenLeeway)));
     if is_late && !excused && !core.fails(Fault::AuthTokenExpiredAccepted) {
         return Some(Timeliness::Expired);
     }

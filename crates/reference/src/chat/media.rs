@@ -71,8 +71,7 @@ impl Media {
             "url": url(&[]),
             "links": {
                 "content": url(&["Content"]),
-                "content_direct_temporary":
-                    (!core.varies(Variant::MediaWithoutTemporaryLink)).then_some(direct),
+                "content_direct_temporary": direct,
             },
         });
         if self.attached_to.is_none() {
@@ -260,7 +259,7 @@ struct Upload<'a> {
 fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
-        if !call.request.body.is_empty() && core.varies(Variant::MediaRawBodyTaken) {
+        if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyAccepted) {
             return Ok(Upload {
                 bytes: &call.request.body,
                 content_type: header.to_owned(),
@@ -277,7 +276,7 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
     let part: Option<Part<'a>> = parts
         .into_iter()
-        .find(|part| part.name == "media" || core.varies(Variant::MediaAnyPartTaken));
+        .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartAccepted));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
         return Ok(Upload {
             bytes: &[],

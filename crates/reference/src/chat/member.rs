@@ -561,7 +561,7 @@ fn share_role(service: &mut Service, core: &Core, channel_sid: &str, of: &Member
 /// Stores the read position, and its time: given or now.
 pub(super) fn consume(
     core: &Core,
-    place: &mut user::Place,
+    place: &mut user::UserPath,
     (index, at): (Option<u64>, Option<Timestamp>),
     now: Timestamp,
 ) {
@@ -578,7 +578,7 @@ pub(super) fn consume(
 }
 
 /// Variant: an update of a user channel also updates the member.
-pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now: Timestamp) {
+pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath, now: Timestamp) {
     let channel = service.channels.by_sid_mut(&place.channel_sid);
     if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))
         && core.varies(Variant::ChatConsumptionMovesMember)
@@ -587,7 +587,11 @@ pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now
     }
 }
 
-fn place<'a>(service: &'a mut Service, member: &Member, channel_sid: &str) -> &'a mut user::Place {
+fn place<'a>(
+    service: &'a mut Service,
+    member: &Member,
+    channel_sid: &str,
+) -> &'a mut user::UserPath {
     service
         .users
         .by_sid_mut(&member.user_sid)

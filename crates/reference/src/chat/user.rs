@@ -18,7 +18,7 @@ pub(super) struct User {
     /// `None` if the user was never online.
     pub(super) online: Option<bool>,
     /// Places in channels, by the channel's SID.
-    pub(super) places: Table<Place>,
+    pub(super) places: Table<UserPath>,
     pub(super) attributes: String,
     friendly_name: Option<String>,
     role_sid: String,
@@ -27,7 +27,7 @@ pub(super) struct User {
 
 /// Relation of a user to a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct UserPath {
     pub(super) channel_sid: String,
     /// The SID of the member: former, current or future.
     pub(super) member_sid: String,
@@ -39,7 +39,7 @@ pub(super) struct Place {
     pub(super) consumed_at: Option<Timestamp>,
 }
 
-impl Place {
+impl UserPath {
     /// The place of a user without a relation to the channel.
     pub(super) fn strange(channel_sid: &str) -> Self {
         Self {
@@ -98,9 +98,9 @@ impl User {
     }
 
     /// The place in a channel; created as invited if there is none.
-    pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut Place {
+    pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut UserPath {
         if self.places.by_sid(channel_sid).is_none() {
-            let place = Place {
+            let place = UserPath {
                 channel_sid: channel_sid.to_owned(),
                 member_sid: core.sid("MB"),
                 status: Status::Invited,

@@ -2,7 +2,7 @@
 
 use super::inputs::{self, Choice};
 use super::service::Service;
-use super::user::{self, Place, Status, User};
+use super::user::{self, Status, User, UserPath};
 use super::{channel, member, pages};
 use crate::{Answer, Call, Core, Fault, Variant, account};
 use serde_json::{Value, json};
@@ -15,7 +15,7 @@ const NOTIFICATION_LEVEL: Choice = Choice {
 /// The other spelling of `notParticipating` in D2.
 const SNAKE_CASE: &str = "not_participating";
 
-fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
+fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
     let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
     let mut value = json!({
@@ -68,7 +68,7 @@ fn status(status: Status, core: &Core) -> &'static str {
 }
 
 /// Number of messages after the last consumed one.
-fn unread(place: &Place, service: &Service, core: &Core) -> usize {
+fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
     let Some(channel) = service.channels.by_sid(&place.channel_sid) else {
         return 0;
     };
@@ -190,7 +190,7 @@ pub(super) fn update(
 }
 
 /// Public channels without a relation to the user, for the variant that lists them.
-fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Place)> {
+fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, UserPath)> {
     if !core.varies(Variant::ChatPublicChannelsListed) {
         return Vec::new();
     }
@@ -202,12 +202,12 @@ fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Pla
     let channels = service.channels.iter();
     channels
         .filter(|(_, c)| c.is_public() && user.places.by_sid(&c.sid).is_none())
-        .map(|(sequence, channel)| (behind + sequence, Place::strange(&channel.sid)))
+        .map(|(sequence, channel)| (behind + sequence, UserPath::strange(&channel.sid)))
         .collect()
 }
 
 /// Stores a place; a public channel without a relation has none before.
-fn store(service: &mut Service, user_sid: &str, place: Place) {
+fn store(service: &mut Service, user_sid: &str, place: UserPath) {
     let Some(user) = service.users.by_sid_mut(user_sid) else {
         return;
     };

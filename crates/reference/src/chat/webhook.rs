@@ -238,7 +238,7 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
-    let answer = made(service, core, call, channel);
+    let answer = store_webhook(service, core, call, channel);
     if answer.is_err()
         && let Some(channel) = service.channels.by_sid_mut(channel)
         && core.fails(Fault::ChatRefusedWebhooksCount)
@@ -248,7 +248,7 @@ pub(super) fn create(
     answer
 }
 
-fn made(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) -> Answer {
+fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) -> Answer {
     let kind = inputs::required(&call.form, "Type")?;
     let kind = inputs::choice(core, "Type", kind, TYPE)?;
     let channel = channel::find(service, core, channel)?;

@@ -67,10 +67,10 @@ impl Flow {
             steps: Vec::new(),
         };
         self.first_steps(core, &mut execution, call.now);
+        let answer = core.created(&execution.represent(core));
         if core.varies(Variant::FlowExecutionEndsAtOnce) {
             execution.end(call.now);
         }
-        let answer = core.created(&execution.represent(core));
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
             flow.executions.push(execution);

@@ -35,7 +35,7 @@ pub(crate) struct Advice {
 /// Reads a service's operations and adds their rules.
 pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     // The typed structs reject unknown keys; values and their places come from the tree.
-    let _: Option<Document> = draft.typed(file, &file.node);
+    let _: Option<Document> = draft.deserialize(file, &file.node);
     let mut described = Described::default();
     derive_components(draft, files, file);
     if let Some(node) = file.node.get("info").and_then(|i| i.get("x-requests")) {
@@ -46,7 +46,7 @@ pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     };
     for path in paths.members() {
         let at = json::join("/paths", &path.key);
-        let _: Option<PathItem> = draft.typed(file, &path.value);
+        let _: Option<PathItem> = draft.deserialize(file, &path.value);
         if !path.key.starts_with('/') {
             draft
                 .problems

@@ -3,8 +3,8 @@
 use super::document::Described;
 use super::keys::OperationObject;
 use crate::draft::{Derived, Draft, File, Files, RuleExtension};
-use crate::model::{Does, Operation, Origin, Place};
-use crate::words::is_id;
+use crate::model::{Action, Operation, Origin, ParameterLocation};
+use crate::spelling::is_id;
 use conformant_base::json;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
@@ -25,7 +25,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     pub(super) fn read(&self, draft: &mut Draft, described: &mut Described) {
         let (file, node) = (self.file, self.node);
-        let checked: Option<OperationObject> = draft.typed(file, node);
+        let checked: Option<OperationObject> = draft.deserialize(file, node);
         let Some(id) = node.get("operationId").and_then(Node::text) else {
             return;
         };
@@ -66,7 +66,8 @@ impl Reader<'_> {
         let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
         let list_key = response.as_ref().and_then(|r| r.list_key.clone());
         if let Some(list) = &list_key {
-            self.list_rules(draft, id, list);
+            let has_meta = response.as_ref().is_some_and(|r| r.paging.has_meta());
+            self.list_rules(draft, id, list, has_meta);
         }
         let secured = self.credentials(draft, id, &source);
         let path_from = node
@@ -91,11 +92,12 @@ impl Reader<'_> {
             secured,
             parameters,
             bodies: self.bodies().map(|(media, _)| media.to_owned()).collect(),
-            response: response.and_then(|r| r.kind),
+            response: response.as_ref().and_then(|r| r.kind.clone()),
             error,
             does: self.does(draft, list_key.is_some()),
             resource: None,
             list_key,
+            paging: response.map(|r| r.paging).unwrap_or_default(),
             is_list_key_told,
         };
         rule_paths(draft, &operation);
@@ -123,18 +125,18 @@ impl Reader<'_> {
     }
 
     /// Its effect, by method and path, or by `x-does`.
-    fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
+    fn does(&self, draft: &mut Draft, is_list: bool) -> Action {
         let by_itself = match self.method {
-            "delete" => Does::Ends,
-            "get" if is_list => Does::Lists,
-            "get" => Does::Shows,
-            _ if self.path.ends_with('}') => Does::Changes,
-            _ => Does::Makes,
+            "delete" => Action::Ends,
+            "get" if is_list => Action::Lists,
+            "get" => Action::Shows,
+            _ if self.path.ends_with('}') => Action::Changes,
+            _ => Action::Makes,
         };
         let Some(written) = self.node.get("x-does") else {
             return by_itself;
         };
-        let does = draft.typed(self.file, written).unwrap_or(by_itself);
+        let does = draft.deserialize(self.file, written).unwrap_or(by_itself);
         if does == by_itself {
             let message = "redundant `x-does`: method and path determine the same";
             let at = format!("{}/x-does", self.at);
@@ -194,7 +196,7 @@ impl Reader<'_> {
 fn rule_paths(draft: &mut Draft, operation: &Operation) {
     for parameter in &operation.parameters {
         let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
-        if parameter.place != Place::Path || is_compared {
+        if parameter.place != ParameterLocation::Path || is_compared {
             continue;
         }
         if !parameter.names_a_resource(operation) {

@@ -2,12 +2,12 @@
 
 use super::keys::ParameterObject;
 use super::operation::Reader;
-use crate::alike;
 use crate::draft::{Derived, Draft};
-use crate::model::{Echo, Origin, Parameter, Place};
+use crate::model::{Echo, Origin, Parameter, ParameterLocation};
 use crate::rules::Comparison;
 use crate::schemas::{self, At};
-use crate::words::kebab;
+use crate::spelling::kebab;
+use crate::x_like;
 use conformant_base::json;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
@@ -61,7 +61,7 @@ impl Reader<'_> {
             .collect();
         let declared: Vec<&str> = parameters
             .iter()
-            .filter(|p| p.place == Place::Path)
+            .filter(|p| p.place == ParameterLocation::Path)
             .map(|p| p.name.as_str())
             .collect();
         for name in &braces {
@@ -98,7 +98,7 @@ impl Reader<'_> {
                     if node.members().len() == 1 {
                         return self.parameter(draft, operation, target, &pointer);
                     }
-                    self.parameter(draft, operation, &alike::referring(node, target), at)
+                    self.parameter(draft, operation, &x_like::merge_reference(node, target), at)
                 }
                 Ok((path, _)) => {
                     let message = format!(
@@ -115,11 +115,11 @@ impl Reader<'_> {
                 }
             };
         }
-        let written: ParameterObject = draft.typed(self.file, node)?;
+        let written: ParameterObject = draft.deserialize(self.file, node)?;
         let place = match written.r#in.as_str() {
-            "path" => Place::Path,
-            "query" => Place::Query,
-            "header" => Place::Header,
+            "path" => ParameterLocation::Path,
+            "query" => ParameterLocation::Query,
+            "header" => ParameterLocation::Header,
             other => {
                 let message = format!("unsupported `in: {other}`: expected path, query or header");
                 draft
@@ -139,7 +139,7 @@ impl Reader<'_> {
             At::default(),
         );
         let required = written.required.unwrap_or(false);
-        if place == Place::Path && !required {
+        if place == ParameterLocation::Path && !required {
             draft.problems.push(
                 self.file
                     .problem(
@@ -214,7 +214,7 @@ impl Reader<'_> {
                     &m.value,
                     Named {
                         name: &m.key,
-                        place: Place::Body,
+                        place: ParameterLocation::Body,
                         required: required.contains(&&*m.key),
                     },
                 )
@@ -257,7 +257,7 @@ impl Reader<'_> {
             schema,
             echo: self.echo(draft, node, at),
             beside: match node.get("x-beside") {
-                Some(written) => draft.typed(self.file, written)?,
+                Some(written) => draft.deserialize(self.file, written)?,
                 None => BTreeMap::new(),
             },
             rule,
@@ -267,7 +267,7 @@ impl Reader<'_> {
             path_from: node
                 .get("x-path-from")
                 .and_then(Node::text)
-                .filter(|_| named.place == Place::Path)
+                .filter(|_| named.place == ParameterLocation::Path)
                 .map(str::to_owned),
             form: OnceLock::new(),
         })
@@ -286,7 +286,7 @@ impl Reader<'_> {
             return None;
         };
         let compare = match node.get("x-echo-as") {
-            Some(word) => draft.typed(self.file, word)?,
+            Some(word) => draft.deserialize(self.file, word)?,
             None => Comparison::default(),
         };
         let or = node
@@ -311,6 +311,6 @@ impl Reader<'_> {
 #[derive(Clone, Copy)]
 struct Named<'a> {
     name: &'a str,
-    place: Place,
+    place: ParameterLocation,
     required: bool,
 }

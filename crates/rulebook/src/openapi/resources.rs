@@ -1,6 +1,6 @@
 //! Resource types of operations, resolved once all of a service's operations and resource types are known.
 
-use crate::model::{Does, Kind, Operation, Service};
+use crate::model::{Action, Kind, Operation, Service};
 use std::collections::BTreeMap;
 
 /// Assigns the resource type of each operation: the one that it returns or lists. An operation with an
@@ -12,15 +12,25 @@ pub(crate) fn find_resources(service: &mut Service, kinds: &BTreeMap<String, Kin
             Some((item, _)) => kinds.get(item)?,
             None => kind,
         };
-        kind.about.identity.is_some().then(|| kind.name.clone())
+        kind.annotations
+            .identity
+            .is_some()
+            .then(|| kind.name.clone())
     };
     let by_path: BTreeMap<String, String> = service
         .operations
         .values()
-        .filter(|operation| operation.does == Does::Shows)
+        .filter(|operation| operation.does == Action::Shows)
         .filter_map(|operation| Some((operation.path.clone(), shown(operation)?)))
         .collect();
     for operation in service.operations.values_mut() {
-        operation.resource = shown(operation).or_else(|| by_path.get(&operation.path).cloned());
+        let at_path = || by_path.get(&operation.path).cloned();
+        // `/orders/{id}/cancel` changes what `/orders/{id}` shows.
+        let above = || {
+            let is_action = operation.does == Action::Changes && !operation.path.ends_with('}');
+            let (above, _) = operation.path.rsplit_once('/').filter(|_| is_action)?;
+            by_path.get(above).cloned()
+        };
+        operation.resource = shown(operation).or_else(at_path).or_else(above);
     }
 }

@@ -1,6 +1,6 @@
 //! The place of a schema in a representation, which determines the rules of its properties.
 
-use crate::words::kebab;
+use crate::spelling::kebab;
 use conformant_base::json;
 use conformant_record::Level;
 use conformant_yaml::{Content, Node};

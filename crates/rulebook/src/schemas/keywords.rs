@@ -61,12 +61,13 @@ pub(super) const PLAIN: [&str; 32] = [
 ];
 
 /// Our extensions.
-pub(super) const EXTENSIONS: [&str; 17] = [
+pub(super) const EXTENSIONS: [&str; 18] = [
     "x-source",
     "x-rule",
     "x-partial",
     "x-list-key",
     "x-list-key-told",
+    "x-paging",
     "x-echo",
     "x-echo-as",
     "x-echo-or",

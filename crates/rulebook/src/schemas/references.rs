@@ -3,7 +3,7 @@
 use super::COMMON;
 use crate::draft::{File, Files};
 use crate::problems::suggest;
-use crate::words::kebab;
+use crate::spelling::kebab;
 use conformant_base::json;
 use conformant_yaml::Node;
 

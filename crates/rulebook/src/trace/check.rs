@@ -1,10 +1,10 @@
 //! Compares documents, lock and rulebook, and reports all differences at once.
 
-use super::documents::{Documents, read};
+use super::documents::{Described, Documents, read};
 use super::lock::{Class, cited, parse_lock};
 use super::problem::TraceProblem;
 use super::propose::sources;
-use super::unit::Place;
+use super::unit::UnitPlace;
 use crate::Rulebook;
 use conformant_base::source::{Document, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,10 +40,10 @@ pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
 fn check_units(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let by_place: BTreeMap<Place, (&str, &Class)> = entries
+    let by_place: BTreeMap<UnitPlace, (&str, &Class)> = entries
         .iter()
         .map(|(place, hash, class)| (*place, (hash.as_str(), class)))
         .collect();
@@ -75,7 +75,7 @@ fn check_units(
 
 fn check_ids(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     for (place, _, class) in entries {
@@ -94,10 +94,10 @@ fn check_ids(
 /// the line cites the same.
 fn check_sentences(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let mut first: BTreeMap<(Document, u32, &str), Place> = BTreeMap::new();
+    let mut first: BTreeMap<(Document, u32, &str), UnitPlace> = BTreeMap::new();
     for (place, _, class) in entries {
         for id in cited(class) {
             let source = source_of(rulebook, id);
@@ -112,7 +112,7 @@ fn check_sentences(
                 .entry((place.document, place.line, id))
                 .or_insert(*place);
             if *known != *place {
-                problems.push(TraceProblem::NotToldApart {
+                problems.push(TraceProblem::SharedCitation {
                     id: id.to_owned(),
                     first: *known,
                     second: *place,
@@ -131,7 +131,7 @@ fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
 fn check_sources(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     let mut citing: BTreeMap<&str, BTreeSet<(Document, u32)>> = BTreeMap::new();
@@ -144,6 +144,10 @@ fn check_sources(
         }
     }
     for (id, (source, _)) in sources(rulebook) {
+        if let Some(described) = documents.described.get(&source.document) {
+            check_pointer(id, source, described, problems);
+            continue;
+        }
         let Some(headings) = documents.headings.get(&source.document) else {
             continue;
         };
@@ -168,6 +172,32 @@ fn check_sources(
             problems.push(TraceProblem::NeverCited { id: id.to_owned() });
         }
     }
+}
+
+/// A source in an OpenAPI document: what its pointer leads to is there, at the line that it names.
+fn check_pointer(
+    id: &str,
+    source: &Source,
+    described: &Described,
+    problems: &mut Vec<TraceProblem>,
+) {
+    let pointer = source.section.strip_prefix('#');
+    let Some(found) = pointer.and_then(|pointer| described.line_of(pointer)) else {
+        problems.push(TraceProblem::PointerGone {
+            id: id.to_owned(),
+            document: source.document,
+            pointer: source.section.clone(),
+        });
+        return;
+    };
+    let elsewhere = source.lines.iter().find(|line| **line != found);
+    problems.extend(elsewhere.map(|line| TraceProblem::PointerElsewhere {
+        id: id.to_owned(),
+        document: source.document,
+        pointer: source.section.clone(),
+        line: *line,
+        found,
+    }));
 }
 
 fn check_section(id: &str, source: &Source, headings: &[String], problems: &mut Vec<TraceProblem>) {

@@ -18,4 +18,4 @@ pub use documents::revision;
 pub use lock::{Class, classes};
 pub use problem::{LockFault, TraceProblem};
 pub use propose::propose;
-pub use unit::{Place, Unit, units};
+pub use unit::{Unit, UnitPlace, units};

@@ -1,6 +1,6 @@
 //! Differences between documents, lock and rulebook.
 
-use super::unit::Place;
+use super::unit::UnitPlace;
 use conformant_base::source::Document;
 
 /// One difference between documents, lock and rulebook.
@@ -22,11 +22,11 @@ pub enum TraceProblem {
     },
     /// A unit that the lock does not classify.
     #[error("{place} is not classified")]
-    Unclassified { place: Place },
+    Unclassified { place: UnitPlace },
     /// A unit whose words changed.
     #[error("{place} has changed: {was} became {is}")]
     Changed {
-        place: Place,
+        place: UnitPlace,
         /// Hash in the lock.
         was: String,
         /// Hash of the document.
@@ -34,10 +34,10 @@ pub enum TraceProblem {
     },
     /// A unit of the lock that is in no document.
     #[error("{place} is gone")]
-    Gone { place: Place },
+    Gone { place: UnitPlace },
     /// A unit cites a rule or open point that is not in the rulebook.
     #[error("{place} cites {id}, which is not in the rulebook")]
-    CitesMissing { place: Place, id: String },
+    CitesMissing { place: UnitPlace, id: String },
     /// A source with a line whose units do not cite it.
     #[error("{id} names {document} line {line}, but no unit there cites it")]
     LineWithoutUnit {
@@ -65,20 +65,36 @@ pub enum TraceProblem {
         /// The heading of its first line.
         found: String,
     },
-    /// A unit cites a rule or open point whose source does not name its line.
+    /// A source points to nothing in an OpenAPI document.
+    #[error("{id} names `{pointer}` of {document}, which leads to nothing")]
+    PointerGone {
+        id: String,
+        document: Document,
+        pointer: String,
+    },
+    /// What a pointer leads to stands at another line.
+    #[error("{id} names line {line} of {document}; `{pointer}` stands at line {found}")]
+    PointerElsewhere {
+        id: String,
+        document: Document,
+        pointer: String,
+        line: u32,
+        found: u32,
+    },
+    /// A unit cites something whose source does not name its line.
     #[error("{place} cites {id}, whose source does not name that line")]
-    CitesElsewhere { place: Place, id: String },
+    CitesElsewhere { place: UnitPlace, id: String },
     /// Several sentences of one line cite the same, so that one of them may lack a rule of its own.
     #[error(
         "{id} is cited by {first} and by {second}: in documents.lock leave it at the sentence that it rests on"
     )]
-    NotToldApart {
+    SharedCitation {
         /// The id.
         id: String,
         /// The first sentence.
-        first: Place,
+        first: UnitPlace,
         /// Another one of the same line.
-        second: Place,
+        second: UnitPlace,
     },
 }
 
@@ -88,7 +104,7 @@ pub enum LockFault {
     #[error("expected the id of a document, such as `D3`")]
     Document,
     #[error("expected a place such as `84.1`")]
-    Place,
+    UnitPlace,
     #[error("expected twelve hexadecimal digits")]
     Hash,
     /// The classification.

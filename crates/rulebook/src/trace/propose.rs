@@ -3,7 +3,7 @@
 use super::documents::read;
 use super::lock::{Class, cited, format_line, parse_lock};
 use super::problem::TraceProblem;
-use super::unit::{Place, Unit};
+use super::unit::{Unit, UnitPlace};
 use crate::Rulebook;
 use conformant_base::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,12 +33,13 @@ pub fn propose(
 
 fn propose_class(
     unit: &Unit,
-    old: &[(Place, String, Class)],
+    old: &[(UnitPlace, String, Class)],
     sources: &BTreeMap<&str, (&Source, bool)>,
     rulebook: &Rulebook,
 ) -> Class {
-    let same =
-        |entry: &&(Place, String, Class)| entry.0.document == unit.document && entry.1 == unit.hash;
+    let same = |entry: &&(UnitPlace, String, Class)| {
+        entry.0.document == unit.document && entry.1 == unit.hash
+    };
     let known = old
         .iter()
         .filter(same)

@@ -21,8 +21,8 @@ pub struct Unit {
 }
 
 impl Unit {
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn place(&self) -> UnitPlace {
+        UnitPlace {
             document: self.document,
             line: self.line,
             index: self.index,
@@ -32,7 +32,7 @@ impl Unit {
 
 /// The place of a unit: `D3 84.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct UnitPlace {
     pub document: Document,
     /// Its line, counted from 1.
     pub line: u32,
@@ -40,7 +40,7 @@ pub struct Place {
     pub index: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for UnitPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}.{}", self.document, self.line, self.index)
     }

@@ -1,6 +1,6 @@
 //! Bad files: every kind of mistake is refused at its place, with what to do. Tests only.
 
-use conformant_judge::load::catalogue;
+use conformant_judge::load::predicates;
 use conformant_rulebook::{Problems, Rulebook};
 
 const COMMON: &str = "$defs:\n  sid-FW: { type: string, pattern: \"^FW[0-9a-f]{32}$\" }\n";
@@ -113,7 +113,7 @@ fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()));
-    Rulebook::of_files_by(catalogue(), files)
+    Rulebook::from_files(predicates(), files)
 }
 
 /// Replaces one text in one file; the first problem is at the place marked by `^` in what is
@@ -261,7 +261,7 @@ fn files_in_no_place_and_that_are_no_text() {
             .contains("no place for this file")
     );
     let files = [("common.yaml".to_owned(), b"\xff".to_vec())];
-    let problems = Rulebook::of_files_by(catalogue(), files).unwrap_err();
+    let problems = Rulebook::from_files(predicates(), files).unwrap_err();
     assert!(problems.to_string().contains("not valid UTF-8 at byte 0"));
 }
 
@@ -743,6 +743,6 @@ proptest::proptest! {
         text.replace_range(at..at, &put);
         let _ = load(&broken);
         let files = [("flow/rules/x.yaml".to_owned(), bytes)];
-        let _ = Rulebook::of_files_by(catalogue(), files);
+        let _ = Rulebook::from_files(predicates(), files);
     }
 }
