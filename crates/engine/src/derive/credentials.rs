@@ -57,6 +57,26 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-mixed", what, mixed);
 }
 
+/// The rule about the letter case of user names, which no document mentions; that of all credentials if there is none.
+fn user_name_rule(cases: &Cases<'_>) -> String {
+    let rule = format!(
+        "{}/credentials/user-name-in-its-case",
+        cases.operation.service
+    );
+    match cases.rulebook.rules.contains_key(&rule) {
+        true => rule,
+        false => cases.credentials_rule(),
+    }
+}
+
+/// The rule that rejects invalid credentials with one difference.
+fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r str {
+    match credentials {
+        Credentials::UserOtherCase => user,
+        _ => rule,
+    }
+}
+
 /// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let first = Call {

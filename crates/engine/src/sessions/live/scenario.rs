@@ -55,6 +55,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) address_set: Cell<bool>,
     /// The kinds of callbacks whose address it set.
     pub(super) callback_kinds: RefCell<BTreeSet<String>>,
+    /// Whether an expected callback did not come.
+    pub(super) callback_missed: Cell<bool>,
     pub(super) phone_number: Option<AssignedNumber<'a>>,
     /// A service that rejected a request before it had accepted any.
     pub(super) turned_away: RefCell<Option<String>>,
