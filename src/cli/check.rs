@@ -24,15 +24,12 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
-        note("no application is configured: the reference's application is assumed");
+        note("no application is configured: its name, id, scheme and key are not compared");
     }
-    let configured = match kind {
-        Kind::Har => known.of_traffic(),
-        Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Events(_) => known.of_files(),
-    };
+    let api_key = known.of_application("api_key");
     let surroundings = Surroundings {
-        api_key: known.of_application("api_key"),
-        configured,
+        api_key: api_key.filter(|_| !known.is_reference),
+        configured: known.of_traffic(),
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,

@@ -47,17 +47,14 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     let schemas = Schemas::default();
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let is_live = !config.settings.targets.is_empty();
-    let seed = args.seed.unwrap_or_else(|| {
-        if !is_live {
-            return 0;
-        }
-        let seed = u64::from(rand::random::<u32>());
-        note(&format!(
-            "seed {seed}: repeat these sequences with --seed {seed}"
-        ));
-        seed
-    });
+    let given = (args.seed, args.names.as_deref());
+    let (seed, names) = run::seed_and_names(given, is_live)?;
+    config.settings.names = names;
     let jobs = args.jobs.unwrap_or(JOBS_DEFAULT);
+    if let Budget::Time(time) = budget {
+        // Waits for the target end with the budget, too.
+        config.run_max = config.run_max.min(time);
+    }
     let sessions = sessions(&config, seed, jobs, &signals)?;
     let options = ExploreOptions {
         seed,

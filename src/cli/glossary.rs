@@ -85,7 +85,7 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         arguments.join(", ")
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
-    // The table of the guide: names, arguments, result.
+    // The table of the guide: names, arguments, result, effect, example.
     let row = conformant_specs::text("README.md")
         .lines()
         .find(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
@@ -95,6 +95,12 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .collect();
     if let Some(result) = cells.get(3).filter(|cell| !cell.is_empty()) {
         let _ = writeln!(text, "  result     {}", result.replace('`', ""));
+    }
+    if let Some(effect) = cells.get(4).filter(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "  effect     {}", effect.replace('`', ""));
+    }
+    if let Some(example) = cells.get(5).filter(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "  example    {}", example.replace('`', ""));
     }
     let _ = writeln!(
         text,

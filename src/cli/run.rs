@@ -53,7 +53,10 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let specs = args.specs.specs.as_deref();
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
-    let seed = seed_of(args, &config);
+    check_body_operations(&rulebook, &config)?;
+    let is_live = !config.settings.targets.is_empty() && !args.dry_run;
+    let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
+    config.settings.names = names;
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
         narrow_since(revision, &rulebook, &mut selection)?;
@@ -187,6 +190,8 @@ pub(super) fn run(args: &RunArgs) -> Done {
         ));
     }
     say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
+    note_reused_names(args, &record);
+    note_other_encodings(&rulebook, &config, &record);
     signals.notice().into_iter().for_each(note);
     Ok(concluded)
 }
@@ -241,6 +246,11 @@ fn say_beside(
     }
     if let Some(service) = &ended.denied_by {
         note(&denied(service, config));
+    }
+    if let Some((service, why)) = &ended.gone {
+        note(&format!(
+            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+        ));
     }
 }
 
@@ -354,20 +364,90 @@ fn is_whole(args: &RunArgs) -> bool {
     args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
 }
 
-/// A live target keeps the names of earlier runs, so that each run needs new ones. A reference instance in process
-/// starts empty.
-fn seed_of(args: &RunArgs, config: &Config) -> u64 {
-    let is_live = !config.settings.targets.is_empty();
-    args.seed.unwrap_or_else(|| {
-        if !is_live || args.dry_run {
-            return 0;
+/// The seed, and what distinguishes the names of this run. A live target keeps the names of earlier runs, so that each
+/// run needs new ones, also with the same seed. A reference instance in process starts empty.
+pub(super) fn seed_and_names(
+    (seed, names): (Option<u64>, Option<&str>),
+    is_live: bool,
+) -> Result<(u64, String), Failure> {
+    const NAMES_MAX: usize = 32;
+    if let Some(names) = names {
+        let is_plain = names
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if names.is_empty() || names.len() > NAMES_MAX || !is_plain {
+            return Err(Failure::Usage(format!(
+                "invalid --names `{names}`: expected 1 to {NAMES_MAX} letters, digits and dashes, as an earlier run printed them"
+            )));
         }
-        let seed = u64::from(rand::random::<u32>());
+    }
+    if !is_live {
+        return Ok((seed.unwrap_or(0), String::new()));
+    }
+    let seed = seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+    let names = names.map_or_else(|| format!("{:08x}", rand::random::<u32>()), str::to_owned);
+    note(&format!(
+        "seed {seed}, names {names}: repeat with the same names with --seed {seed} --names {names}"
+    ));
+    Ok((seed, names))
+}
+
+/// Rejects `targets.SERVICE.body` for an operation that does not exist or has one encoding only.
+fn check_body_operations(rulebook: &Rulebook, config: &Config) -> Result<(), Failure> {
+    for (service, target) in &config.settings.targets {
+        for id in target.json_operations.keys() {
+            let operation = rulebook.operation(service, id);
+            if operation.is_none_or(|operation| operation.bodies.len() < 2) {
+                let all = rulebook.services.get(service).into_iter();
+                let all = all.flat_map(|service| service.operations.values());
+                let all = all.filter(|operation| operation.bodies.len() > 1);
+                let all: Vec<&str> = all.map(|operation| operation.id.as_str()).collect();
+                return Err(Failure::Usage(format!(
+                    "targets.{service}.body: `{id}` is not an operation with two encodings; expected one of: {}",
+                    all.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The configuration key to try for each operation that rejected valid requests and takes two encodings.
+fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord) {
+    for (service, target) in &config.settings.targets {
+        let Some(known) = rulebook.services.get(service) else {
+            continue;
+        };
+        for operation in known.operations.values().filter(|o| o.bodies.len() > 1) {
+            let rule = format!("{service}/{}", operation.id);
+            if record.findings.iter().any(|finding| finding.rule == rule) {
+                let is_json = target.json_operations.get(&operation.id);
+                let is_json = *is_json.unwrap_or(&target.json_bodies);
+                let (sent, other) = if is_json {
+                    ("json", "form")
+                } else {
+                    ("form", "json")
+                };
+                let id = &operation.id;
+                note(&format!(
+                    "{rule} rejected valid requests, whose bodies were sent as {sent}: if it expects {other}, set `targets.{service}.body: {{ {id}: {other} }}`"
+                ));
+            }
+        }
+    }
+}
+
+/// Names that an earlier run used explain findings that others do not have.
+fn note_reused_names(args: &RunArgs, record: &RunRecord) {
+    if let Some(names) = args
+        .names
+        .as_deref()
+        .filter(|_| !record.findings.is_empty())
+    {
         note(&format!(
-            "seed {seed}: repeat a run with the same names with --seed {seed}"
+            "the names {names} may exist at the target since an earlier run, which can cause findings: run without --names"
         ));
-        seed
-    })
+    }
 }
 
 fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {

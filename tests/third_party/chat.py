@@ -206,7 +206,7 @@ class Chat:
 
     def identity(self, request):
         text = request.need("Identity")
-        text = text.strip() if self.world.bug("identity-trimmed") else text
+        text = text.strip() if self.world.free("identity-trimmed") else text
         return text.lower() if self.world.bug("identity-lower-cased") else text
 
     def create_user(self, request, sid):

@@ -3,11 +3,21 @@
 import datetime
 import json
 import re
+import time
 from world import Refusal, Reply, Thing
 
 BASE = "/journeys/v1/Flows"
 E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 STEPS = ["trigger", "ask_name", "say_thanks", "farewell"]
+
+
+def spelled(value):
+    """The value with each number as a text."""
+    if isinstance(value, dict):
+        return {name: spelled(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [spelled(item) for item in value]
+    return json.dumps(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
 
 
 class Flow:
@@ -97,12 +107,18 @@ class Flow:
                 self.begin(flow, to, "", {})
             raise Refusal(400, "From is neither a phone number nor a messaging service")
         busy = any(run.to == to and run.active and run.flow is flow for run in self.executions.values())
+        if world.free("one-execution-a-person"):
+            busy = any(run.to == to and run.active for run in self.executions.values())
+            if busy:
+                raise Refusal(409, "in another flow")
         if world.free("one-execution-per-to") and busy:
             raise Refusal(409, "already in this flow")
         earlier = [run for run in self.executions.values() if run.flow is flow and run.to == to and not run.active]
         if earlier and world.bug("who-left-gets-the-last"):
             return Reply(self.show_execution(request, earlier[-1]))
         parameters = self.parameters(request.field("Parameters"))
+        if world.free("numbers-as-texts"):
+            parameters = spelled(parameters)
         if earlier and not parameters and world.bug("data-of-the-last-visit"):
             parameters = earlier[-1].context["flow"]["data"]
         run = self.begin(flow, to, sender, parameters)
@@ -145,6 +161,7 @@ class Flow:
             "flow": {"channel": {"address": seen[1]}, "data": parameters, "flow_sid": flow.sid},
             "widgets": {},
         }
+        run.begun = time.monotonic()
         self.executions[run.sid] = run
         run.active = not world.free("executions-end-at-once")
         self.enter(run)
@@ -207,6 +224,8 @@ class Flow:
         if since is not None and world.bug("date-to-lost-beside-from"):
             until = None
         rows = [run for run in self.executions.values() if run.flow is flow]
+        if world.free("executions-listed-late"):
+            rows = [run for run in rows if time.monotonic() - run.begun >= 8]
         if world.bug("ended-unlisted"):
             rows = [run for run in rows if run.active]
         if world.bug("date-filter-by-day"):

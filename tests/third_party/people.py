@@ -99,7 +99,7 @@ class People:
 
     def happened(self, operation_id=None):
         chosen = [operation_id] if operation_id else list(self.events.operations)
-        return self.named("events", [event for name in chosen for event in self.events.operations.get(name, [])])
+        return self.named("events", [event for name in chosen for event in self.events.collected(name)])
 
     def reserve(self, owner, seconds=0):
         """Exclusive resources are held by one run at a time."""

@@ -8,6 +8,7 @@ reading only, without knowledge of the rulebook and the reference. HTTP/1.1 with
 
 import argparse
 import email.utils
+import gzip
 import json
 import re
 import socket
@@ -241,9 +242,12 @@ def rendered(reply, method, free=()):
         pretty = "json-pretty" in free
         text = json.dumps(body, ensure_ascii="json-escaped" in free, indent=2 if pretty else None, sort_keys=pretty)
         body = (text.replace("/", "\\/") if "json-escaped" in free else text).encode()
-        kinds = {"content-type-bare": "application/json", "content-type-json-suffix": "application/vnd.foreign+json"}
+        kinds = {"content-type-text": "text/plain", "content-type-bare": "application/json", "content-type-json-suffix": "application/vnd.foreign+json"}
         kind = next((kind for name, kind in kinds.items() if name in free), "application/json; charset=utf-8")
         headers += [("Content-Type", kind)] * ("content-type" not in names)
+        if "answers-gzip" in free:
+            body = gzip.compress(body)
+            headers.append(("Content-Encoding", "gzip"))
     body = body or b""
     chunked = "answers-chunked" in free and reply.status not in (204, 304)
     if chunked:

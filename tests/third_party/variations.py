@@ -105,6 +105,14 @@ ALLOWED = {
     "no-filters-hear-all": (ALONE, "a webhook without filters is called for every event"),
     "refused-calls-repeated": (ALONE, "a call that is refused is repeated, too"),
     "updates-202": (ALONE, "updates answer 202"),
+    "identity-trimmed": (ALONE, "identities lose blanks at their ends"),
+    "events-late": (ALONE, "events can be read six seconds after the send, in real time"),
+    "executions-listed-late": (ALONE, "executions are listed eight seconds after their creation, in real time"),
+    "one-execution-a-person": (ALONE, "a person is in one flow: a further execution of the same To is refused in any flow"),
+    "numbers-as-texts": (ALONE, "numbers of Parameters are texts in the context"),
+    "content-type-text": (ALONE, "JSON answers are text/plain"),
+    "answers-gzip": (ALONE, "JSON answers are compressed with gzip"),
+    "page-urls-null": (ALONE, "first_page_url and url of a page are null"),
     "more-fields": (ALONE, "representations have fields that no document names"),
 }
 
@@ -394,7 +402,6 @@ BY_SERVICES = [
         "user-channel-consumed-everywhere": "what a user consumed in one channel is consumed in all",
         "v3-resets-attributes": "the v3 type update empties the attributes",
         "v3-needs-messaging-sid": "the v3 type update needs MessagingServiceSid",
-        "identity-trimmed": "identities lose blanks at their ends",
         "attributes-keys-lower": "keys in attributes are stored in lower case",
         "body-escaped": "message bodies are stored HTML-escaped",
         "body-decoded-twice": "message bodies are percent-decoded once more",

@@ -240,6 +240,8 @@ class World:
         }
         if self.free("page-urls-empty"):
             meta = {name: "" if value is None else value for name, value in meta.items()}
+        if self.free("page-urls-null"):
+            meta.update(first_page_url=None, url=None)
         items = [render(row) for row in shown]
         if self.free("more-fields"):
             items = [dict(item, x_revision=7) for item in items]

@@ -8,10 +8,31 @@ use conformant_rulebook::xml;
 use conformant_rulebook::{Kind, Operation};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::io::Read as _;
 use std::sync::Arc;
 
 /// The longest excerpt of an unreadable body in a message.
 const EXCERPT_BYTES: usize = 200;
+
+/// The response without its content coding, if that is gzip, up to `bytes_max`.
+pub(super) fn decoded(mut response: Response, bytes_max: usize) -> Response {
+    let coding = content_coding(&response).unwrap_or_default();
+    if !["gzip", "x-gzip"].contains(&coding.to_ascii_lowercase().as_str()) {
+        return response;
+    }
+    let mut body = Vec::new();
+    let decoder = flate2::read::MultiGzDecoder::new(response.body.as_slice());
+    // One more byte shows that the body is too large.
+    let mut limited = decoder.take(bytes_max as u64 + 1);
+    if limited.read_to_end(&mut body).is_ok() {
+        response.body = body;
+        response.headers.remove("Content-Encoding");
+        response
+            .oddities
+            .push("gzip, which was not requested".to_owned());
+    }
+    response
+}
 
 /// Reads the body of a received response. A content coding makes it unreadable.
 pub(super) fn receive(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
@@ -28,8 +49,10 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     if response.body.is_empty() {
         return Body::Empty;
     }
+    // No document states a media type: what the body begins with decides.
     let media_type = response.headers.media_type().unwrap_or_default();
-    let is_xml = media_type.ends_with("/xml") || media_type.ends_with("+xml");
+    let mut characters = response.body.iter().filter(|b| b.is_ascii_graphic());
+    let is_xml = characters.next() == Some(&b'<') && !media_type.ends_with("html");
     if is_xml && operation.has_xml {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
             Ok(value) => Body::Document {

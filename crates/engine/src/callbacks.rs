@@ -95,6 +95,12 @@ impl Wait<'_> {
                 )));
             }
         }
+        if let Some(took) = self.callbacks.sink.overdue(&name) {
+            let took = took.as_secs_f64();
+            return Err(Stop::Inconclusive(format!(
+                "our response to a callback left after {took:.1} s, because this machine is overloaded, so that a retry is right"
+            )));
+        }
         let received = self.callbacks.sink.callbacks(&name);
         let views = received.iter().map(|callback| view(callback));
         let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();

@@ -95,6 +95,11 @@ pub trait Sessions: Sync {
         None
     }
 
+    /// The service that stopped answering, which interrupted the run, and why.
+    fn gone(&self) -> Option<(String, String)> {
+        None
+    }
+
     /// The service that made scenarios wait since the last call, and the reason.
     fn waits(&self) -> Option<(String, String)> {
         None
@@ -118,6 +123,8 @@ pub struct RunEnd {
     pub has_infrastructure_error: bool,
     /// The service for which the run was aborted: it answers only 401 and 403.
     pub denied_by: Option<String>,
+    /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
+    pub gone: Option<(String, String)>,
     /// When each scenario ran and what it waited for, in real time.
     pub timings: Timings,
 }
@@ -242,6 +249,8 @@ pub fn run(
         }
     });
     ended.denied_by = sessions.denied_by();
+    ended.gone = sessions.gone();
+    ended.has_infrastructure_error |= ended.gone.is_some();
     ended.timings = timekeeper.finish(
         scheduler.claims(),
         options.jobs.max(1),

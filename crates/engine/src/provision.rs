@@ -166,11 +166,23 @@ pub(super) fn free(
     const UNSEEN_TRIES_MAX: usize = 2;
     /// How long other scenarios may hold the value.
     const OTHERS_MAX: Duration = Duration::from_secs(15);
+    /// How long other scenarios of the same run may hold the value.
+    const SIBLINGS_MAX: Duration = Duration::from_secs(60);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     let ExclusiveSetting { service, key, how } = exclusive;
-    let holders = || holders(session, rulebook, exclusive, (scope, value));
-    let mut waited = Duration::ZERO;
-    let mut busy = holders()?;
+    let holders = || -> Result<Option<Vec<Holder>>, Stop> {
+        let here = holders(session, rulebook, exclusive, (scope, value))?;
+        match here.is_empty() {
+            true => holders_elsewhere(session, rulebook, exclusive, (scope, value)),
+            false => Ok(Some(here)),
+        }
+    };
+    let Some(mut busy) = holders()? else {
+        return Err(Stop::Inconclusive(format!(
+            "{} was rejected, and too many places may hold the value of targets.{service}.{key}",
+            how.taken_by
+        )));
+    };
     if busy.is_empty() {
         return Ok(session.may_be_needed_elsewhere("") && tries < UNSEEN_TRIES_MAX);
     }
@@ -179,20 +191,35 @@ pub(super) fn free(
             "others use the same value of targets.{service}.{key}: configure further values"
         )));
     }
-    if session.shares_phone_number() {
+    if busy.iter().any(|holder| holder.scope != scope) {
+        session.holders_are_exclusive();
+    }
+    if session.shares_phone_number() && session.phone_number().as_deref() == Some(value) {
         session.phone_number_is_busy();
         return Err(Stop::Inconclusive(format!(
             "another scenario uses the same value of targets.{service}.{key}"
         )));
     }
-    while busy
-        .iter()
-        .any(|holder| session.may_be_needed_elsewhere(holder))
-        && waited < OTHERS_MAX
-    {
+    let mut waited = Duration::ZERO;
+    loop {
+        let is_a_siblings = |holder: &Holder| session.is_held_by_a_sibling(&holder.key);
+        let is_anothers = |holder: &Holder| session.may_be_needed_elsewhere(&holder.key);
+        let max = match (busy.iter().any(is_a_siblings), busy.iter().any(is_anothers)) {
+            (true, _) => SIBLINGS_MAX,
+            (false, true) => OTHERS_MAX,
+            (false, false) => break,
+        };
+        if waited >= max {
+            if max == SIBLINGS_MAX {
+                return Err(Stop::Inconclusive(
+                    "another scenario of this run uses the same phone number".to_owned(),
+                ));
+            }
+            break;
+        }
         session.wait(LOOK_EVERY);
         waited += LOOK_EVERY;
-        busy = holders()?;
+        busy = holders()?.unwrap_or_default();
     }
     if busy.is_empty() {
         return Ok(true);
@@ -207,10 +234,16 @@ pub(super) fn free(
     }
     for holder in &busy {
         session
-            .hook(name, &freeing(how, scope, holder))
+            .hook(name, &freeing(how, &holder.scope, &holder.key))
             .map_err(|fault| Stop::of_hook(name, &fault))?;
     }
     Ok(true)
+}
+
+/// A holder of a value, and the scope in which it holds it.
+struct Holder {
+    scope: String,
+    key: String,
 }
 
 /// The arguments of the hook that frees a value.
@@ -220,13 +253,13 @@ pub(super) fn freeing(how: &Exclusive, scope: &str, holder: &str) -> Value {
     Value::Object(arguments.into_iter().map(member).collect())
 }
 
-/// The holders of a value.
+/// The holders of a value in a scope.
 fn holders(
     session: &dyn Session,
     rulebook: &Rulebook,
     exclusive: ExclusiveSetting<'_>,
     (scope, value): (&str, &str),
-) -> Result<Vec<String>, Stop> {
+) -> Result<Vec<Holder>, Stop> {
     let ExclusiveSetting { service, how, .. } = exclusive;
     let held = &how.held;
     let Some(operation) = rulebook.operation(service, &held.list) else {
@@ -240,8 +273,43 @@ fn holders(
         .filter(|item| shows(item, &held.busy))
         .filter(|item| item.pointer(&held.at).and_then(Value::as_str) == Some(value))
         .filter_map(|item| item.pointer(&held.key)?.as_str())
-        .map(str::to_owned);
+        .map(|key| Holder {
+            scope: scope.to_owned(),
+            key: key.to_owned(),
+        });
     Ok(busy.collect())
+}
+
+/// The holders of a value in other scopes, because a person may be in one execution of all flows. `None` if there are
+/// too many scopes to tell.
+fn holders_elsewhere(
+    session: &dyn Session,
+    rulebook: &Rulebook,
+    exclusive: ExclusiveSetting<'_>,
+    (scope, value): (&str, &str),
+) -> Result<Option<Vec<Holder>>, Stop> {
+    /// Maximum number of scopes to read.
+    const SCOPES_MAX: usize = 200;
+    let ExclusiveSetting { service, how, .. } = exclusive;
+    let file = session.settings().index.get(service);
+    let setting = file.and_then(|file| file.setting(&how.within));
+    let found = setting.and_then(|setting| setting.provisioned.as_ref()?.found.as_ref());
+    let Some((found, operation)) =
+        found.and_then(|found| Some((found, rulebook.operation(service, &found.list)?)))
+    else {
+        return Ok(Some(Vec::new()));
+    };
+    let path = format!("{}{}", operation.path, whole_page(operation));
+    let page = page(session, service, &path)?.unwrap_or_default();
+    let scopes = items(operation, &page).iter();
+    let scopes = scopes.filter_map(|item| item.pointer(&found.key)?.as_str());
+    let scopes: Vec<&str> = scopes.filter(|other| *other != scope).collect();
+    let mut busy = Vec::new();
+    for other in scopes.iter().rev().take(SCOPES_MAX) {
+        busy.extend(holders(session, rulebook, exclusive, (other, value))?);
+    }
+    let is_known = !busy.is_empty() || scopes.len() <= SCOPES_MAX;
+    Ok(is_known.then_some(busy))
 }
 
 /// The path of the operation that shows one holder.

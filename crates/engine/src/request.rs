@@ -294,8 +294,10 @@ fn encode_body(
     if offers("multipart/form-data") {
         return multipart(body, request);
     }
-    let as_json = offers("application/json")
-        && (target.json_bodies || !offers("application/x-www-form-urlencoded"));
+    let is_json = target.json_operations.get(&operation.id);
+    let is_json = *is_json.unwrap_or(&target.json_bodies);
+    let as_json =
+        offers("application/json") && (is_json || !offers("application/x-www-form-urlencoded"));
     let other_json = operation.bodies.iter().find(|body| body.ends_with("+json"));
     if as_json || other_json.is_some() {
         let media_type = other_json.filter(|_| !as_json);

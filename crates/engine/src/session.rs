@@ -87,6 +87,11 @@ pub trait Session {
         self.wait(duration);
     }
 
+    /// Whether this session moved the target's clock, so that less real time has passed than the target's time shows.
+    fn has_moved_the_clock(&self) -> bool {
+        false
+    }
+
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
@@ -164,6 +169,14 @@ pub trait Session {
     fn record_holder(&self, _scope: &str, _holder: &str, _path: &str) {}
 
     /// Whether another scenario may have made that holder and still needs it.
+    fn is_held_by_a_sibling(&self, _holder: &str) -> bool {
+        false
+    }
+
+    /// Records that a value has one holder at a time at this target.
+    fn holders_are_exclusive(&self) {}
+
+    /// Whether another run may need a holder.
     fn may_be_needed_elsewhere(&self, _holder: &str) -> bool {
         false
     }

@@ -39,6 +39,8 @@ pub struct Settings {
     pub is_one_of_several: bool,
     /// How often a scenario with requests at the same time is run until it has a finding.
     pub rounds: usize,
+    /// Distinguishes the names of this run from those of other runs with the same seed. Empty without live targets.
+    pub names: String,
 }
 
 /// Rounds of a race against a live target: a window between check and write may be missed once.
@@ -58,6 +60,7 @@ impl Default for Settings {
             is_shared: true,
             is_one_of_several: false,
             rounds: ROUNDS_LIVE,
+            names: String::new(),
         }
     }
 }
@@ -200,6 +203,8 @@ pub struct Target {
     pub headers: Vec<(String, String)>,
     /// Whether bodies that may be JSON or a form are sent as JSON.
     pub json_bodies: bool,
+    /// Operations whose bodies are sent in the other encoding, or explicitly in this one: whether as JSON.
+    pub json_operations: BTreeMap<String, bool>,
     /// Values for `${target.SERVICE.KEY}`.
     pub values: Map<String, Value>,
     /// Values of the exclusive setting; each is in use by one scenario at a time.

@@ -27,8 +27,8 @@ use cover::Seen;
 use shrink::Shrink;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 /// Consecutive sequences that do not reach the target before exploration stops.
 const UNREACHED_MAX: usize = 3;
@@ -86,6 +86,8 @@ pub struct Explorer<'a> {
     sequences: AtomicU64,
     exchanges: AtomicU64,
     shrinking: AtomicU64,
+    /// Held alone by a sequence that moves the target's clock.
+    clock: RwLock<()>,
 }
 
 /// Progress.
@@ -138,6 +140,7 @@ impl<'a> Explorer<'a> {
             sequences: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             shrinking: AtomicU64::new(0),
+            clock: RwLock::new(()),
         }
     }
 
@@ -152,18 +155,37 @@ impl<'a> Explorer<'a> {
 
     /// Explores until the budget is spent, then shrinks the findings. Findings before an interruption are kept.
     pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
-        let services = self.services(sessions);
         let (seed, only_safe) = (self.options.seed, self.options.only_safe);
-        let deck = Deck::shuffled(self.rulebook, services.clone(), seed, only_safe);
+        let deck = Deck::shuffled(self.rulebook, self.services(sessions), seed, only_safe);
         let next = AtomicU64::new(0);
-        let until = match self.options.budget {
-            Budget::Time(time) => Some(clock::monotonic() + time),
-            Budget::Sequences(_) => None,
+        let began = clock::monotonic();
+        // The rest of the time is for shrinking.
+        let (until, end) = match self.options.budget {
+            Budget::Time(time) => (Some(began + time * 3 / 4), Some(began + time)),
+            Budget::Sequences(_) => (None, None),
         };
+        let (stopped, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let watch = || watch((interrupted, end), (&stopped, &is_done));
+            scope.spawn(watch);
+            let _ends_the_watch = Done(&is_done);
+            self.explore_until(&deck, sessions, &next, until, &stopped)
+        })
+    }
+
+    fn explore_until(
+        &self,
+        deck: &Deck<'a>,
+        sessions: &dyn Sessions,
+        next: &AtomicU64,
+        until: Option<Instant>,
+        interrupted: &AtomicBool,
+    ) -> Explored {
+        let services = self.services(sessions);
         let all = Mutex::new(Whole::default());
         std::thread::scope(|scope| {
             for _ in 0..self.options.jobs.max(1) {
-                scope.spawn(|| self.work(&deck, sessions, &next, until, &all, interrupted));
+                scope.spawn(|| self.work(deck, sessions, next, until, &all, interrupted));
             }
         });
         let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +237,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<std::time::Instant>,
+        until: Option<Instant>,
         all: &Mutex<Whole>,
         interrupted: &AtomicBool,
     ) {
@@ -273,6 +295,12 @@ impl<'a> Explorer<'a> {
             service,
             scenario: scenario.clone(),
         };
+        // A sequence that moves the target's clock runs alone, so that it disturbs no other one of this run.
+        let moves_the_clock = sessions.resource_claim(&planned).moves_the_clock;
+        let (_alone, _with_others) = match moves_the_clock {
+            true => (Some(write(&self.clock)), None),
+            false => (None, Some(read(&self.clock))),
+        };
         let session = match sessions.open(&planned) {
             Ok(session) => session,
             Err(error) => {
@@ -307,6 +335,39 @@ impl<'a> Explorer<'a> {
             evidence: story.evidence,
             in_doubt,
         }
+    }
+}
+
+/// Marks the exploration as done, also after a panic.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn write(lock: &RwLock<()>) -> RwLockWriteGuard<'_, ()> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read(lock: &RwLock<()>) -> RwLockReadGuard<'_, ()> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets `stopped` at an interruption or at the end of the budget, until the exploration is done.
+fn watch(
+    (interrupted, end): (&AtomicBool, Option<Instant>),
+    (stopped, is_done): (&AtomicBool, &AtomicBool),
+) {
+    const LOOK_EVERY: Duration = Duration::from_millis(20);
+    while !is_done.load(Ordering::Relaxed) {
+        let is_over = end.is_some_and(|end| clock::monotonic() >= end);
+        if is_over || interrupted.load(Ordering::Relaxed) {
+            stopped.store(true, Ordering::Relaxed);
+            return;
+        }
+        clock::sleep(LOOK_EVERY);
     }
 }
 

@@ -5,11 +5,25 @@ use conformant_base::json;
 use conformant_rulebook::rules::Comparison;
 use serde_json::Value;
 use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// Characters of a name that come back as sent. The documents state no length for most texts.
+const NAME_CHARS_KEPT: usize = 64;
 
 /// Whether a returned value is the sent one.
 pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
     match compare {
         Comparison::Text => spelled(sent) == spelled(got) || is_number(&spelled(sent), got),
+        Comparison::Name => {
+            let (sent, shown) = (spelled(sent), spelled(got));
+            sent.chars().count() > NAME_CHARS_KEPT
+                || normalized(&sent) == normalized(&shown)
+                || is_number(&sent, got)
+        }
+        Comparison::Phone => {
+            let (sent, got) = (spelled(sent), spelled(got));
+            sent == got || digits(&sent).is_some_and(|sent| digits(&got) == Some(sent))
+        }
         // Texts that are not JSON may be rejected or replaced; only JSON must be returned as it is.
         Comparison::Json => match json::parse_text(&spelled(sent)) {
             Some(sent) => {
@@ -25,6 +39,18 @@ pub(super) fn agrees(compare: Comparison, sent: &Value, got: &Value) -> bool {
         // Beyond its bound, only the unchanged value is wrong; `parameter` judges that.
         Comparison::Limit => true,
     }
+}
+
+/// A name without outer white space, composed (NFC).
+fn normalized(name: &str) -> String {
+    name.trim().nfc().collect()
+}
+
+/// The digits of a phone number; `None` for other texts.
+fn digits(phone: &str) -> Option<String> {
+    let is_part = |c: char| c.is_ascii_digit() || " +-.()".contains(c);
+    let digits = || phone.chars().filter(char::is_ascii_digit).collect();
+    (phone.starts_with('+') && phone.chars().all(is_part)).then(digits)
 }
 
 /// Whether a text is that number in any spelling. JSON may contain 2.0 for 2.
@@ -99,6 +125,25 @@ mod tests {
             (Comparison::Text, json!("3"), json!(3), json!(4)),
             (Comparison::Text, json!("3"), json!(3.0), json!(3.5)),
             (Comparison::Text, json!("03"), json!("03"), json!(3)),
+            (
+                Comparison::Name,
+                json!(" e\u{301}a "),
+                json!("\u{e9}a"),
+                json!("ea"),
+            ),
+            (
+                Comparison::Name,
+                json!("ab".repeat(32)),
+                json!("ab".repeat(32)),
+                json!("ab".repeat(31)),
+            ),
+            (
+                Comparison::Phone,
+                json!("+12025550123"),
+                json!("+1 (202) 555-0123"),
+                json!("+12025550124"),
+            ),
+            (Comparison::Phone, json!("MG1"), json!("MG1"), json!("MG2")),
             (Comparison::Text, json!("true"), json!(true), json!(false)),
             (
                 Comparison::Json,

@@ -191,8 +191,26 @@ fn discard_nonbinding(rulebook: &Rulebook, judgment: &mut Judgment) {
     }
 }
 
-/// Lists that may lag behind the actions of a scenario: the first page of each, as an index into the exchanges.
-pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
+/// Whether a collection of events lacks some that may still come.
+pub fn lacks_events(rulebook: &Rulebook, evidence: &Evidence) -> bool {
+    let context = Context::without_validation(rulebook, evidence);
+    let mut judgment = Judgment::default();
+    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    for rule in rulebook.rules.in_order() {
+        let waits = rule.check().is_some_and(|check| {
+            check.predicate == "event-emitted"
+                || check.parameters.get("how") == Some(&serde_json::Value::from("each"))
+        });
+        if let Some(predicate) = predicate_of(rule).filter(|_| waits) {
+            predicate.evaluate(&context, rule, &mut verdicts);
+        }
+    }
+    !judgment.findings.is_empty()
+}
+
+/// Lists that may lag behind the actions of a scenario: the first page of each, as an index into the exchanges. If the
+/// target's clock was moved, its time does not show how long a list has lagged.
+pub fn lagging(rulebook: &Rulebook, evidence: &Evidence, is_moved: bool) -> Vec<usize> {
     let is_list = |exchange: &evidence::Exchange| {
         let operation = rulebook.operation(&exchange.service, &exchange.operation);
         operation.is_some_and(|operation| operation.does == Action::Lists)
@@ -201,7 +219,7 @@ pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
         return Vec::new();
     }
     let context = Context::without_validation(rulebook, evidence);
-    context.history.lagging(&context)
+    context.history.lagging(&context, is_moved)
 }
 
 /// The resource types of all representations in the evidence, including pages and their metadata.

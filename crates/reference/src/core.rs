@@ -6,12 +6,15 @@ use super::{Call, Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_base::ids;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::time::Duration;
 
 /// The only account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
@@ -201,7 +204,15 @@ impl Core {
             (account::API_KEY, account::API_SECRET),
             (account::SID, account::AUTH_TOKEN),
         ];
-        match call.basic() {
+        let credentials = call.basic().map(|(user, password)| {
+            let mut names = known.iter().map(|(name, _)| *name);
+            let known_as = names.find(|name| name.eq_ignore_ascii_case(&user));
+            match known_as.filter(|_| self.varies(Variant::UserNameAnyCase)) {
+                Some(name) => (name.to_owned(), password),
+                None => (user, password),
+            }
+        });
+        match credentials {
             Some((user, password)) if known.contains(&(user.as_str(), password.as_str())) => Ok(()),
             _ => Err(Refusal::new(401, 20003, "Authenticate")),
         }
@@ -320,6 +331,7 @@ impl Core {
         if response.body.starts_with(b"{") && self.fails(fault) {
             response.body.splice(..0, *b"\xef\xbb\xbf");
         }
+        self.write_otherwise(&mut response);
         if self.varies(Variant::ExtraHeaders) {
             for (name, value) in [
                 ("X-Request-Id", "5c1f"),
@@ -331,6 +343,28 @@ impl Core {
             }
         }
         response
+    }
+
+    /// Other media types and codings of documents.
+    fn write_otherwise(&self, response: &mut Response) {
+        let media_type = response.headers.media_type().unwrap_or_default();
+        if !media_type.ends_with("json") && !media_type.ends_with("xml") {
+            return;
+        }
+        if self.varies(Variant::OtherMediaType) {
+            response.headers.set("Content-Type", "text/plain");
+        }
+        if self.varies(Variant::WithoutMediaType) {
+            response.headers.remove("Content-Type");
+        }
+        if !response.body.is_empty() && self.varies(Variant::Gzipped) {
+            let mut coder = GzEncoder::new(Vec::new(), Compression::fast());
+            let written = coder
+                .write_all(&response.body)
+                .and_then(|()| coder.finish());
+            response.body = written.expect("a buffer takes everything");
+            response.headers.set("Content-Encoding", "gzip");
+        }
     }
 
     /// Start of links; empty if they are relative.

@@ -150,6 +150,8 @@ pub(crate) enum If {
     Absent,
     Is(&'static str),
     Chars(usize),
+    /// More characters than that.
+    Over(usize),
     /// Number of values.
     Count(usize),
     NotAscii,
@@ -453,6 +455,7 @@ impl If {
             Self::Absent => value.is_empty(),
             Self::Is(text) => *value == text,
             Self::Chars(count) => value.chars().count() == count,
+            Self::Over(count) => value.chars().count() > count,
             Self::Count(count) => values.len() == count,
             Self::NotAscii => !value.is_ascii(),
             Self::Nested(lists) => serde_json::from_str::<Map<String, Value>>(value)

@@ -10,6 +10,8 @@ pub(crate) enum Garble {
     Composed,
     /// HTML markup is escaped.
     Escaped,
+    /// Cut after 64 characters.
+    Cut64,
     /// Cut after 255 characters.
     Cut255,
     /// Form-decoded twice: a plus sign becomes a space.
@@ -43,6 +45,7 @@ impl Garble {
                 .replace('&', "&amp;")
                 .replace('<', "&lt;")
                 .replace('>', "&gt;"),
+            Self::Cut64 => text.chars().take(64).collect(),
             Self::Cut255 => text.chars().take(255).collect(),
             Self::PlusIsSpace => text.replace('+', " "),
             Self::NewlinesDropped => text.replace(['\r', '\n'], ""),

@@ -92,9 +92,12 @@ impl Listing<'_> {
         let mut meta = Map::new();
         meta.insert("page".to_owned(), json!(number));
         meta.insert("page_size".to_owned(), json!(page_size));
-        meta.insert("first_page_url".to_owned(), json!(link(0, None)));
+        let shown = !core.varies(Variant::PageUrlsNull);
+        let first = shown.then(|| link(0, None));
+        meta.insert("first_page_url".to_owned(), json!(first));
         insert_url(core, &mut meta, "previous_page_url", previous);
-        meta.insert("url".to_owned(), json!(link(number, token)));
+        let own = shown.then(|| link(number, token));
+        meta.insert("url".to_owned(), json!(own));
         insert_url(core, &mut meta, "next_page_url", next);
         meta.insert("key".to_owned(), json!(self.key));
         let shown: Vec<Value> = items.drain(span).map(|(_, show)| show()).collect();

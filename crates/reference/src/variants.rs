@@ -1,5 +1,10 @@
 //! Variants: deliberate allowed variations of the reference.
 
+use super::effects::If::{Given, Over};
+use super::effects::Sent::{Misread, Refused};
+use super::effects::on_create;
+use super::garble::Garble;
+
 super::faults::switches! {
     /// An allowed variation: conforming implementations differ in these.
     Variant {
@@ -39,6 +44,11 @@ super::faults::switches! {
         EmptyPageUrls = "empty-page-urls": "If there is no next or previous page, its url is an empty string instead of null.",
         EmptyLastPage = "empty-last-page": "A walk ends on an empty page.",
         ShortPages = "short-pages": "A page may hold fewer items than its size although more follow.",
+        PageUrlsNull = "page-urls-null": "The first and own urls of pages are null.",
+        OtherMediaType = "other-media-type": "JSON and XML responses have the media type text/plain.",
+        WithoutMediaType = "without-media-type": "Responses have no Content-Type.",
+        Gzipped = "gzipped": "JSON and XML responses are compressed with gzip.",
+        UserNameAnyCase = "user-name-any-case": "The user name of credentials is accepted in another letter case.",
         OpaqueTokens = "opaque-tokens": "Page tokens hold characters that need percent-encoding.",
         // flow
         FlowFlowsNewestFirst = "flow/flows-newest-first": "Flows are listed newest first.",
@@ -66,6 +76,11 @@ super::faults::switches! {
         FlowDeleteAnswers202 = "flow/delete-answers-202": "Deleting a flow returns 202.",
         FlowOtherEventNames = "flow/other-event-names": "Steps are entered by events of other names.",
         FlowVariablesSetAtStart = "flow/variables-set-at-start": "A running step already shows the variables that its end sets.",
+        FlowListsLagMost = "flow/lists-lag-most": "An execution is listed nine seconds after it was created.",
+        FlowNumbersAsText = "flow/numbers-as-text": "Numbers of Parameters are texts in the context.",
+        FlowStaysDraft = "flow/stays-draft": "A published flow still has the status draft.",
+        FlowContextPhoneSpaced = "flow/context-phone-spaced": "Phone numbers in the context have spaces.",
+        FlowOnePerPerson = "flow/one-per-person": "A person in any flow cannot enter another one.",
         FlowVersionStays = "flow/version-stays": "Publishing a flow does not change its version.",
         // chat
         ChatSecondUserIsFirst = "chat/second-user-is-first": "Creating a user with a known identity returns the existing user.",
@@ -140,6 +155,12 @@ super::faults::switches! {
         ChatStudioCalled = "chat/studio-called": "A webhook of type studio that was given a url is called there.",
         ChatInviteMovesWithJoining = "chat/invite-moves-with-joining": "date_updated of an invite changes when the invited user joins.",
         ChatRefusedV3Changes = "chat/refused-v3-changes": "A version 3 update that is refused changes date_updated: only the next such update shows it, and may change it.",
+        ChatBackupMovesCreation = "chat/backup-moves-creation": "DateUpdated before the creation also sets date_created.",
+        ChatNamesTrimmed = "chat/names-trimmed": "Identities and names lose the surrounding white space." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misread(Garble::Trimmed), Given), on_create("Services/Channels", "UniqueName", Misread(Garble::Trimmed), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Trimmed), Given), on_create("Messages", "From", Misread(Garble::Trimmed), Given)],
+        ChatNamesComposed = "chat/names-composed": "Identities and names are composed to Unicode NFC." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misread(Garble::Composed), Given), on_create("Services/Channels", "UniqueName", Misread(Garble::Composed), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Composed), Given), on_create("Messages", "From", Misread(Garble::Composed), Given)],
+        ChatLongTextsCut = "chat/long-texts-cut": "Identities and names without a stated length are cut to 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Misread(Garble::Cut64), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Cut64), Given), on_create("Messages", "From", Misread(Garble::Cut64), Given)],
+        ChatLongTextsRefused = "chat/long-texts-refused": "Identities and names without a stated length are refused beyond 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Refused, Over(64)), on_create("Services/Users|Members|Invites", "Identity", Refused, Over(64)), on_create("Messages", "From", Refused, Over(64))],
+        ChatInviteRoleNull = "chat/invite-role-null": "The role_sid of an invite is null unless RoleSid was sent.",
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is ignored.",

@@ -91,6 +91,11 @@ pub enum Comparison {
     /// distinguish an empty text from null, so both agree.
     #[default]
     Text,
+    /// An identity or a name. Outer white space, composed characters (NFC) and what follows on 64 characters may
+    /// differ, because the documents do not say what becomes of them.
+    Name,
+    /// A phone number: its digits are the same.
+    Phone,
     /// Both are JSON texts of the same value.
     Json,
     /// Both are the same instant.

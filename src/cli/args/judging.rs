@@ -47,6 +47,9 @@ pub struct RunArgs {
     /// Set the seed of names, identifiers and order.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
+    /// Use the names of an earlier run against live targets; without it each run has new names.
+    #[arg(long, value_name = "TEXT")]
+    pub names: Option<String>,
     /// Run in an order drawn from the seed.
     #[arg(long)]
     pub shuffle: bool,
@@ -331,6 +334,9 @@ pub struct ExploreArgs {
     /// Set the seed of the sequences.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
+    /// Use the names of an earlier exploration of live targets; without it each has new names.
+    #[arg(long, value_name = "TEXT")]
+    pub names: Option<String>,
     /// Save each finding as a scenario for `run --scenarios DIR`.
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,

@@ -63,8 +63,18 @@ pub(super) struct TargetEntry {
     /// Further header fields of each request.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
-    /// The encoding of bodies that may be a form or JSON: form (default) or json.
-    pub(super) body: Option<BodyForm>,
+    /// The encoding of bodies that may be a form or JSON: form (default) or json, for all operations or for each.
+    pub(super) body: Option<BodyForms>,
+}
+
+/// The encodings of bodies.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum BodyForms {
+    /// All bodies.
+    All(BodyForm),
+    /// The bodies of operations by id; others are forms.
+    Each(BTreeMap<String, BodyForm>),
 }
 
 /// The encoding of a body.

@@ -2,7 +2,7 @@
 
 use super::environment::environment;
 use super::error::ConfigError;
-use super::file::{BodyForm, TargetEntry};
+use super::file::{BodyForm, BodyForms, TargetEntry};
 use super::reader::Reader;
 use conformant_engine::bearer::Bearer;
 use conformant_engine::settings::Target;
@@ -44,7 +44,16 @@ impl Reader {
             self.base_url(&at, &origin);
             target.content_origins.push(origin);
         }
-        target.json_bodies = entry.body == Some(BodyForm::Json);
+        match entry.body {
+            Some(BodyForms::All(form)) => target.json_bodies = form == BodyForm::Json,
+            Some(BodyForms::Each(forms)) => {
+                let forms = forms.into_iter();
+                target.json_operations = forms
+                    .map(|(id, form)| (id, form == BodyForm::Json))
+                    .collect();
+            }
+            None => {}
+        }
         self.settings(name, &mut target);
         target
     }

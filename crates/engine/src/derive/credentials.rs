@@ -47,8 +47,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 fn near(cases: &mut Cases<'_>, rule: &str) {
     let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
-    // The documents do not mention letter case, but another text is another key and another secret.
-    let steps = NEAR.map(|one| call(one, refused(rule)));
+    let user = user_name_rule(cases);
+    let steps = NEAR.map(|one| call(one, refused(near_rule(one, rule, &user))));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
     let what = "with credentials that are nearly right";
@@ -57,7 +57,27 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-mixed", what, mixed);
 }
 
-/// The second page as nobody may see it.
+/// The rule about the letter case of user names, which no document mentions; that of all credentials if there is none.
+fn user_name_rule(cases: &Cases<'_>) -> String {
+    let rule = format!(
+        "{}/credentials/user-name-in-its-case",
+        cases.operation.service
+    );
+    match cases.rulebook.rules.contains_key(&rule) {
+        true => rule,
+        false => cases.credentials_rule(),
+    }
+}
+
+/// The rule that rejects invalid credentials with one difference.
+fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r str {
+    match credentials {
+        Credentials::UserOtherCase => user,
+        _ => rule,
+    }
+}
+
+/// Requests for the second page with invalid credentials.
 fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
@@ -66,9 +86,14 @@ fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let mut steps = cases.more(2);
     steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
+    let user = user_name_rule(cases);
     for credentials in blunt.into_iter().chain(NEAR) {
         let next = "${page.meta.next_page_url}";
-        steps.push(unfollowed(next, credentials, rule));
+        steps.push(unfollowed(
+            next,
+            credentials,
+            near_rule(credentials, rule, &user),
+        ));
     }
     let what = "the next page without credentials, with wrong ones and with nearly right ones";
     cases.after_setup("page-credentials-none", what, steps);

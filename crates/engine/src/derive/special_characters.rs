@@ -4,6 +4,7 @@
 //! these are tried without it. Bounds are tested in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
+use conformant_rulebook::service::Words;
 use conformant_rulebook::step::Call;
 use conformant_rulebook::{Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value, json};
@@ -38,6 +39,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     for parameter in &cases.operation.parameters {
         let values = match parameter.place {
+            // A text that is no phone number may be refused or understood as one.
+            ParameterLocation::Body if is_phone(cases, parameter) => Vec::new(),
             ParameterLocation::Body => values(parameter, is_shown_later(cases, parameter)),
             ParameterLocation::Path | ParameterLocation::Query | ParameterLocation::Header => {
                 Vec::new()
@@ -77,6 +80,13 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
     }
     let what = format!("{} as people write it", parameter.name);
     cases.after_setup(&format!("{}-rich", slug(parameter)), &what, steps);
+}
+
+/// Whether values of the parameter are phone numbers.
+fn is_phone(cases: &Cases<'_>, parameter: &Parameter) -> bool {
+    let service = cases.rulebook.index.get(&cases.operation.service);
+    let name = parameter.name.to_lowercase();
+    service.is_some_and(|service| service.words.get(&name) == Some(&Words::Phone))
 }
 
 /// Whether the sent value is returned elsewhere than in the answer.

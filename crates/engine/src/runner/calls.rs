@@ -363,6 +363,7 @@ impl<'a> Runner<'a> {
 
     /// Limits the evidence, which is kept until the scenario is judged.
     pub(super) fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
+        let response = body::decoded(response, EVIDENCE_BYTES_MAX);
         self.body_bytes += response.body.len();
         if self.body_bytes <= EVIDENCE_BYTES_MAX {
             return Ok(response);

@@ -84,9 +84,10 @@ pub fn run_scenario(
         attempt: (seed, attempt),
         earlier,
     } = telling;
+    let names = &session.settings().names;
     let salt = match attempt {
-        0 => format!("{seed}/{}", scenario.id),
-        again => format!("{seed}/{}/{again}", scenario.id),
+        0 => format!("{names}{seed}/{}", scenario.id),
+        again => format!("{names}{seed}/{}/{again}", scenario.id),
     };
     let mut target = provision::values(session.settings());
     if let Some((value, exclusive)) = session.phone_number().zip(session.settings().exclusive()) {

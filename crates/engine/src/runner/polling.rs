@@ -6,7 +6,7 @@ use super::calls::unanswered;
 use super::{Called, Runner};
 use crate::stop::Stop;
 use conformant_judge::Acceptance;
-use conformant_judge::evidence::{Expectation, Span};
+use conformant_judge::evidence::{Exchange, Expectation, Poll, Span};
 use conformant_rulebook::Operation;
 use conformant_rulebook::expect::Expect;
 use conformant_rulebook::step::Call;
@@ -57,16 +57,36 @@ impl Runner<'_> {
     /// after that.
     pub(super) fn poll_lagging_lists(&mut self) {
         for wait in PAUSES {
-            let lagging = conformant_judge::lagging(self.rulebook, &self.evidence);
+            let is_moved = self.session.has_moved_the_clock();
+            let lagging = conformant_judge::lagging(self.rulebook, &self.evidence, is_moved);
             if lagging.is_empty() || self.is_interrupted() {
                 return;
             }
             self.pass_between_polls(wait);
             for page in lagging {
                 // A failed poll leaves the earlier evidence.
-                let _unread = self.read_again(page);
+                let is_read = self.read_again(page).is_ok();
+                if is_read && is_moved {
+                    self.supersede(page);
+                }
             }
         }
+    }
+
+    /// Makes the readings of a list up to that page attempts: the target's clock was moved, so they may have been too
+    /// early in real time.
+    fn supersede(&mut self, page: usize) {
+        let (before, _) = self.evidence.exchanges.split_at_mut(page + 1);
+        let Some((page, earlier)) = before.split_last_mut() else {
+            return;
+        };
+        let is_same = |other: &&mut Exchange| {
+            other.operation == page.operation && other.service == page.service
+        };
+        for other in earlier.iter_mut().filter(is_same) {
+            other.poll = Poll::Attempt;
+        }
+        page.poll = Poll::Attempt;
     }
 
     /// The list whose first page was read by that exchange, from its beginning.

@@ -2,6 +2,7 @@
 
 use crate::command::printed;
 use crate::session::HookFault;
+use crate::sessions::live::wait_before_retry;
 use crate::settings::{Hook, HookTransport};
 use conformant_base::http::{Request, Response};
 use conformant_base::json::{self, Limits};
@@ -9,7 +10,7 @@ use conformant_net::server::REFERENCE;
 use conformant_net::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Exit code of a command for an unsupported action.
@@ -56,12 +57,37 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = send(client, &base, &request)
+            let response = send_within_limits(client, &base, &request, interrupted)
                 .map_err(|fault| HookFault::Failed(format!("{method} {url}: {fault}")))?;
             result(&response)?
         }
     };
     mapped(&hook.result, answer)
+}
+
+/// Sends the request again as long as a rate limit rejects it, and waits as requested.
+fn send_within_limits(
+    client: &Client,
+    base: &BaseUrl,
+    request: &Request,
+    interrupted: &AtomicBool,
+) -> Result<Response, Fault> {
+    const SLICE: Duration = Duration::from_millis(20);
+    let mut tries = 0;
+    loop {
+        let response = send(client, base, request)?;
+        let Some(wait) = wait_before_retry(&response, tries) else {
+            return Ok(response);
+        };
+        tries += 1;
+        let until = conformant_base::clock::monotonic() + wait;
+        while conformant_base::clock::monotonic() < until {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(response);
+            }
+            conformant_base::clock::sleep(SLICE);
+        }
+    }
 }
 
 /// Sends the request, and retries once if no connection was made, because then nothing was done.

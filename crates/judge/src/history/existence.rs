@@ -117,7 +117,7 @@ impl History<'_> {
 
     /// Lists without a created resource, or with a deleted one, that may merely lag: the
     /// first page of each last reading.
-    pub fn lagging(&self, context: &Context<'_>) -> Vec<usize> {
+    pub fn lagging(&self, context: &Context<'_>, is_moved: bool) -> Vec<usize> {
         let mut behind = Vec::new();
         for (n, list) in self.lists.iter().enumerate() {
             let same = |other: &List<'_>| {
@@ -126,14 +126,18 @@ impl History<'_> {
                     && other.filters == list.filters
             };
             let is_last = !self.lists[n + 1..].iter().any(same);
-            if is_last && list.filters.is_empty() && list.is_complete && self.lags(context, list) {
+            if is_last
+                && list.filters.is_empty()
+                && list.is_complete
+                && self.lags(context, list, is_moved)
+            {
                 behind.push(list.pages[0]);
             }
         }
         behind
     }
 
-    fn lags(&self, context: &Context<'_>, list: &List<'_>) -> bool {
+    fn lags(&self, context: &Context<'_>, list: &List<'_>, is_moved: bool) -> bool {
         let kind = context.rulebook.kinds.get(list.face);
         let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return false;
@@ -145,7 +149,8 @@ impl History<'_> {
                 true => is_gone,
                 false => {
                     let since = self.exists_since(id, &list.first);
-                    let may_follow = since.is_some_and(|since| !since.is_settled(&list.first));
+                    let may_follow =
+                        since.is_some_and(|since| is_moved || !since.is_settled(&list.first));
                     may_follow && self.is_exclusive(id) && self.belongs(id, list) == Some(true)
                 }
             }

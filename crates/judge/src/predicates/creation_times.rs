@@ -21,6 +21,9 @@ pub struct CreationTimes {
     kinds: Kinds,
     /// Where each shows when it was made.
     at: String,
+    /// Parameters of a restored backup, which may set the date.
+    #[serde(default)]
+    unless: Vec<String>,
     /// Compare each date with the time of its request in place of the first date.
     #[serde(default)]
     zone: bool,
@@ -134,6 +137,28 @@ impl Predicate for CreationTimes {
             then("2026-01-31T10:20:00Z").passes(),
             then("2026-01-31T05:20:31Z").fails("/date_created"),
             then("2026-01-31T10:01:31Z").fails("/date_created"),
+            {
+                let sent = json!({
+                    "ServiceSid": sid("IS"), "UniqueName": "c", "DateUpdated": "2026-01-30T00:00:00Z",
+                });
+                let date = "2026-01-30T00:00:00Z";
+                let channel = json!({
+                    "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": null,
+                    "unique_name": "c", "attributes": "{}", "type": "public", "date_created": date,
+                    "date_updated": date, "created_by": "system", "members_count": 0, "messages_count": 0,
+                    "url": "", "links": {},
+                });
+                let restores = json!({
+                    "kinds": ["chat/service", "chat/channel"], "at": "/date_created", "unless": ["DateUpdated"],
+                });
+                let scene = Example::for_rule("chat", restores);
+                let made = scene.answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    service.clone(),
+                );
+                made.answered("create-channel", sent, channel).not_judged()
+            },
             first.not_judged(),
             zoned("1970-01-01T00:00:00Z").passes(),
             zoned("1970-01-01T00:04:00Z").passes(),
@@ -157,7 +182,9 @@ impl CreationTimes {
                 && !history.returns_existing(context, index);
             // A restored resource keeps its date.
             let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
-            if !is_made || is_sent {
+            let sent = &context.seen[index].exchange.sent;
+            let is_restored = self.unless.iter().any(|name| sent.contains_key(name));
+            if !is_made || is_sent || is_restored {
                 return None;
             }
             let mut observations = history.resources.get(write.resource?).observations.iter();

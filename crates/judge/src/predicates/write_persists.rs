@@ -38,6 +38,12 @@ struct Shown {
     kind: String,
     /// Where in it.
     at: String,
+    /// How the two compare, unless it may have further members.
+    #[serde(default, rename = "as")]
+    compare: Comparison,
+    /// Whether a number may stand there as a text, and a text as a number.
+    #[serde(default)]
+    by_value: bool,
     /// Whether it may have further members.
     #[serde(default)]
     part: bool,
@@ -60,7 +66,7 @@ struct Expected<'c> {
 
 enum Persistence<'c> {
     Echoed(Comparison, &'c [Value]),
-    Part,
+    Part { by_value: bool },
 }
 
 impl Predicate for WritePersists {
@@ -168,7 +174,7 @@ impl Predicate for WritePersists {
         let shown = json!({
             "of": "flow/create-execution",
             "shown": {"Parameters": {
-                "kind": "flow/execution", "at": "/context/flow/data", "part": true,
+                "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
                 "stays-while": {"/status": "active"},
             }},
         });
@@ -227,6 +233,8 @@ impl Predicate for WritePersists {
             fetched(renamed_at_once(), " a ").fails("/friendly_name"),
             began(json!({"n": 1.5, "more": true})).passes(),
             began(json!({"n": 1})).fails("/context/flow/data"),
+            began(json!({"n": "1.5"})).passes(),
+            began(json!({"n": "1.6"})).fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
             later(began(json!({})), json!({}), "active").passes(),
@@ -299,8 +307,10 @@ impl WritePersists {
                 names_max,
                 stays_while: shown.stays_while.as_ref(),
                 how: match shown.part {
-                    true => Persistence::Part,
-                    false => Persistence::Echoed(Comparison::Text, &[]),
+                    true => Persistence::Part {
+                        by_value: shown.by_value,
+                    },
+                    false => Persistence::Echoed(shown.compare, &[]),
                 },
             });
         }
@@ -563,7 +573,7 @@ impl<'c> Expected<'c> {
             stays_while: self.stays_while,
             how: match self.how {
                 Persistence::Echoed(compare, or) => Persistence::Echoed(compare, or),
-                Persistence::Part => Persistence::Part,
+                Persistence::Part { by_value } => Persistence::Part { by_value },
             },
         }
     }
@@ -575,12 +585,12 @@ impl<'c> Expected<'c> {
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
             Persistence::Echoed(compare, or) => differs(self.sent, got, compare, or),
-            Persistence::Part => self.lacks(got, is_xml),
+            Persistence::Part { by_value } => self.lacks(got, is_xml, by_value),
         }
     }
 
     /// The first sent member that is missing. If all are missing, the field may not be shown.
-    fn lacks(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+    fn lacks(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<Fact> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
         let got = got.as_object().filter(|members| !members.is_empty())?;
@@ -596,6 +606,7 @@ impl<'c> Expected<'c> {
         let (name, value, there) = members.find_map(|(name, value)| {
             let there = got.get(name);
             let is_there = there.is_some_and(|there| match value {
+                _ if by_value && is_same_value(value, there) => true,
                 Value::String(_) if is_xml => spaced(value) == spaced(there),
                 // A sent text stays a text even if it looks like a number; null is equivalent to an empty text.
                 Value::String(text) => {
@@ -620,6 +631,26 @@ impl<'c> Expected<'c> {
             expected,
             actual,
         })
+    }
+}
+
+/// Whether both are the same, where a number and its text are.
+fn is_same_value(sent: &Value, got: &Value) -> bool {
+    match (sent, got) {
+        (Value::Number(number), Value::String(text))
+        | (Value::String(text), Value::Number(number)) => text
+            .parse()
+            .is_ok_and(|n| json::equal(&Value::Number(n), &Value::Number(number.clone()))),
+        (Value::Array(sent), Value::Array(got)) => {
+            sent.len() == got.len() && sent.iter().zip(got).all(|(s, g)| is_same_value(s, g))
+        }
+        (Value::Object(sent), Value::Object(got)) => {
+            let is_there = |(name, value): (&String, &Value)| {
+                got.get(name).is_some_and(|got| is_same_value(value, got))
+            };
+            sent.len() == got.len() && sent.iter().all(is_there)
+        }
+        _ => json::equal(sent, got),
     }
 }
 

@@ -97,7 +97,8 @@ pub(super) fn backup_dates(
     if core.varies(Variant::ChatBackupParametersIgnored) {
         return Ok((now, now));
     }
-    let created = created.unwrap_or(now);
+    let moved = updated.filter(|at| *at < now && core.varies(Variant::ChatBackupMovesCreation));
+    let created = created.or(moved).unwrap_or(now);
     Ok((created, updated.unwrap_or(created)))
 }
 

@@ -17,6 +17,8 @@ pub(super) struct Invite {
     sid: String,
     identity: String,
     role_sid: String,
+    /// Whether it shows no role.
+    hides_role: bool,
     created: Timestamp,
 }
 
@@ -33,7 +35,7 @@ impl Invite {
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,
-            "role_sid": self.role_sid,
+            "role_sid": (!self.hides_role).then_some(&self.role_sid),
             // Only this API invites, and no parameter names an author.
             "created_by": "system",
             "date_created": core.date(self.created),
@@ -70,6 +72,7 @@ pub(super) fn create(
     if let Some(sid) = named_role {
         role::require(service, "RoleSid", sid, role::CHANNEL)?;
     }
+    let hides_role = named_role.is_none() && core.varies(Variant::ChatInviteRoleNull);
     let role_sid = named_role
         .unwrap_or(&service.fields.default_channel_role_sid)
         .to_owned();
@@ -83,6 +86,7 @@ pub(super) fn create(
         sid: core.sid("IN"),
         identity: identity.to_owned(),
         role_sid,
+        hides_role,
         created: call.now,
     };
     let channel = service.channels.find(&channel_sid, false)?;

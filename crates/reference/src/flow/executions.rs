@@ -134,6 +134,7 @@ impl Flow {
                 let age = call.now.duration_since(execution.created).as_secs();
                 (age >= 1 || !core.varies(Variant::FlowListsLag))
                     && (age >= 5 || !core.varies(Variant::FlowListsLagLonger))
+                    && (age >= 9 || !core.varies(Variant::FlowListsLagMost))
             })
             .filter(|execution| {
                 Some(&execution.sid) != newest || !core.fails(Fault::FlowNewestNotListed)
@@ -225,6 +226,10 @@ impl Flow {
         to: &str,
         now: Timestamp,
     ) -> Result<(), Refusal> {
+        let mut all = self.flows.iter().flat_map(|flow| &flow.executions);
+        if all.any(|e| !e.ended && e.to == to) && core.varies(Variant::FlowOnePerPerson) {
+            return Err(Refusal::conflict("the person is in a flow already"));
+        }
         let flow = self.flow_mut(flow_sid)?;
         let active = flow
             .executions

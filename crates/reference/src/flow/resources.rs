@@ -146,7 +146,7 @@ impl FlowResource {
             "sid": self.sid,
             "account_sid": account::SID,
             "friendly_name": self.friendly_name,
-            "status": if self.published { "published" } else { "draft" },
+            "status": if self.published && !core.varies(Variant::FlowStaysDraft) { "published" } else { "draft" },
             "version": self.version,
             "date_created": core.date(self.created),
             "date_updated": nullable_updated(core, self.created, self.updated),
@@ -178,9 +178,20 @@ impl Execution {
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
     pub(super) fn context(&self, core: &Core) -> Value {
+        let is_spaced = core.varies(Variant::FlowContextPhoneSpaced);
+        let address = |phone: &str| match phone.strip_prefix('+') {
+            Some(digits) if is_spaced && digits.len() > 4 => {
+                format!("+{} {}", &digits[..1], &digits[1..])
+            }
+            _ => phone.to_owned(),
+        };
+        let mut data = self.data.clone();
+        if core.varies(Variant::FlowNumbersAsText) {
+            numbers_to_text(&mut data);
+        }
         let mut context = json!({
-            "contact": {"channel": {"address": self.to}},
-            "flow": {"channel": {"address": self.from}, "data": self.data},
+            "contact": {"channel": {"address": address(&self.to)}},
+            "flow": {"channel": {"address": address(&self.from)}, "data": data},
             "widgets": self.variables,
         });
         if core.varies(Variant::FlowMoreContext) {
@@ -299,5 +310,15 @@ fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>)
         Some(updated) => core.date(updated),
         None if core.varies(Variant::FlowAlwaysUpdated) => core.date(created),
         None => Value::Null,
+    }
+}
+
+/// Replaces each number by its spelling.
+fn numbers_to_text(value: &mut Value) {
+    match value {
+        Value::Number(number) => *value = Value::String(number.to_string()),
+        Value::Array(items) => items.iter_mut().for_each(numbers_to_text),
+        Value::Object(members) => members.values_mut().for_each(numbers_to_text),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }

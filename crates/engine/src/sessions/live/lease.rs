@@ -77,10 +77,7 @@ impl Drop for Lease<'_> {
         if leased.0.is_some() {
             return;
         }
-        if let Some(hook) = self.live.settings.hooks.get(LEASE) {
-            let arguments = json!({"owner": self.live.owner, "seconds": 0});
-            // Without a release the lease expires.
-            let _ = hooks::carry_out(hook, &arguments, &self.live.client, &self.live.interrupted);
-        }
+        let arguments = json!({"owner": self.live.owner, "seconds": 0});
+        self.live.clean_up(LEASE, &arguments);
     }
 }

@@ -21,4 +21,5 @@ mod target;
 #[cfg(test)]
 mod tests;
 
+pub(super) use rate_limit::wait_before_retry;
 pub use target::{Live, LiveError, LiveOptions};

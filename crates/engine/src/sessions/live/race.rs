@@ -18,7 +18,7 @@ impl LiveScenario<'_> {
         let departures: Vec<Departure<'_>> =
             actions.iter().filter_map(|a| self.departure(a)).collect();
         for _ in &departures {
-            self.idle(self.live.schedule.place(), |s| &mut s.held_back);
+            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
         }
         self.spending(
             |s| &mut s.answers,
@@ -102,7 +102,11 @@ impl LiveScenario<'_> {
         let answer = arrival.answer.map(response_of);
         if let Ok(response) = &answer {
             // The target may limit how often it is asked: later requests wait as it says.
-            let _ = self.live.schedule.learn(response, 0, self.live.deadline);
+            let place = self.live.schedule.place();
+            let _ = self
+                .live
+                .schedule
+                .learn(response, (place, 0), self.live.deadline);
         }
         let answer = answer.map_err(|fault| SendFault::from(&fault));
         let times = (arrival.sent, arrival.received);

@@ -1,9 +1,12 @@
-//! Rate limits of a target: all scenarios wait as requested and continue.
+//! Rate limits of a target: all scenarios wait as requested and continue, at the rate that the target's answers show.
 //!
-//! A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
+//! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
+//! - The rate is what the target served in the time that it asks to wait, or what remains until its limit is reset.
+//! - Only a rejection of a request that was sent at the present rate lowers the rate.
 
 use conformant_base::clock;
-use conformant_base::http::Response;
+use conformant_base::http::{Headers, Response};
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,6 +17,9 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Interval between requests after the first limit.
 const INTERVAL_FIRST: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Least and longest period in which served requests are counted.
+const PERIOD_MIN: Duration = Duration::from_secs(1);
+const PERIOD_MAX: Duration = Duration::from_secs(60);
 
 /// The request schedule, shared by all scenarios.
 #[derive(Debug)]
@@ -25,12 +31,26 @@ pub(super) struct Schedule {
 struct State {
     /// The earliest time of the next request.
     open_at: Instant,
+    /// No request is sent before, whatever its slot.
+    blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
+    /// How often the rate was lowered.
+    epoch: u32,
     /// Requests since the last rejection.
     served: u32,
+    /// When requests were served within the longest period.
+    served_at: VecDeque<Instant>,
     /// The last wait that was not reported yet: the service, and the reason.
     unreported: Option<(String, String)>,
+}
+
+/// A slot of the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The time at which to send.
+    pub(super) at: Instant,
+    epoch: u32,
 }
 
 /// The action after an answer.
@@ -46,37 +66,53 @@ pub(super) enum Next {
 
 impl Schedule {
     pub(super) fn new() -> Self {
+        let now = clock::monotonic();
         Self {
             state: Mutex::new(State {
-                open_at: clock::monotonic(),
+                open_at: now,
+                blocked_until: now,
                 interval: Duration::ZERO,
+                epoch: 0,
                 served: 0,
+                served_at: VecDeque::new(),
                 unreported: None,
             }),
         }
     }
 
-    /// Reserves the next slot: the time at which to send.
-    pub(super) fn place(&self) -> Instant {
+    /// Reserves the next slot.
+    pub(super) fn place(&self) -> Place {
         let mut state = self.state();
         let at = state.open_at.max(clock::monotonic());
         state.open_at = at + state.interval;
-        at
+        Place {
+            at,
+            epoch: state.epoch,
+        }
+    }
+
+    /// Whether the target rejected a request since the slot was reserved, so that it is too early.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.state().blocked_until > clock::monotonic()
+    }
+
+    /// Whether the target has a rate limit.
+    pub(super) fn is_limited(&self) -> bool {
+        !self.state().interval.is_zero()
     }
 
     /// Adapts the schedule to an answer to the given attempt.
-    pub(super) fn learn(&self, response: &Response, tries: u32, deadline: Instant) -> Next {
-        /// Processed requests after which the interval shrinks.
-        const EASE_AFTER: u32 = 20;
+    pub(super) fn learn(
+        &self,
+        response: &Response,
+        (place, tries): (Place, u32),
+        deadline: Instant,
+    ) -> Next {
         let mut state = self.state();
-        let requested = response.headers.get("Retry-After");
-        let requested = requested.and_then(|text| wait_of(text, clock::now()));
+        let requested = requested_wait(&response.headers);
         let limits = response.status == 429 || (response.status == 503 && requested.is_some());
         if !limits {
-            state.served += 1;
-            if state.served.is_multiple_of(EASE_AFTER) && !state.interval.is_zero() {
-                state.interval = state.interval * 4 / 5;
-            }
+            state.record_served(&response.headers);
             return Next::Take;
         }
         // A wait of zero says nothing; it may come from a slow clock.
@@ -89,12 +125,12 @@ impl Schedule {
         let Some(until) = now.checked_add(wait).filter(|until| *until < deadline) else {
             return Next::GiveUp;
         };
-        // Requests in flight at the same time are rejected barrier, which counts once.
-        if state.served > 0 || state.interval.is_zero() {
-            state.interval = (state.interval * 2).clamp(INTERVAL_FIRST, INTERVAL_MAX);
-            state.served = 0;
+        // Requests in flight at the same time are rejected together, which counts once.
+        if place.epoch == state.epoch {
+            state.slow_down(requested.unwrap_or_default());
         }
         state.open_at = state.open_at.max(until);
+        state.blocked_until = state.blocked_until.max(until);
         Next::Again(wait)
     }
 
@@ -117,11 +153,102 @@ impl Schedule {
     }
 }
 
+impl State {
+    /// Sends at the rate at which the target served requests in the period that it asks to wait.
+    fn slow_down(&mut self, requested: Duration) {
+        let period = requested.clamp(PERIOD_MIN, PERIOD_MAX);
+        let now = clock::monotonic();
+        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
+        let count = self.served_at.iter().filter(is_recent).count();
+        let measured = u32::try_from(count)
+            .ok()
+            .and_then(|n| period.checked_div(n));
+        // A little slower, because clocks differ. Without a measurement, or if that was too fast before, half as fast.
+        let measured = measured.map(|interval| interval * 21 / 20);
+        let slower = match measured {
+            Some(measured) if measured > self.interval => measured,
+            _ => self.interval * 2,
+        };
+        self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
+        self.epoch += 1;
+        self.served = 0;
+    }
+
+    fn record_served(&mut self, headers: &Headers) {
+        /// Processed requests after which the interval shrinks.
+        const EASE_AFTER: u32 = 100;
+        let now = clock::monotonic();
+        self.served_at.push_back(now);
+        let is_old = |at: &Instant| now.saturating_duration_since(*at) > PERIOD_MAX;
+        while self.served_at.front().is_some_and(is_old) {
+            self.served_at.pop_front();
+        }
+        self.served += 1;
+        if self.served.is_multiple_of(EASE_AFTER) && !self.interval.is_zero() {
+            self.interval = self.interval * 19 / 20;
+        }
+        match remaining(headers) {
+            Some((0, reset)) => {
+                let until = now + reset.min(PERIOD_MAX);
+                self.open_at = self.open_at.max(until);
+                self.interval = self.interval.max(INTERVAL_FIRST);
+            }
+            Some((left, reset)) if reset <= PERIOD_MAX => {
+                let even = reset.checked_div(left).unwrap_or_default();
+                self.interval = self.interval.max(even.min(INTERVAL_MAX));
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// The requests that the target still serves, and the time until its limit is reset. Names and forms differ; a reset
+/// that is a time of day is not read.
+fn remaining(headers: &Headers) -> Option<(u32, Duration)> {
+    /// A larger number of seconds is a time since 1970.
+    const SECONDS_MAX: f64 = 1e8;
+    let number = |name: &str| {
+        let names = [name.to_owned(), format!("X-{name}")];
+        let mut texts = names.iter().filter_map(|name| headers.get(name));
+        texts.find_map(|text| text.trim().parse::<f64>().ok())
+    };
+    let left = number("RateLimit-Remaining").filter(|left| *left >= 0.0)?;
+    let reset = number("RateLimit-Reset").filter(|reset| *reset >= 0.0)?;
+    let reset = match reset > SECONDS_MAX {
+        true => reset - clock::now().as_duration().as_secs_f64(),
+        false => reset,
+    };
+    let reset = Duration::try_from_secs_f64(reset).ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of requests, which saturates"
+    )]
+    Some((left as u32, reset))
+}
+
+fn requested_wait(headers: &Headers) -> Option<Duration> {
+    wait_of(headers.get("Retry-After")?, clock::now())
+}
+
+/// How long to wait before a request is sent again that a rate limit rejected; `None` for other answers. For clients
+/// without a schedule.
+pub(in crate::sessions) fn wait_before_retry(response: &Response, tries: u32) -> Option<Duration> {
+    let requested = requested_wait(&response.headers);
+    let limits = response.status == 429 || (response.status == 503 && requested.is_some());
+    let wait = requested.filter(|wait| !wait.is_zero());
+    let wait = wait.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
+    (limits && tries < TRIES_MAX).then_some(wait)
+}
+
 /// `Retry-After` as defined in RFC 9110: seconds or a date.
 fn wait_of(text: &str, now: clock::Timestamp) -> Option<Duration> {
     let text = text.trim();
     if let Ok(seconds) = text.parse::<u64>() {
         return Some(Duration::from_secs(seconds));
+    }
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
     }
     let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
     let wait = at.duration_since(now);
@@ -164,31 +291,53 @@ mod tests {
             (429, Some("999999999"), 0, Next::GiveUp),
             (429, Some("18446744073709551615"), 0, Next::GiveUp),
         ] {
-            let seen = Schedule::new().learn(&answer(status, header), tries, hour);
+            let schedule = Schedule::new();
+            let seen = schedule.learn(&answer(status, header), (schedule.place(), tries), hour);
             assert_eq!(seen, next, "{status} {header:?} {tries}");
         }
     }
 
     #[test]
-    fn the_schedule_slows_down_after_a_limit_and_recovers() {
+    fn the_schedule_takes_the_rate_of_the_target() {
         let schedule = Schedule::new();
         let hour = clock::monotonic() + Duration::from_secs(3600);
-        let (first, second) = (schedule.place(), schedule.place());
-        assert!(second - first < Duration::from_millis(5));
-        schedule.learn(&answer(429, Some("2")), 0, hour);
-        schedule.learn(&answer(429, Some("2")), 0, hour);
-        let (first, second) = (schedule.place(), schedule.place());
-        assert!(first > clock::monotonic() + Duration::from_secs(1));
-        assert_eq!(
-            second - first,
-            INTERVAL_FIRST,
-            "refused barrier counts once"
-        );
-        for _ in 0..100 {
-            schedule.learn(&answer(200, None), 0, hour);
+        let served = |times: usize| {
+            for _ in 0..times {
+                let place = schedule.place();
+                schedule.learn(&answer(200, None), (place, 0), hour);
+            }
+        };
+        let interval = || schedule.state().interval;
+        served(40);
+        assert!(interval().is_zero());
+        let in_flight = [schedule.place(), schedule.place(), schedule.place()];
+        for place in in_flight {
+            schedule.learn(&answer(429, Some("1")), (place, 0), hour);
         }
-        let (first, second) = (schedule.place(), schedule.place());
-        assert!(second - first < INTERVAL_FIRST);
+        let measured = Duration::from_millis(25) * 21 / 20;
+        assert_eq!(interval(), measured, "rejected together, which counts once");
+        assert!(schedule.is_blocked());
+        assert!(schedule.place().at > clock::monotonic() + Duration::from_millis(900));
+        served(100);
+        assert!(interval() < measured && interval() > measured * 9 / 10);
+    }
+
+    #[test]
+    fn the_schedule_reads_how_many_requests_remain() {
+        let schedule = Schedule::new();
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        let told = |left: &str, reset: &str| {
+            let mut response = answer(200, None);
+            response.headers.set("X-RateLimit-Remaining", left);
+            response.headers.set("X-RateLimit-Reset", reset);
+            schedule.learn(&response, (schedule.place(), 0), hour);
+            schedule.state().interval
+        };
+        assert_eq!(told("many", "1"), Duration::ZERO);
+        assert_eq!(told("40", "2"), Duration::from_millis(50));
+        assert_eq!(told("10", "999"), Duration::from_millis(50), "too far away");
+        told("0", "3");
+        assert!(schedule.place().at > clock::monotonic() + Duration::from_secs(2));
     }
 
     #[test]

@@ -19,7 +19,9 @@ use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Status for missing or wrong credentials.
@@ -51,6 +53,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) cut_off: RefCell<Option<String>>,
     /// Whether it set the callback address of a whole application.
     pub(super) address_set: Cell<bool>,
+    /// The kinds of callbacks whose address it set.
+    pub(super) callback_kinds: RefCell<BTreeSet<String>>,
     /// Whether an expected callback did not come.
     pub(super) callback_missed: Cell<bool>,
     pub(super) phone_number: Option<AssignedNumber<'a>>,
@@ -60,6 +64,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) holders: RefCell<Vec<Holder>>,
     pub(super) lease: Option<Lease<'a>>,
     pub(super) waited: Cell<Spent>,
+    /// Whether its waits moved the target's clock.
+    pub(super) has_moved: Cell<bool>,
 }
 
 /// A holder of an exclusive value.
@@ -80,7 +86,18 @@ impl Drop for LiveScenario<'_> {
             .phone_numbers
             .as_ref()
             .is_some_and(PhoneNumbers::are_exclusive);
-        if self.phone_number.is_none() || !are_exclusive || self.live.is_over() {
+        let are_exclusive = (are_exclusive && self.phone_number.is_some())
+            || self.live.are_holders_exclusive.load(Ordering::Relaxed);
+        let forget = || self.made_by_scenarios().retain(|_, nth| *nth != self.nth);
+        for kind in self.callback_kinds.take() {
+            // Only if no other run can have set its own address meanwhile.
+            if self.lease.is_some() || !self.live.settings.is_shared {
+                let arguments = json!({"kind": kind, "url": ""});
+                self.live.clean_up(SET_CALLBACK, &arguments);
+            }
+        }
+        if !are_exclusive {
+            forget();
             return;
         }
         let Some(exclusive) = self.live.settings.exclusive() else {
@@ -89,8 +106,9 @@ impl Drop for LiveScenario<'_> {
         for made in self.holders.take() {
             let arguments = freeing(exclusive.how, &made.scope, &made.key);
             // If this fails, the next scenario finds the holder and waits for it.
-            let _ = self.hook(&exclusive.how.freed_by.hook, &arguments);
+            self.live.clean_up(&exclusive.how.freed_by.hook, &arguments);
         }
+        forget();
     }
 }
 
@@ -101,7 +119,7 @@ impl Session for LiveScenario<'_> {
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let base = &self.live.bases[service];
-        self.send_within_limits(service, &|| {
+        let answer = self.send_within_limits(service, &|| {
             let response = self.exchange(base, request)?;
             let again =
                 (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
@@ -109,7 +127,9 @@ impl Session for LiveScenario<'_> {
                 Some(request) => self.exchange(base, &request),
                 None => Ok(response),
             }
-        })
+        });
+        self.live.note_reached(service, answer.as_ref().err());
+        answer
     }
 
     fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
@@ -139,6 +159,10 @@ impl Session for LiveScenario<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
+        if self.live.schedule.is_limited() {
+            // Hooks often count towards the limit of the target.
+            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
+        }
         let asked = clock::now();
         let answer = self.spending(
             |s| &mut s.hooks,
@@ -155,7 +179,12 @@ impl Session for LiveScenario<'_> {
                 });
                 self.update_clock(*ahead);
             }
-            SET_CALLBACK => self.address_set.set(true),
+            SET_CALLBACK => {
+                self.address_set.set(true);
+                let kind = arguments.get("kind").and_then(Value::as_str);
+                let kinds = &self.callback_kinds;
+                kinds.borrow_mut().extend(kind.map(str::to_owned));
+            }
             _ => {}
         }
         if let Some(exclusive) = self.live.settings.exclusive()
@@ -179,7 +208,11 @@ impl Session for LiveScenario<'_> {
     }
 
     fn wait_between_polls(&self, duration: Duration) {
-        self.let_pass(duration, ADVANCE_FROM, |s| &mut s.time);
+        self.idle(clock::monotonic() + duration, |s| &mut s.time);
+    }
+
+    fn has_moved_the_clock(&self) -> bool {
+        self.has_moved.get()
     }
 
     fn listen(&self, duration: Duration) {
@@ -285,6 +318,18 @@ impl Session for LiveScenario<'_> {
         if let Some(phone_numbers) = &self.live.phone_numbers {
             phone_numbers.note_made(holder);
         }
+        self.made_by_scenarios().insert(holder.to_owned(), self.nth);
+    }
+
+    fn is_held_by_a_sibling(&self, holder: &str) -> bool {
+        let made = self.made_by_scenarios();
+        made.get(holder).is_some_and(|nth| *nth != self.nth)
+    }
+
+    fn holders_are_exclusive(&self) {
+        self.live
+            .are_holders_exclusive
+            .store(true, Ordering::Relaxed);
     }
 
     fn may_be_needed_elsewhere(&self, holder: &str) -> bool {
@@ -318,6 +363,11 @@ impl Session for LiveScenario<'_> {
 }
 
 impl LiveScenario<'_> {
+    fn made_by_scenarios(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        let holders = &self.live.holders;
+        holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
         client
@@ -363,9 +413,17 @@ impl LiveScenario<'_> {
         let live = self.live;
         let mut tries = 0;
         loop {
-            self.idle(live.schedule.place(), |s| &mut s.held_back);
+            let mut place = live.schedule.place();
+            self.idle(place.at, |s| &mut s.held_back);
+            while live.schedule.is_blocked() && !live.is_over() {
+                place = live.schedule.place();
+                self.idle(place.at, |s| &mut s.held_back);
+            }
             let response = self.spending(|s| &mut s.answers, send)?;
-            match live.schedule.learn(&response, tries, live.deadline) {
+            match live
+                .schedule
+                .learn(&response, (place, tries), live.deadline)
+            {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
                     live.schedule.report(host, response.status, wait);
@@ -410,7 +468,10 @@ impl LiveScenario<'_> {
     fn let_pass(&self, duration: Duration, moved_from: Duration, on: Part) {
         let participant = self.participant.as_ref();
         let participant = participant.filter(|_| duration >= moved_from);
-        if participant.is_none_or(|participant| !self.wait_with_others(participant, duration)) {
+        let has_moved = participant.is_some_and(|p| self.wait_with_others(p, duration));
+        if has_moved {
+            self.has_moved.set(true);
+        } else {
             self.idle(clock::monotonic() + duration, on);
         }
     }

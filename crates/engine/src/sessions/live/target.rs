@@ -9,8 +9,8 @@ use super::phone_numbers::PhoneNumbers;
 use super::rate_limit::Schedule;
 use super::scenario::LiveScenario;
 use super::slots::Slots;
-use crate::session::{Callbacks, OpenError, Session};
-use crate::sessions::short_name;
+use crate::session::{Callbacks, OpenError, SendFault, Session};
+use crate::sessions::{hooks, short_name};
 use crate::settings::Settings;
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::AddrParseError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum length of one wait before the interrupt flag is checked again.
@@ -31,6 +31,21 @@ pub(super) const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// The hook that sets the address to which an application's callbacks go.
 pub(super) const SET_CALLBACK: &str = "set_callback";
+
+/// How long one action may take that restores what was changed. A run ends soon after a signal.
+const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
+
+/// How long a service may refuse all connections before the run ends; it may be restarting.
+const GONE_AFTER: Duration = Duration::from_secs(2);
+
+/// Which services were reached.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// Each service that was reached, and since when it is not any more.
+    services: BTreeMap<String, Option<Instant>>,
+    /// The service that ended the run, and why.
+    gone: Option<(String, String)>,
+}
 
 /// Scenario threads per job; waiting scenarios release their slot.
 const SCENARIOS_PER_JOB: usize = 8;
@@ -40,6 +55,8 @@ pub struct Live {
     pub(super) settings: Settings,
     pub(super) bases: BTreeMap<String, BaseUrl>,
     pub(super) client: Client,
+    /// Restores what was changed, also after an interruption.
+    pub(super) cleaner: Client,
     pub(super) listener: Listener,
     pub(super) interrupted: Arc<AtomicBool>,
     /// When the run must end.
@@ -48,10 +65,15 @@ pub struct Live {
     pub(super) notify: Box<dyn Fn(&str) + Send + Sync>,
     pub(super) limit_reported: Once,
     pub(super) schedule: Schedule,
+    pub(super) reach: Mutex<Reached>,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
     /// The numbers of the exclusive setting; `None` if none are configured.
     pub(super) phone_numbers: Option<PhoneNumbers>,
+    /// Whether a value of the exclusive setting has one holder at a time.
+    pub(super) are_holders_exclusive: AtomicBool,
+    /// Holders that scenarios made and may still need, with the number of the session.
+    pub(super) holders: Mutex<BTreeMap<String, u64>>,
     /// Offset of the target's clock, by the answers of `advance_clock`.
     pub(super) ahead: Mutex<ClockOffset>,
     pub(super) clock_queried: Once,
@@ -147,19 +169,29 @@ impl Live {
         let listener = Listener::start(&listening)?;
         let client = settings.reach.client(options.limits, &bases);
         let client = client.interrupted_by(Arc::clone(interrupted));
+        let brief = Limits {
+            connect: options.limits.connect.min(CLEAN_UP_MAX),
+            timeout: options.limits.timeout.min(CLEAN_UP_MAX),
+            ..options.limits
+        };
+        let cleaner = settings.reach.client(brief, &bases);
         Ok(Self {
             settings,
             bases,
             client,
+            cleaner,
             listener,
             interrupted: Arc::clone(interrupted),
             deadline: options.deadline,
             notify: options.notify,
             limit_reported: Once::new(),
             schedule: Schedule::new(),
+            reach: Mutex::default(),
             admission: Admission::default(),
             slots: Slots::new(options.jobs),
             phone_numbers,
+            are_holders_exclusive: AtomicBool::new(false),
+            holders: Mutex::default(),
             ahead: Mutex::default(),
             clock_queried: Once::new(),
             began: OnceLock::new(),
@@ -216,6 +248,39 @@ impl Live {
         let name = format!("${{target.{}.{}}}", exclusive.service, exclusive.key);
         let reads = |value: &Value| value.as_str() == Some(name.as_str());
         self.own_scope().is_none() && planned.any_step(&|step| step.values().any(reads))
+    }
+
+    /// Calls a hook that restores what was changed, also after an interruption.
+    pub(super) fn clean_up(&self, hook: &str, arguments: &Value) {
+        if let Some(hook) = self.settings.hooks.get(hook) {
+            let never = AtomicBool::new(false);
+            // What remains expires, or the next run finds it.
+            let _ = hooks::carry_out(hook, arguments, &self.cleaner, &never);
+        }
+    }
+
+    /// Records whether a service was reached. Interrupts the run if one that was reached before is gone.
+    pub(super) fn note_reached(&self, service: &str, fault: Option<&SendFault>) {
+        let Some(fault) = fault.filter(|fault| fault.cause.is_unreachable()) else {
+            if fault.is_none() {
+                self.reached().services.insert(service.to_owned(), None);
+            }
+            return;
+        };
+        let mut reached = self.reached();
+        // A service that was never reached is a mistake in the configuration, which each scenario reports.
+        let Some(since) = reached.services.get_mut(service) else {
+            return;
+        };
+        let since = *since.get_or_insert_with(clock::monotonic);
+        if since.elapsed() >= GONE_AFTER && reached.gone.is_none() {
+            reached.gone = Some((service.to_owned(), fault.detail.clone()));
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -275,12 +340,14 @@ impl Sessions for Live {
             off_ms: Cell::new(0),
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
+            callback_kinds: RefCell::default(),
             callback_missed: Cell::new(false),
             turned_away: RefCell::new(None),
             phone_number,
             holders: RefCell::default(),
             lease,
             waited: Cell::default(),
+            has_moved: Cell::default(),
         }))
     }
 
@@ -321,6 +388,10 @@ impl Sessions for Live {
 
     fn denied_by(&self) -> Option<String> {
         self.admission.denied_by()
+    }
+
+    fn gone(&self) -> Option<(String, String)> {
+        self.reached().gone.clone()
     }
 
     fn clock_seconds(&self) -> Option<f64> {
