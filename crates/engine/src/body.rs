@@ -88,7 +88,7 @@ fn name_list(page: &mut Value, operation: &Operation) {
     let Some(key) = operation
         .list_key
         .as_deref()
-        .filter(|_| operation.is_list_key_told)
+        .filter(|_| operation.is_list_key_undocumented)
     else {
         return;
     };
