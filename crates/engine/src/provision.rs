@@ -281,7 +281,7 @@ fn holders(
 }
 
 /// The holders of a value in other scopes, because a person may be in one execution of all flows. `None` if there are
-/// too many scopes to tell.
+/// too many scopes to read.
 fn holders_elsewhere(
     session: &dyn Session,
     rulebook: &Rulebook,
