@@ -214,8 +214,8 @@ pub(crate) fn is_implemented(service: &str) -> bool {
     SERVICES.contains(&service) || FEEDS.contains(&service)
 }
 
-/// The services that the reference implements, of all or of those selected; an error if there is none or a selected one
-/// is missing.
+/// The services that the reference implements: all of them, or those selected. An error if one of them is missing, or
+/// if the reference implements nothing of the rulebook.
 pub(crate) fn of_reference(
     rulebook: &Rulebook,
     selected: &[String],

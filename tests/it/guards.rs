@@ -139,7 +139,7 @@ fn no_file_names_a_vendor_or_a_machine() {
             let vendor = vendors.iter().find(|v| lower.contains(*v));
             let folder = folders.iter().find(|f| {
                 line.match_indices(f.as_str()).any(|(at, _)| {
-                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || "}.-_".contains(c))
+                    !line[..at].ends_with(|c: char| c.is_alphanumeric() || "*}.-_".contains(c))
                 })
             });
             if let Some(word) = vendor.or(folder) {

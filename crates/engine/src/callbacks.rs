@@ -81,10 +81,12 @@ impl Wait<'_> {
         {
             return Err(Stop::Inconclusive(format!(
                 "no callback within {within:?}, but another run may have set the application's address \
-                 meanwhile: supply the hook `lease`, or set `callbacks: {{exclusive: true}}`"
+                 meanwhile: supply the hook `lease`, or set `callbacks: {{exclusive: true}}` if no other \
+                 run uses the target"
             )));
         }
         if received < wanted && !self.holds_now(&name) {
+            session.callback_missing();
             // An unreachable service cannot call; which says nothing about its callbacks.
             if let Some(fault) = session.reachability_fault(self.service) {
                 return Err(Stop::Unreachable(format!(

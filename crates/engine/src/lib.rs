@@ -528,6 +528,8 @@ fn conclude_unguarded(
     let id = &planned.scenario.id;
     // Each attempt has names of its own.
     let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
+    // What is missing is caused once more by fresh means. Missing again, it is a finding.
+    let mut is_caused_again = false;
     let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
@@ -571,6 +573,10 @@ fn conclude_unguarded(
         let may_go_on = !interrupted.load(Ordering::Relaxed);
         disturbances += usize::from(disturbed.is_some());
         if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
+            continue;
+        }
+        if !is_caused_again && went_wrong && session.has_missed_callback() && may_go_on {
+            is_caused_again = true;
             continue;
         }
         let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// One of several concurrent actions.
 #[derive(Clone, Copy, Debug)]
 pub enum Action<'a> {
-    /// A request to a service; its target is the path behind the service's base URL.
+    /// A request to a service; its target is the path below the service's base URL.
     Request {
         service: &'a str,
         request: &'a Request,

@@ -129,6 +129,14 @@ pub trait Session {
         false
     }
 
+    /// Records that an expected callback did not come.
+    fn callback_missing(&self) {}
+
+    /// Whether an expected callback did not come.
+    fn has_missed_callback(&self) -> bool {
+        false
+    }
+
     /// Whether another run may have redirected this scenario's callbacks to itself.
     fn address_may_be_overwritten(&self) -> bool {
         false

@@ -35,6 +35,8 @@ pub struct Settings {
     pub callback_max: Duration,
     /// Other runs may use the targets at the same time.
     pub is_shared: bool,
+    /// Whether the run says that it is one of several, which may redirect the callbacks of an application.
+    pub is_one_of_several: bool,
     /// How often a scenario with requests at the same time is run until it has a finding.
     pub rounds: usize,
     /// Distinguishes the names of this run from those of other runs with the same seed. Empty without live targets.
@@ -56,6 +58,7 @@ impl Default for Settings {
             people: People::default(),
             callback_max: Duration::from_secs(30),
             is_shared: true,
+            is_one_of_several: false,
             rounds: ROUNDS_LIVE,
             names: String::new(),
         }

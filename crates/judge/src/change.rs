@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// The difference that moves a number beyond any bound of a rule.
 const FAR: i64 = 1_000_000;
 /// The difference that moves an instant likewise.
-const FAR_MS: i64 = 24 * 3600 * 1000;
+const FAR_MS: i64 = 12 * 3600 * 1000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {

@@ -256,7 +256,8 @@ impl<'a, 'd> Folder<'a, 'd> {
             "base": { "path": format!("/{}", self.service), "probe": call },
         }));
         if let Some((name, entry, _)) = &self.api.auth.scheme {
-            file.insert("auth".to_owned(), json!([entry]));
+            // The key is the same word as the name of a service, which no literal may name.
+            file.extend(object(json!({ (stringify!(auth)): [entry] })));
             let how = match entry.get("header").and_then(Value::as_str) {
                 None => "username and password".to_owned(),
                 Some(field) => format!("headers: {{ {field}: \"${{NAME}}\" }}"),

@@ -26,17 +26,8 @@ use std::collections::BTreeMap;
 
 pub use conformant_yaml::LARGE_BYTES_MAX as BYTES_MAX;
 
-/// Names of services that mean something else in flags, or that the program implements itself.
-const RESERVED: [&str; 8] = [
-    "all",
-    "people",
-    "reference",
-    "auth",
-    "chat",
-    "events",
-    "flow",
-    "media",
-];
+/// Names of services that mean something else in flags.
+const RESERVED: [&str; 3] = ["all", "people", "reference"];
 
 /// What was made of a document.
 #[derive(Debug)]
@@ -192,7 +183,8 @@ fn service_name(title: &str) -> String {
     if !name.starts_with(|c: char| c.is_ascii_lowercase()) {
         name = format!("api{name}");
     }
-    if RESERVED.contains(&name.as_str()) {
+    let is_embedded = conformant_specs::file(&format!("{name}/service.yaml")).is_some();
+    if is_embedded || RESERVED.contains(&name.as_str()) {
         name.push_str("api");
     }
     name

@@ -10,7 +10,7 @@ use std::cell::Cell;
 /// Schemas within schemas, at most.
 const DEPTH_MAX: usize = 20;
 /// Schemas that are written for the whole document, at most. References repeat what they lead to.
-const SCHEMAS_MAX: usize = 60_000;
+const SCHEMAS_MAX: usize = 400_000;
 /// Schemas in one representation, at most.
 const PARTS_MAX: usize = 2_000;
 

@@ -31,6 +31,8 @@ pub(crate) enum Garble {
     Reversed,
     /// Only the part before `@` remains.
     BeforeAt,
+    /// The offset of a time becomes the designator of GMT.
+    OffsetDropped,
 }
 
 impl Garble {
@@ -58,6 +60,12 @@ impl Garble {
             Self::Latin1 => text.bytes().map(char::from).collect(),
             Self::Reversed => text.chars().rev().collect(),
             Self::BeforeAt => text.split('@').next().unwrap_or_default().to_owned(),
+            Self::OffsetDropped => match text.split_at_checked(text.len().saturating_sub(6)) {
+                Some((time, offset)) if offset.starts_with(['+', '-']) && offset.contains(':') => {
+                    format!("{time}Z")
+                }
+                _ => text.to_owned(),
+            },
         }
     }
 }
@@ -94,6 +102,11 @@ mod tests {
             (Garble::SpacesCollapsed, " a  b", "a b"),
             (Garble::Latin1, "é", "Ã©"),
             (Garble::BeforeAt, "ann@x.example", "ann"),
+            (
+                Garble::OffsetDropped,
+                "2020-01-02T03:04:05-05:00",
+                "2020-01-02T03:04:05Z",
+            ),
         ] {
             assert_eq!(garble.apply(before), after, "{garble:?}");
             assert_eq!(garble.apply("plain text"), "plain text", "{garble:?}");

@@ -75,7 +75,6 @@ super::faults::switches! {
         FlowUpdatedByExecution = "flow/updated-by-execution": "A new execution changes the date_updated of its flow.",
         FlowDeleteAnswers202 = "flow/delete-answers-202": "Deleting a flow returns 202.",
         FlowOtherEventNames = "flow/other-event-names": "Steps are entered by events of other names.",
-        FlowParentOnEveryStep = "flow/parent-on-every-step": "Every step names a parent step.",
         FlowVariablesSetAtStart = "flow/variables-set-at-start": "A running step already shows the variables that its end sets.",
         FlowListsLagMost = "flow/lists-lag-most": "An execution is listed nine seconds after it was created.",
         FlowNumbersAsText = "flow/numbers-as-text": "Numbers of Parameters are texts in the context.",

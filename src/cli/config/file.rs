@@ -124,10 +124,13 @@ pub(super) struct CallbacksEntry {
     pub(super) listen: Option<String>,
     /// URL under which the target reaches it.
     pub(super) public_url: Option<String>,
-    /// Whether no other run sets the target's callback addresses, default false. If true, a missing callback is a
-    /// finding even without the hook `lease`.
+    /// No other run uses the target meanwhile, default false.
     #[serde(default)]
     pub(super) exclusive: bool,
+    /// Other runs set the target's callback addresses meanwhile, default false. Then a missing callback is
+    /// inconclusive, unless the hook `lease` keeps other runs away. `--partition` implies it.
+    #[serde(default)]
+    pub(super) shared: bool,
 }
 
 /// The people that scenarios use. The defaults are reserved for fiction: no such phone number or mailbox exists.

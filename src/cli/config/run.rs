@@ -66,6 +66,7 @@ impl Reader {
             people: self.people(file.people),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
             is_shared: !file.callbacks.exclusive,
+            is_one_of_several: file.callbacks.shared || args.partition.is_some(),
             reach,
             ..Settings::default()
         };

@@ -1,4 +1,4 @@
-//! Rejected creations: the list of the scope is read after each one.
+//! Rejected creations, then an accepted one: the list of the scope is read after both.
 
 use super::cases::{Cases, either, only, refused};
 use super::partial_updates::wrong_value;
@@ -38,6 +38,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         ));
     }
     steps.push(look());
+    let another = cases.again(cases.operation.parameters.len() + 2);
+    steps.extend([cases.call(either(), &another), look()]);
     let what = "refused, then the list of its scope";
     cases.after_setup("refused-then-listed", what, steps);
 }

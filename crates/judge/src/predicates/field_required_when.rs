@@ -12,7 +12,8 @@ pub struct FieldRequiredWhen {
     field: String,
     /// The field that decides.
     when: String,
-    /// Values under which `field` is there.
+    /// Values under which `field` is there; left out: any text that is not empty.
+    #[serde(default)]
     is: Vec<Value>,
 }
 
@@ -37,7 +38,11 @@ impl Predicate for FieldRequiredWhen {
             let Some(decides) = shown.value(&self.when) else {
                 continue;
             };
-            let is_due = self.is.iter().any(|value| json::equal(value, decides));
+            let is_due = if self.is.is_empty() {
+                decides.as_str().is_some_and(|text| !text.is_empty())
+            } else {
+                self.is.iter().any(|value| json::equal(value, decides))
+            };
             let site = shown.site(&self.field);
             let is_broken = shown
                 .broken

@@ -1,4 +1,5 @@
-//! `rejected-create` with `of`: a rejected creation creates nothing. Compares two readings of the list of its scope.
+//! `rejected-create` with `of`: a rejected creation creates nothing, and with `once` an accepted one creates one resource. Compares two
+//! readings of the list of its scope.
 
 use super::prelude::*;
 use crate::history::{Item, List, Outcome, ResourceId, Write};
@@ -10,6 +11,9 @@ use conformant_rulebook::Action;
 pub struct RejectedCreate {
     /// The operation with its service.
     of: OperationName,
+    /// Judge accepted creations in place of rejected ones.
+    #[serde(default)]
+    once: bool,
 }
 
 impl Predicate for RejectedCreate {
@@ -42,12 +46,14 @@ impl Predicate for RejectedCreate {
             let exchange = write.exchange().map(|index| context.seen[index].exchange);
             exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
         };
-        let refused = history
-            .writes
-            .iter()
-            .filter(|w| w.outcome == Outcome::Refused);
+        let outcome = if self.once {
+            Outcome::Done
+        } else {
+            Outcome::Refused
+        };
+        let asked = history.writes.iter().filter(|w| w.outcome == outcome);
         let mut judged: Vec<usize> = Vec::new();
-        for write in refused.filter(is_of) {
+        for write in asked.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
                 let kind = context.rulebook.kinds.get(list.face);
                 let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
@@ -94,6 +100,13 @@ impl Predicate for RejectedCreate {
             .answered("create-member", path.clone(), member("1"));
         let refused = |scene: ExampleBuilder| scene.refused("create-member", path.clone());
         let once = refused(listed(made.clone(), json!([member("1")])));
+        let again = |is_once: bool| {
+            let parameters = json!({"of": "chat/create-member", "once": is_once});
+            let scene = Example::for_rule("chat", parameters)
+                .answered("create-service", json!({}), json!({"sid": service}))
+                .answered("create-member", path.clone(), member("1"));
+            listed(scene, json!([member("1")])).answered("create-member", path.clone(), member("2"))
+        };
         vec![
             listed(once.clone(), json!([member("1")])).passes(),
             listed(once, json!([member("1"), member("2")])).fails("/members/1"),
@@ -102,7 +115,10 @@ impl Predicate for RejectedCreate {
                 json!([member("1")]),
             )
             .not_judged(),
-            listed(refused(made), json!([member("1")])).not_judged(),
+            listed(refused(made.clone()), json!([member("1")])).not_judged(),
+            listed(again(true), json!([member("1"), member("2")])).passes(),
+            listed(again(true), json!([member("1"), member("2"), member("3")])).fails("/members/2"),
+            listed(again(false), json!([member("1"), member("2"), member("3")])).not_judged(),
         ]
     }
 
@@ -169,9 +185,17 @@ fn evaluate_lists(
     };
     let wrong = after.items.iter().find(is_new).map(|item| {
         let fact = Fact {
-            kind: "made-though-refused",
+            kind: if write.outcome == Outcome::Done {
+                "made-twice"
+            } else {
+                "made-though-refused"
+            },
             expected: "nothing that was not made".to_owned(),
-            actual: "one more after a refusal".to_owned(),
+            actual: if write.outcome == Outcome::Done {
+                "one more than was made".to_owned()
+            } else {
+                "one more after a refusal".to_owned()
+            },
             ..Fact::default()
         };
         (shown(item).site(""), fact)

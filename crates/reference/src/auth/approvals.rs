@@ -242,11 +242,12 @@ impl Approvals {
         approval.processed_at = Some(now);
         self.answered += 1;
         let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
+        let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop);
         let is_silent = core.fails(match reaction {
             Reaction::Approve => Fault::AuthApproveCallbackMissing,
             Reaction::Deny => Fault::AuthDenyCallbackMissing,
         });
-        if !is_silent && !only_first {
+        if !is_silent && !only_first && !has_stopped {
             approval.call_back(core, callbacks);
         }
         let user = approval.user.auth_id;

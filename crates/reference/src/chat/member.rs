@@ -364,6 +364,12 @@ pub(super) fn leave_by_hand(
 /// The member with that SID or identity (D2, Conventions).
 fn find<'a>(channel: &'a Channel, core: &Core, key: &str) -> Result<&'a Member, Refusal> {
     let key = user::in_path(core, key);
+    let plain = key.replace('é', "e");
+    let key = if plain != *key && core.fails(Fault::ChatMemberPathAccentless) {
+        plain.into()
+    } else {
+        key
+    };
     match channel.members.find(&key, false) {
         Err(_) => channel.members.find(&user::name_of(core, &key), true),
         found => found,
@@ -406,6 +412,8 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
                     user::name_of(core, w) == user::name_of(core, &member.identity)
                         || (w.eq_ignore_ascii_case(&member.identity)
                             && core.fails(Fault::ChatMembersFilterAnyCase))
+                        || (member.identity == w.replace('é', "e")
+                            && core.fails(Fault::ChatMembersFilterAccentless))
                         || (member.identity.starts_with(&**w)
                             && core.fails(Fault::ChatMembersFilterPrefix))
                 })

@@ -283,6 +283,12 @@ fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channe
     service.disturb(core, Fault::ChatNewWebhookMovesInterval);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
         let sid = webhook.sid.clone();
+        if core.fails(Fault::ChatWebhookMadeTwice) {
+            let mut twin = webhook.clone();
+            twin.sid = core.sid("WH");
+            let sid = twin.sid.clone();
+            channel.webhooks.insert(&sid, None, twin);
+        }
         channel.webhooks.insert(&sid, None, webhook);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)

@@ -73,6 +73,12 @@ impl Flow {
         }
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
+            if core.fails(Fault::FlowExecutionMadeTwice) {
+                let sid = core.sid("FN");
+                let mut twin = execution.clone();
+                twin.sid = sid;
+                flow.executions.push(twin);
+            }
             flow.executions.push(execution);
             if core.varies(Variant::FlowUpdatedByExecution) {
                 flow.updated = Some(call.now);

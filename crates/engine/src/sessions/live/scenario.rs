@@ -55,6 +55,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) address_set: Cell<bool>,
     /// The kinds of callbacks whose address it set.
     pub(super) callback_kinds: RefCell<BTreeSet<String>>,
+    /// Whether an expected callback did not come.
+    pub(super) callback_missed: Cell<bool>,
     pub(super) phone_number: Option<AssignedNumber<'a>>,
     /// A service that rejected a request before it had accepted any.
     pub(super) turned_away: RefCell<Option<String>>,
@@ -260,8 +262,18 @@ impl Session for LiveScenario<'_> {
         self.address_set.get()
     }
 
+    fn callback_missing(&self) {
+        self.callback_missed.set(true);
+    }
+
+    fn has_missed_callback(&self) -> bool {
+        self.callback_missed.get()
+    }
+
     fn address_may_be_overwritten(&self) -> bool {
-        self.address_set.get() && self.lease.is_none() && self.live.settings.is_shared
+        let settings = &self.live.settings;
+        let is_contended = settings.is_one_of_several && settings.is_shared;
+        self.address_set.get() && self.lease.is_none() && is_contended
     }
 
     fn reachability_fault(&self, service: &str) -> Option<SendFault> {

@@ -341,6 +341,7 @@ impl Sessions for Live {
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
             callback_kinds: RefCell::default(),
+            callback_missed: Cell::new(false),
             turned_away: RefCell::new(None),
             phone_number,
             holders: RefCell::default(),

@@ -115,3 +115,26 @@ fn a_user_moves_to_another_number_and_the_webhook_says_so() {
     let now = world.now();
     assert_eq!(world.reference.handle(&request, now).status, 422);
 }
+
+#[test]
+fn requests_need_the_api_key() {
+    let mut world = World::new(&[], &[]);
+    let auth_id = world.user("a@b.example", "5550100001");
+    let path = format!("/auth/protected/json/users/{auth_id}/status");
+    let now = world.now();
+    for (query, status) in [
+        ("", 401),
+        ("?api_key=wrong", 401),
+        ("?api_key=reference-production-api-key-0001", 200),
+    ] {
+        let request = Request::new("GET", format!("{path}{query}"));
+        assert_eq!(
+            world.reference.handle(&request, now).status,
+            status,
+            "{query}"
+        );
+    }
+    let mut open = World::new(&[], &[Variant::AuthWithoutKey]);
+    let request = Request::new("GET", "/auth/protected/json/users/1/status");
+    assert_eq!(open.reference.handle(&request, now).status, 404);
+}

@@ -75,6 +75,10 @@ impl World {
         serde_json::from_slice(&response.body).unwrap()
     }
 
+    fn get(&mut self, path: &str) -> Value {
+        self.accepted("GET", path, &[])
+    }
+
     fn refused(&mut self, method: &str, path: &str, form: &[(&str, &str)]) {
         let response = self.call(method, path, form);
         assert!(

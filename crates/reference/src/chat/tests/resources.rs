@@ -1,4 +1,4 @@
-//! Invalid requests and empty names.
+//! Invalid requests, links and empty names.
 
 use super::*;
 
@@ -96,7 +96,7 @@ fn requests_outside_the_document_are_refused() {
 
 /// A text that was sent comes back as a text, and an empty name names nothing.
 #[test]
-fn empty_names_are_kept_and_are_nobodys() {
+fn empty_names_are_stored_and_identify_no_channel() {
     let mut world = World::new();
     for _ in 0..2 {
         let (channel, _) = world.channel(&[("UniqueName", ""), ("FriendlyName", "")]);
@@ -106,5 +106,50 @@ fn empty_names_are_kept_and_are_nobodys() {
     shows(
         &channel,
         &json!({"unique_name": null, "friendly_name": null}),
+    );
+}
+
+/// D2, Resources: links of operations that no scenario calls lead to resources.
+#[test]
+fn every_link_leads_somewhere() {
+    let mut world = World::new();
+    let (channel, path) = world.channel(&[]);
+    world.accepted("POST", &format!("{path}/Members"), &[("Identity", "ann")]);
+    let message = world.accepted("POST", &format!("{path}/Messages"), &[("Body", "b")]);
+    let user = world.accepted("POST", "Users", &[("Identity", "bob")]);
+    world.accepted("POST", &format!("{path}/Invites"), &[("Identity", "bob")]);
+    let place = world.get(&format!("Users/ann/{path}"));
+    let fetched = world.get(&path);
+    assert_eq!(fetched["links"]["last_message"], message["url"]);
+    for (thing, own) in [
+        (world.service.clone(), 4),
+        (fetched, 5),
+        (message, 0),
+        (user, 2),
+        (place, 2),
+        (channel, 5),
+    ] {
+        let links = thing["links"].as_object().map(serde_json::Map::len);
+        assert_eq!(links.unwrap_or_default(), own, "{thing}");
+        let links = thing["links"].as_object().into_iter().flatten();
+        for (_, link) in links.chain([(&String::new(), &thing["url"])]) {
+            let Some(link) = link.as_str() else { continue };
+            let found = world.get(link.strip_prefix("http://x").unwrap());
+            if *link == thing["url"] {
+                assert_eq!(found["url"], thing["url"]);
+            }
+        }
+    }
+    // D2, User: null on lists.
+    world.hook("configure_service", json!({"reachability_enabled": true}));
+    world.hook("set_online", json!({"identity": "bob", "online": true}));
+    assert_eq!(world.get("Users/bob")["is_online"], json!(true));
+    let listed = world.get("Users");
+    assert!(
+        listed["users"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|user| user["is_online"].is_null() && user["is_notifiable"].is_null())
     );
 }
