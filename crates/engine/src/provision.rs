@@ -410,6 +410,7 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
             Stop::Inconclusive(why)
         }
     })?;
+    let response = super::body::decoded(response);
     session.answered(service, path, response.status);
     // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
     if matches!(response.status, 401 | 403) {

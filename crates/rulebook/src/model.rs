@@ -396,8 +396,22 @@ impl Parameter {
             let pattern = self.schema.get("pattern").and_then(Value::as_str)?;
             regex::Regex::new(pattern).ok()
         });
-        form.as_ref()
-            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)))
+        let has_pattern = form
+            .as_ref()
+            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)));
+        has_pattern && value.as_str().is_none_or(|text| self.has_type(text))
+    }
+
+    /// Whether a text is a value of the parameter's type, so that a service can be expected to understand it.
+    fn has_type(&self, text: &str) -> bool {
+        let word = |key: &str| self.schema.get(key).and_then(Value::as_str);
+        match (word("type"), word("format")) {
+            (Some("integer"), _) => text.parse::<i128>().is_ok(),
+            (Some("number"), _) => text.parse::<f64>().is_ok(),
+            (Some("boolean"), _) => matches!(text, "true" | "false"),
+            (_, Some("date-time")) => conformant_base::instant::instant(text).is_some(),
+            _ => true,
+        }
     }
 }
 
