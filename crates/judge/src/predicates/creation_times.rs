@@ -200,13 +200,14 @@ impl CreationTimes {
     }
 }
 
-/// Whether two times differ as two time zones do: by quarters of an hour, from one hour to fourteen.
+/// Whether two times differ as two time zones do: by half hours, from one hour to fourteen. A clock that was moved by another
+/// client differs by any time.
 fn is_zone_apart(apart: jiff::SignedDuration) -> bool {
-    const QUARTER: i64 = 15 * 60;
-    const SLACK: i64 = 60;
+    const STEP: i64 = 30 * 60;
+    const SLACK: i64 = 30;
     let apart = apart.abs().as_secs();
-    let beyond = (apart + SLACK) % QUARTER;
-    (4 * QUARTER - SLACK..=56 * QUARTER + SLACK).contains(&apart) && beyond <= 2 * SLACK
+    let beyond = (apart + SLACK) % STEP;
+    (2 * STEP - SLACK..=28 * STEP + SLACK).contains(&apart) && beyond <= 2 * SLACK
 }
 
 /// Whole seconds.
