@@ -185,6 +185,54 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     }
 }
 
+/// An explicit seed repeats the order, not the names, unless these are given too.
+#[test]
+fn a_run_with_an_explicit_seed_has_names_of_its_own() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let served = Served::start(folder.path(), &[]);
+    let selection = ["--seed", "77", "--filter", "auth/registrations/completed"];
+    for _ in 0..2 {
+        let (code, out, record) = judge(&served, folder.path(), &selection);
+        assert_eq!((code, record.seed), (0, 77), "{out}");
+    }
+    let names = [&selection[..], &["--names", "first"]].concat();
+    let (code, out, _) = judge(&served, folder.path(), &names);
+    assert_eq!(code, 0, "{out}");
+    let (code, _, err) = run(folder.path(), &["run", "--names", "not plain"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("invalid --names"), "{err}");
+}
+
+/// A target that dies is the result, and not hundreds of refused connections.
+#[test]
+fn a_target_that_dies_ends_the_run() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let served = Served::start(folder.path(), &[]);
+    let target = format!("all={}", served.url);
+    let arguments = [
+        "run",
+        "--target",
+        &target,
+        "--service",
+        "chat",
+        "--prove",
+        "off",
+        "--jobs",
+        "1",
+    ];
+    let (code, out, err) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| run(folder.path(), &arguments));
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        drop(served);
+        running.join().expect("the run ends")
+    });
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(
+        err.contains("chat stopped answering, which ended the run"),
+        "{err}"
+    );
+}
+
 /// Only the reference, identified by its control plane, gets the reference's values.
 #[test]
 fn unconfigured_values_are_not_sent() {

@@ -87,8 +87,9 @@ class People:
     def get_app(self, cellphone, country_code):
         self.auth.apps.add((str(cellphone).translate({ord(sign): None for sign in "-. "}), int(country_code)))
 
-    def listen(self, kind, url):
-        self.world.callbacks[kind] = url
+    def listen(self, kind, url=None):
+        """Sets an address; none unsets it."""
+        self.world.callbacks[kind] = url or None
 
     def ring(self, url):
         threading.Thread(target=self.auth.callbacks.send, args=(url, "POST", "", {}), daemon=True).start()

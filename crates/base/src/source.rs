@@ -91,7 +91,7 @@ pub struct Source {
     pub document: Document,
     /// The heading above the lines, as the document spells it, or a pointer into an OpenAPI document, such as `#/paths/~1orders/post`.
     pub section: String,
-    /// Counted from 1; may be empty beside a pointer.
+    /// Counted from 1; may be empty if `section` is a pointer.
     pub lines: Vec<u32>,
 }
 

@@ -14,8 +14,11 @@ use std::sync::Arc;
 /// The longest excerpt of an unreadable body in a message.
 const EXCERPT_BYTES: usize = 200;
 
-/// The response without its content coding, if that is gzip, up to `bytes_max`.
-pub(super) fn decoded(mut response: Response, bytes_max: usize) -> Response {
+/// Largest decoded body.
+pub(super) const DECODED_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// The response without its content coding, if that is gzip. Only the beginning of a body above the limit is decoded.
+pub(super) fn decoded(mut response: Response) -> Response {
     let coding = content_coding(&response).unwrap_or_default();
     if !["gzip", "x-gzip"].contains(&coding.to_ascii_lowercase().as_str()) {
         return response;
@@ -23,7 +26,7 @@ pub(super) fn decoded(mut response: Response, bytes_max: usize) -> Response {
     let mut body = Vec::new();
     let decoder = flate2::read::MultiGzDecoder::new(response.body.as_slice());
     // One more byte shows that the body is too large.
-    let mut limited = decoder.take(bytes_max as u64 + 1);
+    let mut limited = decoder.take(DECODED_BYTES_MAX as u64 + 1);
     if limited.read_to_end(&mut body).is_ok() {
         response.body = body;
         response.headers.remove("Content-Encoding");
@@ -88,7 +91,7 @@ fn name_list(page: &mut Value, operation: &Operation) {
     let Some(key) = operation
         .list_key
         .as_deref()
-        .filter(|_| operation.is_list_key_told)
+        .filter(|_| operation.is_list_key_undocumented)
     else {
         return;
     };

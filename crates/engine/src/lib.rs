@@ -16,7 +16,6 @@ mod needs;
 mod on_demand;
 pub mod plan;
 mod provision;
-pub mod race;
 mod record;
 pub mod request;
 mod runner;

@@ -281,7 +281,7 @@ fn holders(
 }
 
 /// The holders of a value in other scopes, because a person may be in one execution of all flows. `None` if there are
-/// too many scopes to tell.
+/// too many scopes to read.
 fn holders_elsewhere(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -410,6 +410,7 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
             Stop::Inconclusive(why)
         }
     })?;
+    let response = super::body::decoded(response);
     session.answered(service, path, response.status);
     // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
     if matches!(response.status, 401 | 403) {

@@ -2,7 +2,8 @@
 //!
 //! The target is in process, behind the offline server, or live. The runner does not know which.
 
-use super::race::{Acted, Action, act_in_turn};
+pub mod race;
+
 use super::settings::Settings;
 use super::stop::Stop;
 use conformant_base::clock::Timestamp;
@@ -10,6 +11,7 @@ use conformant_base::http::{Cause, Request, Response};
 use conformant_base::json::ParseFault;
 use conformant_net::transport::{Sink, UrlError};
 use conformant_record::Spent;
+use race::{Acted, Action, act_in_turn};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;

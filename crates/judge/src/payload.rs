@@ -108,7 +108,8 @@ fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &m
     let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
         return;
     };
-    let Some(given) = json::get(value, "/meta/key").filter(|_| !list.is_list_key_told) else {
+    let Some(given) = json::get(value, "/meta/key").filter(|_| !list.is_list_key_undocumented)
+    else {
         return;
     };
     let (Some(given), true) = (given.as_str(), value.get(key).is_some()) else {

@@ -19,7 +19,7 @@ const LIST_KEYS: [&str; 12] = [
     "items", "data", "results", "content", "records", "values", "entries", "list", "elements",
     "rows", "objects", "hits",
 ];
-/// Keys beside such an array.
+/// Keys next to such an array.
 const PAGE_KEYS: [&str; 16] = [
     "next",
     "previous",
@@ -698,7 +698,7 @@ fn shaped<'d>(doc: &'d Document, schema: &Part<'d>, path: &str) -> Answer<'d> {
     }
 }
 
-/// The array of a page, by its name and by what stands beside it.
+/// The array of a page, by its name and by the keys next to it.
 fn list_in<'d>(
     doc: &'d Document,
     all: &[(&'d str, Part<'d>)],

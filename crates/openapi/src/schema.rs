@@ -242,7 +242,7 @@ impl<'d> Schemas<'d> {
                 | "maxProperties" => self.number(&value, |n| n.is_u64()),
                 "minimum" | "maximum" => self.bound(part, key, &value, out),
                 "exclusiveMinimum" | "exclusiveMaximum" => match value.node.content {
-                    // OpenAPI 3.0: a flag of the bound beside it.
+                    // OpenAPI 3.0: a flag of the adjacent bound.
                     conformant_yaml::Content::Bool(_) => None,
                     _ => self.number(&value, |n| n.is_number()),
                 },

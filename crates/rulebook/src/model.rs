@@ -157,8 +157,8 @@ pub struct Operation {
     pub list_key: Option<String>,
     /// How the list is read page by page.
     pub paging: Paging,
-    /// No document shows that name: the answer itself may tell another.
-    pub is_list_key_told: bool,
+    /// Whether the name is undocumented, so that the response may use another one.
+    pub is_list_key_undocumented: bool,
     pub does: Action,
     /// The resource type in its response; `None` if it has no resource.
     pub resource: Option<String>,
@@ -342,7 +342,7 @@ impl Operation {
         in_path.filter(|p| p.schema.get("enum").is_none())
     }
 
-    /// Where a page contains the items; nothing where the operation is no list.
+    /// The pointer to the items of a page; `None` if the operation is not a list.
     pub fn items_at(&self) -> Option<String> {
         self.list_key.as_deref().map(items_at)
     }
@@ -364,7 +364,7 @@ impl Operation {
         self.parameters.iter().find(|p| p.name == size)
     }
 
-    /// Whether the last name in its path is that of its thing, and not of a parent.
+    /// Whether the last name in its path is that of its resource, not of a parent.
     pub fn names_its_resource(&self) -> bool {
         matches!(self.does, Action::Shows | Action::Changes | Action::Ends)
     }
@@ -396,8 +396,22 @@ impl Parameter {
             let pattern = self.schema.get("pattern").and_then(Value::as_str)?;
             regex::Regex::new(pattern).ok()
         });
-        form.as_ref()
-            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)))
+        let has_pattern = form
+            .as_ref()
+            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)));
+        has_pattern && value.as_str().is_none_or(|text| self.has_type(text))
+    }
+
+    /// Whether a text is a value of the parameter's type, so that a service can be expected to understand it.
+    fn has_type(&self, text: &str) -> bool {
+        let word = |key: &str| self.schema.get(key).and_then(Value::as_str);
+        match (word("type"), word("format")) {
+            (Some("integer"), _) => text.parse::<i128>().is_ok(),
+            (Some("number"), _) => text.parse::<f64>().is_ok(),
+            (Some("boolean"), _) => matches!(text, "true" | "false"),
+            (_, Some("date-time")) => conformant_base::instant::instant(text).is_some(),
+            _ => true,
+        }
     }
 }
 

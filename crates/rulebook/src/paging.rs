@@ -1,4 +1,4 @@
-//! How a list is read page by page: `x-paging` beside `x-list-key`.
+//! How a list is read page by page: `x-paging` next to `x-list-key`.
 //!
 //! Without `x-paging` a page contains the URL of the next one in `meta.next_page_url`, and `PageSize` is the number of items.
 
@@ -102,7 +102,7 @@ impl Paging {
         self.next_at() == NEXT_PAGE_URL
     }
 
-    /// Whether a query parameter is no filter.
+    /// Whether a query parameter is for paging, not a filter.
     pub fn has_parameter(&self, name: &str) -> bool {
         self.size.as_deref() == Some(name) || self.positions.iter().any(|known| known == name)
     }

@@ -39,7 +39,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
     for parameter in &cases.operation.parameters {
         let values = match parameter.place {
-            // A text that is no phone number may be refused or understood as one.
+            // A text other than a phone number may be rejected or understood as one.
             ParameterLocation::Body if is_phone(cases, parameter) => Vec::new(),
             ParameterLocation::Body => values(parameter, is_shown_later(cases, parameter)),
             ParameterLocation::Path | ParameterLocation::Query | ParameterLocation::Header => {

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of all answers of one scenario.
-const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
+const EVIDENCE_BYTES_MAX: usize = body::DECODED_BYTES_MAX;
 impl<'a> Runner<'a> {
     pub(super) fn call_step(&mut self, step: &Call) -> Result<(), Stop> {
         let operation = self.targeted_operation(&step.call)?;
@@ -363,7 +363,7 @@ impl<'a> Runner<'a> {
 
     /// Limits the evidence, which is kept until the scenario is judged.
     pub(super) fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
-        let response = body::decoded(response, EVIDENCE_BYTES_MAX);
+        let response = body::decoded(response);
         self.body_bytes += response.body.len();
         if self.body_bytes <= EVIDENCE_BYTES_MAX {
             return Ok(response);

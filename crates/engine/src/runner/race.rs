@@ -6,8 +6,8 @@
 
 use super::Runner;
 use crate::provision;
-use crate::race::{Acted, Action, ActionResult};
 use crate::session::SendFault;
+use crate::session::race::{Acted, Action, ActionResult};
 use crate::stop::Stop;
 use crate::template::Origin;
 use conformant_base::http::Response;

@@ -75,7 +75,7 @@ fn send_within_limits(
     const SLICE: Duration = Duration::from_millis(20);
     let mut tries = 0;
     loop {
-        let response = send(client, base, request)?;
+        let response = crate::body::decoded(send(client, base, request)?);
         let Some(wait) = wait_before_retry(&response, tries) else {
             return Ok(response);
         };

@@ -3,7 +3,7 @@
 //! Waits cost nothing, and scenarios are isolated.
 
 use super::replay::{DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance};
-use crate::race::{Acted, Action, ActionResult};
+use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use crate::settings::{Settings, Target};
 use crate::{Planned, Sessions};

@@ -15,7 +15,7 @@ pub struct EventSchemaAddress {
     feed: Feed,
     /// What of the address.
     aspect: Aspect,
-    /// What stands before the name in the last segment but one.
+    /// The text before the name in the last segment but one.
     #[serde(default)]
     prefix: Option<String>,
 }

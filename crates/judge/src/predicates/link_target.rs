@@ -328,7 +328,7 @@ fn of_another_key(context: &Context<'_>, index: usize, lists: &str) -> Option<St
         let is_it = o.does == Action::Lists && o.resource.as_deref() == Some(lists);
         o.list_key
             .as_deref()
-            .filter(|_| is_it && !o.is_list_key_told)
+            .filter(|_| is_it && !o.is_list_key_undocumented)
     })?;
     let Outcome::Answered { response, .. } = &context.seen[index].exchange.outcome else {
         return None;

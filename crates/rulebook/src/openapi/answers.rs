@@ -14,7 +14,7 @@ use conformant_yaml::Node;
 pub(super) struct Answer {
     pub(super) kind: Option<String>,
     pub(super) list_key: Option<String>,
-    pub(super) is_list_key_told: bool,
+    pub(super) is_list_key_undocumented: bool,
     pub(super) paging: Paging,
 }
 
@@ -58,7 +58,7 @@ impl Reader<'_> {
             return schemas::owner(&path).map(|(kind, _)| Answer {
                 kind: Some(kind),
                 list_key: None,
-                is_list_key_told: false,
+                is_list_key_undocumented: false,
                 paging: Paging::default(),
             });
         }
@@ -95,7 +95,7 @@ impl Reader<'_> {
         Some(Answer {
             kind: Some(name),
             list_key: list_key.map(str::to_owned),
-            is_list_key_told: schema.get("x-list-key-told").is_some(),
+            is_list_key_undocumented: schema.get("x-list-key-told").is_some(),
             paging: self.paging(draft, schema, &at),
         })
     }

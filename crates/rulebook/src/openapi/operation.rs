@@ -63,7 +63,9 @@ impl Reader<'_> {
         let error = self
             .response(draft, described, id, "4XX")
             .and_then(|r| r.kind);
-        let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
+        let is_list_key_undocumented = response
+            .as_ref()
+            .is_some_and(|r| r.is_list_key_undocumented);
         let list_key = response.as_ref().and_then(|r| r.list_key.clone());
         if let Some(list) = &list_key {
             let has_meta = response.as_ref().is_some_and(|r| r.paging.has_meta());
@@ -98,7 +100,7 @@ impl Reader<'_> {
             resource: None,
             list_key,
             paging: response.map(|r| r.paging).unwrap_or_default(),
-            is_list_key_told,
+            is_list_key_undocumented,
         };
         rule_paths(draft, &operation);
         described.operations.insert(id.to_owned(), operation);

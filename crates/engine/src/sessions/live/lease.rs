@@ -14,6 +14,9 @@ pub(super) const LEASE_RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 4
 /// Interval between requests while another run holds it.
 const LEASE_EVERY: Duration = Duration::from_millis(100);
 
+/// When a wait for a lease is reported.
+const LEASE_REPORTED_AFTER: Duration = Duration::from_secs(30);
+
 /// The hook that grants leases.
 const LEASE: &str = "lease";
 
@@ -37,6 +40,7 @@ impl Live {
             leased.0 = Some((holders + 1, since));
             return Some(Lease { live: self });
         }
+        let began = clock::monotonic();
         loop {
             let arguments = json!({"owner": self.owner, "seconds": LEASE_SECONDS});
             let answer =
@@ -47,6 +51,13 @@ impl Live {
             }
             if self.is_over() {
                 return None;
+            }
+            if began.elapsed() >= LEASE_REPORTED_AFTER {
+                self.lease_reported.call_once(|| {
+                    (self.notify)(&format!(
+                        "hook {LEASE}: not granted for {LEASE_REPORTED_AFTER:?}, because another owner holds it; the run waits"
+                    ));
+                });
             }
             clock::sleep(LEASE_EVERY);
         }

@@ -5,7 +5,7 @@
 //! - A hook runs on a thread of its own, which starts when the last bytes of the requests are sent.
 
 use super::scenario::{LiveScenario, response_of};
-use crate::race::{Acted, Action, ActionResult};
+use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{HookFault, SendFault};
 use crate::sessions::hooks;
 use conformant_base::clock;

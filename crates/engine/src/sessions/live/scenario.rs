@@ -9,7 +9,7 @@ use super::rate_limit::Next;
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::{freeing, is_freed};
-use crate::race::{Acted, Action};
+use crate::session::race::{Acted, Action};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;

@@ -84,6 +84,7 @@ pub struct Live {
     /// Identifies this run in leases.
     pub(super) owner: String,
     pub(super) leased: Mutex<Leased>,
+    pub(super) lease_reported: Once,
     /// The clock barrier of the scenarios that move the target's clock.
     pub(super) barrier: ClockBarrier,
     /// Number of sessions opened so far, retries included.
@@ -198,6 +199,7 @@ impl Live {
             callback_ms_max: AtomicU64::new(u64::MAX),
             owner: uuid::Uuid::from_u128(rand::random()).to_string(),
             leased: Mutex::default(),
+            lease_reported: Once::new(),
             barrier: ClockBarrier::default(),
             opened: AtomicU64::new(0),
         })

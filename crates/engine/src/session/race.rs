@@ -1,6 +1,6 @@
 //! Concurrent actions of a session and their results.
 
-use crate::session::{HookFault, SendFault, Session};
+use super::{HookFault, SendFault, Session};
 use conformant_base::http::{Request, Response};
 use serde_json::Value;
 use std::time::Duration;
