@@ -88,6 +88,7 @@ pub struct Tail {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Line {
+    #[serde(rename = "story", alias = "scenario")]
     Scenario(Box<EvidenceRecord>),
     End(Tail),
 }
