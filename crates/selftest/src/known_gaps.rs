@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KnownGaps {
-    /// Faults that may be silent, each with the reason.
+    /// Faults that no rule catches and variations that no scenario shows, each with the reason.
     #[serde(default)]
     silent: BTreeMap<String, String>,
     /// Variations, each with exactly the rules that flag it.
@@ -43,10 +43,15 @@ impl KnownGaps {
                 (true, false) => GapState::NoLonger,
             };
         }
-        let flagged = name
-            .strip_prefix("variant ")
-            .and_then(|id| self.flagged.get(id));
-        match flagged {
+        let id = name.strip_prefix("variant ");
+        if id.is_some_and(|id| self.silent.contains_key(id)) && row.failed_by.is_empty() {
+            return if row.differing == 0 {
+                GapState::Yes
+            } else {
+                GapState::NoLonger
+            };
+        }
+        match id.and_then(|id| self.flagged.get(id)) {
             Some(by) if *by == row.failed_by => GapState::Yes,
             Some(by) if row.failed_by.is_subset(by) => GapState::NoLonger,
             Some(_) | None => GapState::No,
@@ -83,7 +88,9 @@ impl KnownGaps {
 
     /// Listed ids that are neither a fault nor a variation.
     pub fn unknown(&self) -> Vec<&str> {
-        let faults = self.silent.keys().filter(|id| Fault::from_id(id).is_none());
+        let is_unknown =
+            |id: &&String| Fault::from_id(id).is_none() && Variant::from_id(id).is_none();
+        let faults = self.silent.keys().filter(is_unknown);
         let variants = self
             .flagged
             .keys()
@@ -96,9 +103,11 @@ impl KnownGaps {
     pub(super) fn shrunk(&self, rows: &BTreeMap<String, Row>, dead: &[String]) -> Self {
         let mut left = self.clone();
         left.silent.retain(|id, _| {
-            let name = format!("fault {id}");
-            rows.get(&name)
-                .is_none_or(|row| self.gap_state(&name, row) != GapState::NoLonger)
+            ["fault", "variant"].into_iter().all(|kind| {
+                let name = format!("{kind} {id}");
+                rows.get(&name)
+                    .is_none_or(|row| self.gap_state(&name, row) != GapState::NoLonger)
+            })
         });
         for (id, by) in &mut left.flagged {
             if let Some(row) = rows.get(&format!("variant {id}")) {

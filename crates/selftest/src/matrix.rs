@@ -189,7 +189,7 @@ impl Matrix {
             && self.dead(recorded).next().is_none()
             // A part of the rows does not show which rules are tried.
             && (self.dead.is_empty() || recorded.known_gaps.tried(&self.dead).is_empty())
-            && self.idle.is_empty()
+            && self.idle.iter().all(|id| recorded.known_gaps.names_rule(id))
             && self.vacuous().next().is_none()
             && self
                 .rows
