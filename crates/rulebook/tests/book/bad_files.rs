@@ -296,7 +296,7 @@ fn schemas() {
         path,
         "../../common",
         "../../../common",
-        &["out of the rulebook"],
+        &["is outside the rulebook"],
     );
     refuses(
         path,
