@@ -154,7 +154,7 @@ fn every_disagreement_is_told() {
     has(&shared, &elsewhere, "whose source does not name that line");
     let lock = propose(dir.path(), &good, "").unwrap();
     std::fs::remove_file(dir.path().join("D1.txt")).unwrap();
-    has(&good, &lock, "D1 is not there");
+    has(&good, &lock, "D1 is missing");
 }
 
 #[test]

@@ -258,7 +258,7 @@ fn files_in_no_place_and_that_are_no_text() {
         load(&with)
             .unwrap_err()
             .to_string()
-            .contains("no place for this file")
+            .contains("unexpected file in the rulebook")
     );
     let files = [("common.yaml".to_owned(), b"\xff".to_vec())];
     let problems = Rulebook::from_files(predicates(), files).unwrap_err();
@@ -290,13 +290,13 @@ fn schemas() {
         path,
         "../../common",
         "../../comon",
-        &["comon.yaml", "not there"],
+        &["missing file `comon.yaml`"],
     );
     refuses(
         path,
         "../../common",
         "../../../common",
-        &["out of the rulebook"],
+        &["is outside the rulebook"],
     );
     refuses(
         path,
@@ -372,7 +372,7 @@ fn operations() {
         path,
         "2XX:",
         "^\"200\":",
-        &["no document shows status codes"],
+        &["the documents state no status codes"],
     );
     refuses(
         path,

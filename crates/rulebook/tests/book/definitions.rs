@@ -65,7 +65,7 @@ fn a_bad_definition_is_refused() {
         ),
         (
             "        accepted: { id: chat/definitions/x, source: { section: A, lines: [1] }, says: X. }\n",
-            "stands in the folder of flow",
+            "is in the folder of flow",
         ),
         (
             "        expect: [{ id: flow/flow/sid, source: { section: A, lines: [1] }, says: X., at: /flows, at-least: 0 }]\n",
