@@ -44,6 +44,7 @@ pub struct Evidence {
     /// Whether the scenario is the only writer.
     pub alone: bool,
     /// Whether people and devices may have acted unobserved: a recording contains requests only.
+    #[serde(rename = "deeds_unseen", alias = "has_unobserved_actions")]
     pub has_unobserved_actions: bool,
 }
 
