@@ -17,6 +17,7 @@ pub struct KnownGaps {
     silent: BTreeMap<String, String>,
     /// Variations, each with exactly the rules that flag it.
     #[serde(default)]
+    #[serde(alias = "accused")]
     flagged: BTreeMap<String, BTreeSet<String>>,
     /// Rules that no fault of the reference breaks, each with the reason.
     #[serde(default)]
