@@ -2,6 +2,7 @@
 
 use crate::program::{Served, is_campaign, one_in, run};
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
+use std::io::BufRead as _;
 use std::path::Path;
 
 /// A fault that one field shows, and the rule that must report it.
@@ -210,7 +211,7 @@ fn a_run_with_an_explicit_seed_has_names_of_its_own() {
 #[test]
 fn a_target_that_dies_ends_the_run() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
+    let mut served = Served::start(folder.path(), &["--log", "-"]);
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
     let arguments = [
@@ -228,7 +229,8 @@ fn a_target_that_dies_ends_the_run() {
     ];
     let (code, out, err) = std::thread::scope(|scope| {
         let running = scope.spawn(|| run(folder.path(), &arguments));
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        let requests = (&mut served.output).lines().take(300);
+        assert_eq!(requests.map_while(Result::ok).count(), 300);
         drop(served);
         running.join().expect("the run ends")
     });

@@ -227,10 +227,7 @@ pub fn run(
                 }),
                 Progress::ScenarioEnded(index, mut concluded) => {
                     recorder.settle(&mut concluded);
-                    emit(RunEvent::ScenarioPlayed {
-                        id: planned[index].scenario.id.clone(),
-                        verdict: concluded.result.verdict,
-                    });
+                    emit(concluded.played());
                     early.insert(index, *concluded);
                 }
             }
@@ -238,11 +235,7 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(RunEvent::ScenarioEnded {
-                    result: concluded.result.clone(),
-                    findings: concluded.judgment.findings.clone(),
-                    exchanges: concluded.exchanges,
-                });
+                emit(concluded.ended());
                 recorder.add(concluded);
             }
         }
@@ -561,12 +554,7 @@ fn conclude_unguarded(
         };
         let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        // A token may be rejected because another client moved the clock, which looks correct.
-        let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
-        let may_be_disturbed = went_wrong || depends_on_time;
-        let disturbed = session
-            .cut_off()
-            .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
+        let disturbed = find_disturbance(session.as_ref(), planned, went_wrong);
         attempt += 1;
         waited.add(&session.waited());
         let may_go_on = !interrupted.load(Ordering::Relaxed);
@@ -629,6 +617,20 @@ fn conclude_unguarded(
             ..concluded
         };
     }
+}
+
+/// What other clients of the target did to a scenario.
+fn find_disturbance(
+    session: &dyn Session,
+    planned: &Planned<'_>,
+    went_wrong: bool,
+) -> Option<String> {
+    // A token may be rejected because another client moved the clock, which looks correct.
+    let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
+    let may_be_disturbed = went_wrong || depends_on_time;
+    session
+        .cut_off()
+        .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten())
 }
 
 /// Stops a scenario without findings if one of its requests that should be accepted breaks the documents.

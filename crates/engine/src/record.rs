@@ -1,5 +1,6 @@
 //! Assembles the run record from the results of scenarios.
 
+use super::RunEvent;
 use super::excerpt::Shown;
 use super::needs::{Needs, needs_of};
 use super::stop::Stop;
@@ -38,6 +39,25 @@ pub struct Concluded {
     pub shown: Shown,
     /// What it waited for, in real time.
     pub waited: Spent,
+}
+
+impl Concluded {
+    /// The event of a scenario that was played, perhaps before its turn in the plan.
+    pub(crate) fn played(&self) -> RunEvent {
+        RunEvent::ScenarioPlayed {
+            id: self.result.id.clone(),
+            verdict: self.result.verdict,
+        }
+    }
+
+    /// The event of a scenario whose turn in the plan it is.
+    pub(crate) fn ended(&self) -> RunEvent {
+        RunEvent::ScenarioEnded {
+            result: self.result.clone(),
+            findings: self.judgment.findings.clone(),
+            exchanges: self.exchanges,
+        }
+    }
 }
 
 /// Collects conclusions into a record.

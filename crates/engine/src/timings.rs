@@ -230,7 +230,10 @@ mod tests {
         ];
         let (bound, why) = bound(&scenarios, &claims, 8, usize::MAX);
         assert!((bound - 3.0).abs() < 1e-9, "{bound}");
-        assert!(why.contains("the flow service alone"), "{why}");
+        assert!(
+            why.contains("exclusive access to the flow service"),
+            "{why}"
+        );
     }
 
     #[test]

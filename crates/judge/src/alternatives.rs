@@ -275,7 +275,11 @@ pub(super) fn plausible_values(expected: &str) -> Vec<Value> {
     let digits = "0123456789abcdef".repeat(2);
     let pattern = expected.split_once('^').map_or("", |(_, pattern)| pattern);
     let prefix = pattern.trim_start_matches('(').get(..2).unwrap_or("XX");
-    vec![
+    // The message names the only value.
+    let only = expected
+        .strip_prefix('`')
+        .and_then(|text| text.strip_suffix('`'));
+    let fixed = [
         json!("{}"),
         json!("2026-01-01T00:00:00Z"),
         json!("http://reference.invalid/"),
@@ -289,7 +293,8 @@ pub(super) fn plausible_values(expected: &str) -> Vec<Value> {
         json!({}),
         json!(true),
         json!(null),
-    ]
+    ];
+    only.map(Value::from).into_iter().chain(fixed).collect()
 }
 
 #[cfg(test)]

@@ -305,7 +305,7 @@ mod tests {
             (
                 json!("2026-01-01T00:00:00Z"),
                 Change::Up,
-                json!("2026-01-02T00:00:00Z"),
+                json!("2026-01-01T12:00:00Z"),
             ),
         ] {
             assert_eq!(change.of_value(&value), Some(wanted), "{value}");

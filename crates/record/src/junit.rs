@@ -129,7 +129,7 @@ impl Case {
             match &self.status {
                 Status::Passed => {}
                 Status::Skipped(reason) => {
-                    Tag::new("skipped").text("message", reason).empty(xml)?
+                    Tag::new("skipped").text("message", reason).empty(xml)?;
                 }
                 Status::Failed(failure) => failure.write("failure", xml)?,
                 Status::Errored(failure) => failure.write("error", xml)?,

@@ -224,20 +224,22 @@ impl Effect {
     }
 }
 
+/// A switch, one of the places of its effect, and the effect.
+type PlacedEffect = (Switch, &'static str, Effect);
+
 /// Effects by the last segment of their places.
-static BY_PLACE: LazyLock<HashMap<&'static str, Vec<(Switch, &'static str, Effect)>>> =
-    LazyLock::new(|| {
-        let mut all: HashMap<_, Vec<_>> = HashMap::new();
-        for switch in Switch::all() {
-            for effect in switch.effects() {
-                for place in effect.places.split('|') {
-                    let last = place.rsplit('/').next().unwrap_or_default();
-                    all.entry(last).or_default().push((switch, place, *effect));
-                }
+static BY_PLACE: LazyLock<HashMap<&'static str, Vec<PlacedEffect>>> = LazyLock::new(|| {
+    let mut all: HashMap<_, Vec<PlacedEffect>> = HashMap::new();
+    for switch in Switch::all() {
+        for effect in switch.effects() {
+            for place in effect.places.split('|') {
+                let last = place.rsplit('/').next().unwrap_or_default();
+                all.entry(last).or_default().push((switch, place, *effect));
             }
         }
-        all
-    });
+    }
+    all
+});
 
 /// What a request asks for, as far as effects depend on it.
 #[derive(Clone, Debug)]
@@ -444,11 +446,8 @@ fn identifier_behind<'a>(path: &'a [String], name: &str) -> Option<&'a str> {
 impl If {
     fn holds(self, values: &[&str], given: &Params) -> bool {
         let Some(value) = values.first() else {
-            return match self {
-                Self::Absent => true,
-                Self::Empty => given.0.is_empty(),
-                _ => false,
-            };
+            return matches!(self, Self::Absent)
+                || matches!(self, Self::Empty) && given.0.is_empty();
         };
         match self {
             Self::Given => true,

@@ -205,6 +205,30 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         (rule.id, rule.source.section, rule.reason) = (all(), all(), all());
         (rule.says, rule.needs) = (all(), vec![all()]);
     }
+    every_step_text_is(&mut record, text);
+    record.findings = vec![Finding {
+        rule: all(),
+        level: Level::Must,
+        service: all(),
+        operation: all(),
+        scenario: all(),
+        step: 1,
+        exchange: 2,
+        pointer: all(),
+        kind: all(),
+        expected: all(),
+        actual: all(),
+        message: all(),
+        reproduce: all(),
+        subject: conformant_record::Subject::Service,
+        waived: String::new(),
+        diff: all(),
+    }];
+    record
+}
+
+fn every_step_text_is(record: &mut RunRecord, text: &str) {
+    let all = || text.to_owned();
     for scenario in &mut record.scenarios {
         (scenario.id, scenario.reason) = (all(), all());
         scenario.failed_before = vec![all()];
@@ -225,25 +249,6 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             }),
         }];
     }
-    record.findings = vec![Finding {
-        rule: all(),
-        level: Level::Must,
-        service: all(),
-        operation: all(),
-        scenario: all(),
-        step: 1,
-        exchange: 2,
-        pointer: all(),
-        kind: all(),
-        expected: all(),
-        actual: all(),
-        message: all(),
-        reproduce: all(),
-        subject: conformant_record::Subject::Service,
-        waived: String::new(),
-        diff: all(),
-    }];
-    record
 }
 
 fn every_shown_text_is(record: &mut RunRecord, text: &str) {

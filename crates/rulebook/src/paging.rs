@@ -97,6 +97,11 @@ impl Paging {
         }
     }
 
+    /// Whether pages are addressed by the number of a page or of items before it.
+    pub fn is_counted(&self) -> bool {
+        matches!(self.next, NextPage::Offset(_) | NextPage::Page(..))
+    }
+
     /// Whether pages contain `meta` with the URLs of other pages.
     pub fn has_meta(&self) -> bool {
         self.next_at() == NEXT_PAGE_URL

@@ -2,7 +2,7 @@
 //!
 //! - Input: the `service.yaml` of each folder. A folder without one takes the embedded file of the same name.
 //! - Output: [`ServiceIndex`], in the order of documents and names; services without a base come last.
-//! Problems: unknown keys, names that do not resolve, hooks and base paths that two services share.
+//! - Problems: unknown keys, names that do not resolve, hooks and base paths that two services share.
 
 use super::draft::{Draft, File, Files, read_file};
 use super::hooks::{self, Effect, Hook};

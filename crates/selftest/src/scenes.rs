@@ -64,8 +64,10 @@ impl Came {
     pub(super) fn of(concluded: &Concluded) -> Self {
         let findings = concluded.judgment.findings.iter();
         let is_ours = concluded.result.verdict == Verdict::Error;
+        let mut findings: Vec<_> = findings.map(|f| (f.rule.clone(), f.level)).collect();
+        findings.sort_unstable();
         Self {
-            findings: findings.map(|f| (f.rule.clone(), f.level)).collect(),
+            findings,
             error: is_ours.then(|| format!("{}: {}", concluded.result.id, concluded.result.reason)),
         }
     }

@@ -71,9 +71,10 @@ fn user_name_rule(cases: &Cases<'_>) -> String {
 
 /// The rule that rejects invalid credentials with one difference.
 fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r str {
-    match credentials {
-        Credentials::UserOtherCase => user,
-        _ => rule,
+    if matches!(credentials, Credentials::UserOtherCase) {
+        user
+    } else {
+        rule
     }
 }
 

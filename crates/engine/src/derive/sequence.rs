@@ -166,9 +166,9 @@ pub fn without_idle_captures(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &steps {
         reads_of(step, &mut read);
     }
-    steps
-        .iter_mut()
-        .for_each(|step| drop_idle_capture(step, &read));
+    for step in &mut steps {
+        drop_idle_capture(step, &read);
+    }
     steps
 }
 

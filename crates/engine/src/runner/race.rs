@@ -35,6 +35,9 @@ enum Ready<'a> {
     },
 }
 
+/// A captured value with its name and, of a request, its exchange.
+type RacedCapture = (String, Arc<Value>, Option<usize>);
+
 impl Ready<'_> {
     fn action(&self) -> Action<'_> {
         match self {
@@ -161,7 +164,7 @@ impl<'a> Runner<'a> {
         ready: Ready<'_>,
         result: ActionResult,
         when: (Race, Span),
-    ) -> Result<Option<(String, Arc<Value>, Option<usize>)>, Stop> {
+    ) -> Result<Option<RacedCapture>, Stop> {
         match (ready, result) {
             (
                 Ready::Call {
@@ -221,7 +224,7 @@ impl<'a> Runner<'a> {
         (mut exchange, capture): (Exchange, Option<String>),
         answer: Result<Response, SendFault>,
         (race, span): (Race, Span),
-    ) -> Option<(String, Arc<Value>, Option<usize>)> {
+    ) -> Option<RacedCapture> {
         exchange.race = Some(race);
         exchange.span = span;
         let called = self.received(exchange, answer, operation);

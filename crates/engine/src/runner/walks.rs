@@ -6,6 +6,7 @@ use crate::link::{LinkError, target_of};
 use crate::request;
 use crate::stop::Stop;
 use conformant_base::http::Request;
+use conformant_base::text::excerpt;
 use conformant_judge::Acceptance;
 use conformant_judge::evidence::{Exchange, Expectation, FollowedLink, Span, Walk, WalkEnd};
 use conformant_rulebook::Operation;
@@ -24,6 +25,16 @@ const WALK_PAGES_SMALL: usize = 20;
 const PAGE_SIZE_LARGE: u64 = 100;
 /// Consecutive empty pages that count as an endless list.
 const WALK_IDLE_PAGES_MAX: usize = 100;
+/// The end of a walk that reached a limit; `idle` pages in a row held nothing.
+fn end_of_long_walk(pages: usize, items: usize, idle: usize) -> WalkEnd {
+    let so_far = format!("{pages} pages, {items} items, and no end");
+    if idle >= WALK_IDLE_PAGES_MAX {
+        WalkEnd::Endless(format!("{so_far}; the last {idle} pages hold nothing"))
+    } else {
+        WalkEnd::Cut(format!("paging cap reached: {so_far}"))
+    }
+}
+
 impl Runner<'_> {
     /// The request for a page that an earlier page links to.
     fn page_request(&self, operation: &Operation, shown_by: usize, target: String) -> Exchange {
@@ -43,7 +54,7 @@ impl Runner<'_> {
             exchange.expectation = Expectation::Accepted(position.rule.clone());
         }
         // A page behind the last one may be rejected.
-        if matches!(paging.next, NextPage::Offset(_) | NextPage::Page(..)) {
+        if paging.is_counted() {
             exchange.expectation = Expectation::Either;
         }
         exchange
@@ -96,10 +107,7 @@ impl Runner<'_> {
         let mut count = operation.items_of(&first.value).len();
         // Pages in a row that hold nothing.
         let mut idle = 0;
-        let is_counted = matches!(
-            operation.paging.next,
-            NextPage::Offset(_) | NextPage::Page(..)
-        );
+        let is_counted = operation.paging.is_counted();
         let mut page = Arc::clone(&first.value);
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut acceptance = first.acceptance.clone();
@@ -120,9 +128,8 @@ impl Runner<'_> {
             let Some(next) = self.next_page(operation, &page, shown_by) else {
                 break WalkEnd::Complete;
             };
-            let short = conformant_base::text::excerpt(next.text(), 200).into_owned();
             if !seen.insert(next.text().to_owned()) {
-                break WalkEnd::Endless(format!("a cycle at {short}"));
+                break WalkEnd::Endless(format!("a cycle at {}", excerpt(next.text(), 200)));
             }
             if pages.len() == WALK_PAGES_SMALL
                 && step.between.is_empty()
@@ -132,26 +139,11 @@ impl Runner<'_> {
                 return self.walk(&wider, operation, &called);
             }
             if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
-                let so_far = format!("{} pages, {count} items, and no end", pages.len());
-                break if idle >= WALK_IDLE_PAGES_MAX {
-                    WalkEnd::Endless(format!("{so_far}; the last {idle} pages hold nothing"))
-                } else {
-                    WalkEnd::Cut(format!("paging cap reached: {so_far}"))
-                };
+                break end_of_long_walk(pages.len(), count, idle);
             }
-            let previous = &self.evidence.exchanges[shown_by];
-            let home = &self.session.settings().targets[&previous.service];
-            let target = match next {
-                NextAddress::Target(target) => target,
-                NextAddress::Link(next) => match target_of(home, &previous.request.target, &next) {
-                    Ok(target) => target,
-                    Err(why @ LinkError::Broken(_)) => {
-                        break WalkEnd::Unfollowable(format!("{short}: {why}"));
-                    }
-                    Err(why @ LinkError::OtherOrigin(_)) => {
-                        break WalkEnd::Cut(format!("{short}: {why}"));
-                    }
-                },
+            let target = match self.target_of_page(next, shown_by) {
+                Ok(target) => target,
+                Err(end) => break end,
             };
             let exchange = self.page_request(operation, shown_by, target);
             let called = self.exchange(exchange, operation)?;
@@ -160,13 +152,9 @@ impl Runner<'_> {
             items.extend(kept(&called.value));
             let same = operation.items_of(&called.value);
             if is_counted && !same.is_empty() && same == operation.items_of(&page) {
-                let asked = step
-                    .with
-                    .get(operation.paging.size.as_deref().unwrap_or_default());
-                if asked
-                    .and_then(Value::as_u64)
-                    .is_none_or(|asked| (same.len() as u64) < asked)
-                {
+                let size = operation.paging.size.as_deref().unwrap_or_default();
+                let asked = step.with.get(size).and_then(Value::as_u64);
+                if asked.is_none_or(|asked| (same.len() as u64) < asked) {
                     // The last page stands for every page behind it.
                     pages.pop();
                 }
@@ -178,11 +166,6 @@ impl Runner<'_> {
             page = called.value;
         };
         let moved = end == WalkEnd::Complete && self.was_added_to(operation, &pages)?;
-        let cut = if let WalkEnd::Cut(why) = &end {
-            Some(why.clone())
-        } else {
-            None
-        };
         let result = json!({"pages": pages.len(), "items": items});
         // If the list changed in the meantime, only the step's statements are judged.
         if step.between.is_empty() {
@@ -190,13 +173,13 @@ impl Runner<'_> {
                 service: operation.service.clone(),
                 operation: operation.id.clone(),
                 pages,
-                end,
+                end: end.clone(),
                 moved,
                 step: self.step,
             });
         }
         // Half a list proves neither presence nor absence. The caller handles a rejected first page.
-        if let Some(why) = cut {
+        if let WalkEnd::Cut(why) = end {
             return Err(Stop::Inconclusive(why));
         }
         match acceptance {
@@ -208,6 +191,23 @@ impl Runner<'_> {
             }
             Acceptance::Accepted | Acceptance::Rejected(_) => Ok(result),
         }
+    }
+
+    /// The address of the next page, or the end of the walk if it cannot be requested.
+    fn target_of_page(&self, next: NextAddress, shown_by: usize) -> Result<String, WalkEnd> {
+        let previous = &self.evidence.exchanges[shown_by];
+        let home = &self.session.settings().targets[&previous.service];
+        let link = match next {
+            NextAddress::Target(target) => return Ok(target),
+            NextAddress::Link(link) => link,
+        };
+        target_of(home, &previous.request.target, &link).map_err(|why| {
+            let message = format!("{}: {why}", excerpt(&link, 200));
+            match why {
+                LinkError::Broken(_) => WalkEnd::Unfollowable(message),
+                LinkError::OtherOrigin(_) => WalkEnd::Cut(message),
+            }
+        })
     }
 
     /// The same walk with larger pages, because lists of a live target are long.

@@ -55,7 +55,7 @@ pub struct Offline<'a> {
 
 /// The network network the reference and the receivers of its callbacks.
 pub trait Network: Send + Sync + fmt::Debug {
-    /// Delivers a callback with_network `onward`, or loses it.
+    /// Delivers a callback through `onward`, or loses it.
     fn deliver(&self, callback: &Callback, onward: &Arc<dyn Deliver>) -> Outcome;
 }
 
@@ -126,7 +126,7 @@ impl<'a> Offline<'a> {
         self
     }
 
-    /// Sends callbacks with_network a simulated network; in process only.
+    /// Sends callbacks over a simulated network; in process only.
     #[must_use]
     pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
         self.network = Some(network);
@@ -456,7 +456,7 @@ impl Drop for OfflineSession<'_> {
     }
 }
 
-/// Delivers callbacks with_network a network.
+/// Delivers callbacks over a network.
 struct NetworkDelivery {
     network: Arc<dyn Network>,
     sinks: Arc<dyn Deliver>,

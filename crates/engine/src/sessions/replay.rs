@@ -31,7 +31,6 @@ struct Entry {
 }
 
 #[derive(Clone, Debug)]
-#[expect(clippy::large_enum_variant, reason = "nearly all are requests")]
 enum Action {
     /// A request or a hook, with the callbacks before its answer.
     Asked {

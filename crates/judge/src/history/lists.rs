@@ -111,7 +111,7 @@ fn is_paging(pointer: &str) -> bool {
 
 /// Whether a request for a page behind the last one was rejected, as it may be where pages are counted.
 fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
-    let is_counted = matches!(paging.next, NextPage::Offset(_) | NextPage::Page(..));
+    let is_counted = paging.is_counted();
     is_counted && matches!(seen.acceptance, Acceptance::Rejected(_))
 }
 
@@ -133,7 +133,11 @@ fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> boo
     let first = match &paging.next {
         NextPage::Offset(name) if name == parameter => Some(0),
         NextPage::Page(name, first) if name == parameter => Some(*first),
-        _ => None,
+        NextPage::Offset(_)
+        | NextPage::Page(..)
+        | NextPage::Link(_)
+        | NextPage::Token(..)
+        | NextPage::None => None,
     };
     let Some(sent) = exchange.sent.get(parameter) else {
         return false;

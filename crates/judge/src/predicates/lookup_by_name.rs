@@ -63,7 +63,7 @@ impl Predicate for LookupByName {
                 }
                 match self.whose {
                     NameScope::Elsewhere => {
-                        self.evaluate_foreign_name(context, rule, index, verdicts)
+                        self.evaluate_foreign_name(context, rule, index, verdicts);
                     }
                     NameScope::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
                     NameScope::Here => {

@@ -354,7 +354,7 @@ impl<'c> Token<'c> {
         match expires {
             None => flaws.push(TokenPart::TooFar),
             Some(expires) if expires > ended + codes.lifetime + SKEW => {
-                flaws.push(TokenPart::TooFar)
+                flaws.push(TokenPart::TooFar);
             }
             // A token issued now with the longest lifetime expires within the clock skew of the bound.
             Some(expires) if expires > began + codes.lifetime => return None,

@@ -192,14 +192,6 @@ impl Predicate for WritePersists {
             shown["status"] = json!(status);
             scene.answered("fetch-execution", path, shown)
         };
-        let member = |attributes: &str| {
-            json!({
-                "sid": sid("MB"), "account_sid": "AC1", "channel_sid": sid("CH"), "service_sid": sid("IS"),
-                "identity": "ann", "role_sid": "RL1", "last_consumed_message_index": null,
-                "last_consumption_timestamp": null, "date_created": "", "date_updated": "",
-                "attributes": attributes, "url": "",
-            })
-        };
         let joins = |scene: ExampleBuilder, attributes: &str, shown: &str| {
             let sent = json!({
                 "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
@@ -217,7 +209,9 @@ impl Predicate for WritePersists {
             // A second creation may bring what is there, unchanged.
             looked(joins(joins(joined(), one, one), other, one), one).not_judged(),
             fetched(made.clone(), " a ").passes(),
-            fetched(made.clone(), "a").fails("/friendly_name"),
+            // Spaces around a name may go.
+            fetched(made.clone(), "a").passes(),
+            fetched(made.clone(), "b").fails("/friendly_name"),
             fetched(
                 made.clone().answered(
                     "update-service",
@@ -557,12 +551,24 @@ impl<'c> Since<'c> {
     }
 }
 
+/// A member with these attributes, in examples.
+#[cfg(test)]
+fn member(attributes: &str) -> Value {
+    let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
+    json!({
+        "sid": sid("MB"), "account_sid": "AC1", "channel_sid": sid("CH"), "service_sid": sid("IS"),
+        "identity": "ann", "role_sid": "RL1", "last_consumed_message_index": null,
+        "last_consumption_timestamp": null, "date_created": "", "date_updated": "",
+        "attributes": attributes, "url": "",
+    })
+}
+
 /// Whether one place lies within another.
 fn overlaps(one: &str, other: &str) -> bool {
     json::within(one, other) || json::within(other, one)
 }
 
-impl<'c> Expected<'c> {
+impl Expected<'_> {
     /// The same place with another value.
     fn of<'v>(&'v self, sent: &'v Value) -> Expected<'v> {
         Expected {

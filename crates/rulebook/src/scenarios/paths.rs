@@ -2,9 +2,9 @@
 //!
 //! - A parameter names the resource of its type that an earlier step used last: created, or named in its path.
 //!   All parameters of a call come from one such resource and its parents, as far as the given ones allow.
-//! Only accepted calls and hooks count: resources of `rejected` and `either` steps may not exist.
+//!   Only accepted calls and hooks count: resources of `rejected` and `either` steps may not exist.
 //! - A resource is named by the capture of the call or hook that created it.
-//! A group uses only its own steps. Its resources are available after the `use` step, under their names there.
+//!   A group uses only its own steps. Its resources are available after the `use` step, under their names there.
 //! - Otherwise the configuration key of `x-path-from` supplies the value.
 //!
 //! Specified in specs/README.md, "Path parameters". Runs before validation, so that all later code

@@ -230,7 +230,7 @@ impl StepChecker<'_> {
             let siblings: BTreeSet<&String> = siblings
                 .filter(|name| own != Some(*name) && !before.names.contains(*name))
                 .collect();
-            let text = Value::from_iter(step.values().cloned()).to_string();
+            let text = step.values().cloned().collect::<Value>().to_string();
             let read = interpolations(&text).unwrap_or_default();
             if let Some(read) = read.iter().find(|one| siblings.contains(&one.path[0])) {
                 let message = format!(
