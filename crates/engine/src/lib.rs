@@ -227,7 +227,7 @@ pub fn run(
                 }),
                 Progress::ScenarioEnded(index, mut concluded) => {
                     recorder.settle(&mut concluded);
-                    emit(concluded.played());
+                    emit(concluded.run_event());
                     early.insert(index, *concluded);
                 }
             }
@@ -235,7 +235,7 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(concluded.ended());
+                emit(concluded.ended_event());
                 recorder.add(concluded);
             }
         }

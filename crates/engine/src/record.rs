@@ -42,16 +42,16 @@ pub struct Concluded {
 }
 
 impl Concluded {
-    /// The event of a scenario that was played, perhaps before its turn in the plan.
-    pub(crate) fn played(&self) -> RunEvent {
+    /// The event of a scenario that has ended, perhaps before its turn in the plan.
+    pub(crate) fn run_event(&self) -> RunEvent {
         RunEvent::ScenarioPlayed {
             id: self.result.id.clone(),
             verdict: self.result.verdict,
         }
     }
 
-    /// The event of a scenario whose turn in the plan it is.
-    pub(crate) fn ended(&self) -> RunEvent {
+    /// The event of a scenario that is next in the plan.
+    pub(crate) fn ended_event(&self) -> RunEvent {
         RunEvent::ScenarioEnded {
             result: self.result.clone(),
             findings: self.judgment.findings.clone(),
