@@ -891,7 +891,9 @@ impl<'a, 'd> Folder<'a, 'd> {
             let topic = self.topic(operation);
             let happy = self.happy[n].clone().unwrap_or_default();
             let mut path = Map::new();
+            let sent = format!("{:?}{:?}", happy.with, happy.optional);
             let setup = self.setup(&happy.needs, &groups, &mut used);
+            let setup = self.with_used_captures(setup, &sent);
             if !setup.is_empty() {
                 path.insert("setup".to_owned(), setup.into());
             }
@@ -969,6 +971,35 @@ impl<'a, 'd> Folder<'a, 'd> {
         steps.collect()
     }
 
+    /// The steps without captures that neither later steps nor a request after them use.
+    /// Steps that only find a resource, or make one for a scenario, are left out with their capture.
+    fn with_used_captures(&self, steps: Vec<Value>, after: &str) -> Vec<Value> {
+        let mut uses = after.to_owned();
+        let mut kept = Vec::new();
+        for mut step in steps.into_iter().rev() {
+            let unused = step["capture"].as_str().filter(|name| {
+                !uses.contains(&format!("${{{name}.")) && !uses.contains(&format!("${{{name}}}"))
+            });
+            if unused.is_some() {
+                let mut all = self.resources.all.iter();
+                let finds = all.any(|r| {
+                    r.creator.is_none()
+                        && r.list
+                            .is_some_and(|n| step["call"] == self.api.operations[n].id)
+                });
+                if finds || step["setup"] == true {
+                    continue;
+                }
+                step.as_object_mut()
+                    .map(|step| step.shift_remove("capture"));
+            }
+            uses.push_str(&step.to_string());
+            kept.push(step);
+        }
+        kept.reverse();
+        kept
+    }
+
     fn resource_scenarios(&self, resource: usize) -> Vec<Value> {
         let known = &self.resources.all[resource];
         let is_there = |n: &usize| self.happy[*n].is_some();
@@ -985,7 +1016,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         let mut scenarios = vec![json!({
             "id": format!("{}/{}/life", self.service, known.name),
             "says": format!("Creates two resources of the type {}, changes and deletes one, and reads both after each step.", noun(&known.name)),
-            "steps": self.life(resource, &made, list),
+            "steps": self.with_used_captures(self.life(resource, &made, list), ""),
         })];
         scenarios.extend(self.filters(resource, list));
         scenarios
@@ -1129,7 +1160,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             scenarios.push(json!({
                 "id": format!("{}/{}/by-{}", self.service, known.name, kebab(name)),
                 "says": format!("Creates two resources that differ in {field} and reads the list with each value of {name}."),
-                "steps": steps,
+                "steps": self.with_used_captures(steps, ""),
             }));
         }
         scenarios

@@ -380,8 +380,10 @@ impl<'d> Requests<'_, 'd> {
                 .referred(name)
                 .filter(|r| self.is_available(*r) && !(Some(*r) == own && is_creator));
             let reference = reference.filter(|&r| field.is_required || self.may_need(r, own));
-            let value = if is_key && !is_creator {
-                own.map(|r| self.key(r))
+            let is_new = is_creator || operation.method == "post";
+            let value = if let Some(own) = own.filter(|_| is_key && !is_new) {
+                needs.push(own);
+                Some(self.key(own))
             } else if is_key && !field.is_required {
                 happy.unsent.push((
                     name.clone(),
