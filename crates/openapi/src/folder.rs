@@ -29,7 +29,14 @@ const CHANGE: Turn<'static> = Turn {
 };
 
 /// Ends of ids of rules about an operation as a whole.
-const RULES: [&str; 5] = ["credentials", "key", "page-size", "request", "walk"];
+const RULES: [&str; 6] = [
+    "credentials",
+    "key",
+    "page-limit",
+    "page-size",
+    "request",
+    "walk",
+];
 
 pub(crate) struct Folder<'a, 'd> {
     doc: &'d Document,
@@ -849,8 +856,14 @@ impl<'a, 'd> Folder<'a, 'd> {
             }
             if let Some(size) = self.requests.paging.get(&n).and_then(|p| p.size.clone()) {
                 let parameter = operation.parameter(&size);
+                // The rule of the parameter itself has the id that its name gives it.
+                let is_taken = operation
+                    .parameters
+                    .iter()
+                    .any(|p| kebab(&p.name) == "page-size");
+                let end = if is_taken { "page-limit" } else { "page-size" };
                 rules.entry(topic).or_default().push(json!({
-                    "id": format!("{}/{}/page-size", self.service, operation.id),
+                    "id": format!("{}/{}/{end}", self.service, operation.id),
                     "basis": "inferred",
                     "source": parameter.map_or(source, |p| self.doc.source(&p.part)),
                     "says": format!("A page contains at most {size} items."),

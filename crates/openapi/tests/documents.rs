@@ -107,6 +107,29 @@ fn json_with_page_numbers_and_parents_without_a_field_loads() {
 }
 
 #[test]
+fn requests_capture_only_what_later_ones_name() {
+    let (made, rulebook) = made("store.yaml");
+    assert!(made.problems.is_empty(), "{:?}", made.problems);
+    let scenarios = &made
+        .files
+        .iter()
+        .find(|(path, _)| path == "store/scenarios/item.yaml");
+    let (_, scenarios) = scenarios.expect("items are created");
+    // An update is by the identifier in its body, and the shelf of an item is optional.
+    assert!(scenarios.contains("id: \"${item.id}\""), "{scenarios}");
+    assert_eq!(scenarios.matches("list-shelves").count(), 1, "{scenarios}");
+    assert!(!scenarios.contains("capture: other"), "{scenarios}");
+    for id in ["page-size", "page-limit"] {
+        assert!(
+            rulebook
+                .rules
+                .contains_key(&format!("store/list-items/{id}")),
+            "{id}"
+        );
+    }
+}
+
+#[test]
 fn a_broken_document_brings_a_problem_for_each_place_and_the_rest_is_made() {
     let (made, rulebook) = made("broken.yaml");
     let lines: Vec<usize> = made.problems.iter().map(|p| p.line).collect();
