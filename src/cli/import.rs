@@ -18,7 +18,9 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     let shown = document.display().to_string();
     let made = import(&shown, text.trim_start_matches('\u{feff}')).map_err(|problems| {
         let mut all = Problems::default();
-        problems.into_iter().for_each(|problem| all.push(problem));
+        for problem in problems {
+            all.push(problem);
+        }
         Failure::Problems(all)
     })?;
     for problem in &made.problems {

@@ -3,10 +3,8 @@
 use crate::program::{root, run};
 use crate::sessions;
 use std::io::{BufRead, BufReader};
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 const GUIDE: &str = "specs/README.md";
 /// Ports of the tutorial's servers: as described, and with its defect.
@@ -27,25 +25,15 @@ impl Drop for PythonServer {
 }
 
 impl PythonServer {
-    fn spawn(script: &Path, arguments: &[&str]) -> Command {
+    /// Starts a server that prints its address.
+    fn start(script: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new("python3");
         command.arg("-B").arg(script).args(arguments);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command.stderr(Stdio::null());
-        command
-    }
-
-    /// A server of `tests/services`, which prints its address.
-    pub(crate) fn of(service: &str, arguments: &[&str]) -> Self {
-        let script = root()
-            .join("tests/services")
-            .join(service)
-            .join("server.py");
-        let mut child = Self::spawn(&script, arguments)
-            .spawn()
-            .expect("Python is there");
-        let mut first = String::new();
+        let mut child = command.spawn().expect("Python is there");
         let out = child.stdout.take().expect("it is piped");
+        let mut first = String::new();
         BufReader::new(out)
             .read_line(&mut first)
             .expect("it prints its address");
@@ -56,25 +44,19 @@ impl PythonServer {
         }
     }
 
+    /// A server of `tests/services`.
+    pub(crate) fn of(service: &str, arguments: &[&str]) -> Self {
+        let services = root().join("tests/services");
+        Self::start(&services.join(service).join("server.py"), arguments)
+    }
+
     /// The server of the tutorial, on a free port in place of the one that it names.
     pub(crate) fn of_tutorial(folder: &Path, arguments: &[&str]) -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-        let port = free.local_addr().expect("it is bound").port().to_string();
-        drop(free);
         let text = std::fs::read_to_string(folder.join("orders.py")).expect("the guide shows it");
-        let script = folder.join(format!("orders-{port}.py"));
-        std::fs::write(&script, text.replace(PORTS[0].0, &port))
+        let script = folder.join("free-port.py");
+        std::fs::write(&script, text.replace(PORTS[0].0, "0"))
             .expect("the temporary folder is writable");
-        let child = Self::spawn(&script, arguments)
-            .spawn()
-            .expect("Python is there");
-        let started = Instant::now();
-        while TcpStream::connect(format!("127.0.0.1:{port}")).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(20), "it listens");
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        let url = format!("http://127.0.0.1:{port}");
-        Self { child, url }
+        Self::start(&script, arguments)
     }
 }
 
@@ -122,21 +104,19 @@ fn the_tutorial_prints_what_it_shows() {
     let folder = orders();
     let mut sessions = sessions::of(GUIDE);
     let with_server = sessions.split_off(1);
-    let laws = folder.path().join("specs/orders/laws.yaml");
-    let text = std::fs::read_to_string(&laws).expect("the guide shows it");
-    std::fs::remove_file(&laws).expect("it is there");
+    std::fs::remove_file(folder.path().join("specs/orders/laws.yaml")).expect("it is there");
     for session in sessions {
         session.run(folder.path());
     }
-    std::fs::write(&laws, text).expect("the temporary folder is writable");
     assert_eq!(with_server.len(), PORTS.len());
     std::thread::scope(|scope| {
         for (session, (port, arguments)) in with_server.into_iter().zip(PORTS) {
-            let folder = folder.path();
             scope.spawn(move || {
-                let server = PythonServer::of_tutorial(folder, arguments);
+                // Two runs cannot write the same report.
+                let folder = orders();
+                let server = PythonServer::of_tutorial(folder.path(), arguments);
                 let shown = format!("http://127.0.0.1:{port}");
-                session.with(&shown, &server.url).run(folder);
+                session.with(&shown, &server.url).run(folder.path());
             });
         }
     });

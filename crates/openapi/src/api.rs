@@ -5,7 +5,6 @@
 use crate::document::{Document, Part};
 use crate::schema::{Schemas, types_of};
 use conformant_rulebook::kebab;
-use conformant_yaml::Content;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
@@ -130,6 +129,11 @@ pub(crate) struct Operation<'d> {
 }
 
 impl Operation<'_> {
+    /// Method and path.
+    pub(crate) fn name(&self) -> String {
+        format!("{} {}", self.method.to_uppercase(), self.path)
+    }
+
     /// Names of the path parameters, in order.
     pub(crate) fn path_names(&self) -> Vec<&str> {
         names_in(&self.path)
@@ -276,7 +280,7 @@ impl<'d> Api<'d> {
                     ));
                     continue;
                 }
-                let id = api.id(doc, &part, method, path, &mut ids);
+                let id = operation_id(doc, &part, (method, path), &mut ids);
                 match operation(doc, schemas, (&root, &item, &part), (id, method, path)) {
                     Ok(operation) => api.operations.push(operation),
                     Err(why) => {
@@ -297,49 +301,47 @@ impl<'d> Api<'d> {
         }
         api
     }
+}
 
-    /// The operation's id in kebab case, or one from its method and path.
-    fn id(
-        &self,
-        doc: &Document,
-        part: &Part<'_>,
-        method: &str,
-        path: &str,
-        ids: &mut BTreeSet<String>,
-    ) -> String {
-        let written = part.text("operationId");
-        let is_usable = |id: &String| id.starts_with(|c: char| c.is_ascii_lowercase());
-        let from_path = || {
-            let verb = match method {
-                "get" => "read",
-                "post" => "create",
-                "put" => "replace",
-                "patch" => "update",
-                other => other,
-            };
-            let path = path.replace(['{', '}'], "-");
-            kebab(&format!("{verb}-{path}"))
+/// The operation's id in kebab case, or one from its method and path.
+fn operation_id(
+    doc: &Document,
+    part: &Part<'_>,
+    (method, path): (&str, &str),
+    ids: &mut BTreeSet<String>,
+) -> String {
+    let written = part.text("operationId");
+    let is_usable = |id: &String| id.starts_with(|c: char| c.is_ascii_lowercase());
+    let from_path = || {
+        let verb = match method {
+            "get" => "read",
+            "post" => "create",
+            "put" => "replace",
+            "patch" => "update",
+            other => other,
         };
-        let mut id = written
-            .map(kebab)
-            .filter(is_usable)
-            .unwrap_or_else(from_path);
-        if ids.contains(&id) {
-            let message = format!(
-                "the operation id `{}` is there twice",
-                written.unwrap_or(&id)
-            );
-            doc.problem(part, message);
-            id = from_path();
-        }
-        let mut unique = id.clone();
-        let mut n = 2;
-        while !ids.insert(unique.clone()) {
-            unique = format!("{id}-{n}");
-            n += 1;
-        }
-        unique
+        let path = path.replace(['{', '}'], "-");
+        kebab(&format!("{verb}-{path}"))
+    };
+    let mut id = written
+        .map(kebab)
+        .filter(is_usable)
+        .unwrap_or_else(from_path);
+    if ids.contains(&id) {
+        let message = format!(
+            "the operation id `{}` is there twice",
+            written.unwrap_or(&id)
+        );
+        doc.problem(part, message);
+        id = from_path();
     }
+    let mut unique = id.clone();
+    let mut n = 2;
+    while !ids.insert(unique.clone()) {
+        unique = format!("{id}-{n}");
+        n += 1;
+    }
+    unique
 }
 
 fn operation<'d>(
@@ -419,11 +421,9 @@ fn example(part: &Part<'_>) -> Option<Value> {
         return Some(example.to_json());
     }
     let examples = part.get("examples")?;
-    let first = match examples.node.content {
-        Content::List(_) => examples.items().next(),
-        _ => examples.members().next().and_then(|(_, e)| e.get("value")),
-    };
-    first.map(|first| first.to_json())
+    let named = || examples.members().next()?.1.get("value");
+    let first = examples.items().next().or_else(named)?;
+    Some(first.to_json())
 }
 
 fn parameter<'d>(

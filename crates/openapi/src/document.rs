@@ -152,10 +152,8 @@ impl Document {
         let decoded = conformant_base::http::percent_decode(pointer);
         let mut part = self.root();
         for segment in json::segments(&decoded) {
-            part = match &part.node.content {
-                Content::List(_) => part.items().nth(segment.parse().ok()?)?,
-                _ => part.get(&segment)?,
-            };
+            let item = || part.items().nth(segment.parse().ok()?);
+            part = part.get(&segment).or_else(item)?;
         }
         Some(part)
     }
@@ -174,10 +172,20 @@ impl<'d> Part<'d> {
         self.node.get(key)?.text()
     }
 
+    pub(crate) fn as_bool(&self) -> Option<bool> {
+        match self.node.content {
+            Content::Bool(value) => Some(value),
+            Content::Null
+            | Content::Number(_)
+            | Content::Text(_)
+            | Content::List(_)
+            | Content::Map(_) => None,
+        }
+    }
+
     /// Whether a member is `true`.
     pub(crate) fn is_true(&self, key: &str) -> bool {
-        let value = self.node.get(key).map(|node| &node.content);
-        matches!(value, Some(Content::Bool(true)))
+        self.get(key).and_then(|part| part.as_bool()) == Some(true)
     }
 
     pub(crate) fn members(&self) -> impl Iterator<Item = (&'d str, Part<'d>)> + use<'d> {

@@ -1,11 +1,11 @@
 //! The files of the folder.
 
-use crate::api::{Answer, Api, Operation, Place, plain};
-use crate::document::Document;
+use crate::api::{Answer, Api, Body, Field, Operation, Parameter, Place, plain};
+use crate::document::{Document, Part};
 use crate::paging::Paging;
 use crate::requests::{Happy, Requests, Turn};
 use crate::resources::{Kind, Parent, Resources, a, noun};
-use crate::schema::{Schemas, object, shape, types_of};
+use crate::schema::{Schemas, is_single, object, shape, types_of};
 use crate::write;
 use conformant_judge::load::predicates;
 use conformant_rulebook::{Model, Rulebook, kebab};
@@ -29,7 +29,14 @@ const CHANGE: Turn<'static> = Turn {
 };
 
 /// Ends of ids of rules about an operation as a whole.
-const RULES: [&str; 5] = ["credentials", "key", "page-size", "request", "walk"];
+const RULES: [&str; 6] = [
+    "credentials",
+    "key",
+    "page-limit",
+    "page-size",
+    "request",
+    "walk",
+];
 
 pub(crate) struct Folder<'a, 'd> {
     doc: &'d Document,
@@ -66,8 +73,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         let fields = written.iter().map(|(name, schema)| {
             let properties = schema.get("properties").and_then(Value::as_object);
             let fields = properties.into_iter().flatten().map(|(field, schema)| {
-                let types = schema.as_object().map(types_of).unwrap_or_default();
-                let is_scalar = !types.iter().any(|t| matches!(*t, "array" | "object"));
+                let is_scalar = schema.as_object().is_none_or(is_single);
                 (field.clone(), is_scalar)
             });
             (name.clone(), fields.collect())
@@ -114,7 +120,7 @@ impl<'a, 'd> Folder<'a, 'd> {
     /// The first request of an operation, unless it is left out.
     fn judged(&mut self, n: usize) -> Option<Happy> {
         let operation = &self.api.operations[n];
-        let name = format!("{} {}", operation.method.to_uppercase(), operation.path);
+        let name = operation.name();
         let is_sweeping = operation.method == "delete" && !operation.path.contains('{');
         let found = match is_sweeping {
             true => Err("it deletes a whole collection".to_owned()),
@@ -365,87 +371,23 @@ impl<'a, 'd> Folder<'a, 'd> {
             format!("A valid {} request {what}.", operation.id).into(),
         );
         out.insert("x-source".to_owned(), source);
-        if let Some(does) = self.does(n, operation) {
+        if let Some(does) = self.does(operation) {
             out.insert("x-does".to_owned(), does.into());
         }
         if self.api.auth.scheme.is_some() && !operation.is_secured {
             out.insert("security".to_owned(), json!([]));
         }
-        let happy = self.happy[n].clone().unwrap_or_default();
-        let unsent = |name: &str| {
-            happy
-                .unsent
-                .iter()
-                .find(|(known, _)| known == name)
-                .map(|(_, why)| why.clone())
-        };
-        let at = format!("{} {}", operation.method.to_uppercase(), operation.path);
         let mut parameters = Vec::new();
         for parameter in &operation.parameters {
-            if let Some(why) = unsent(&parameter.name) {
-                self.decide(
-                    "openapi",
-                    format!(
-                        "{at}: the parameter `{}` is left out: {why}",
-                        parameter.name
-                    ),
-                );
-                continue;
+            if self.is_sent(n, "the parameter `{}`", &parameter.name) {
+                parameters.push(self.parameter(n, operation, parameter));
             }
-            parameters.push(self.parameter(n, operation, parameter));
         }
         if !parameters.is_empty() {
             out.insert("parameters".to_owned(), parameters.into());
         }
         if let Some(body) = &operation.body {
-            let mut properties = Map::new();
-            for field in &body.fields {
-                if let Some(why) = unsent(&field.name) {
-                    self.decide(
-                        "openapi",
-                        format!("{at}: `{}` of the body is left out: {why}", field.name),
-                    );
-                    continue;
-                }
-                let mut schema = without_null(field.schema.clone());
-                let is_changing =
-                    ["status", "state", "phase"].contains(&plain(&field.name).as_str());
-                let says = format!(
-                    "{} of the body of {} is {}.",
-                    field.name,
-                    operation.id,
-                    shape(&schema)
-                );
-                schema.insert("description".to_owned(), says.into());
-                schema.insert("x-source".to_owned(), self.doc.source(&field.part));
-                if let Some((at, compare)) = self.echo(n, field) {
-                    schema.insert("x-echo".to_owned(), at.into());
-                    schema.extend(
-                        compare.map(|compare| ("x-echo-as".to_owned(), Value::from(compare))),
-                    );
-                    if !field.is_required || is_changing {
-                        let level = if is_changing { "should" } else { "must" };
-                        schema.insert(
-                            "x-rule".to_owned(),
-                            json!({ "level": level, "basis": "inferred" }),
-                        );
-                    }
-                } else {
-                    schema.shift_remove("default");
-                }
-                properties.insert(field.name.clone(), schema.into());
-            }
-            let required: Vec<&str> = body
-                .fields
-                .iter()
-                .filter(|f| f.is_required)
-                .map(|f| f.name.as_str())
-                .collect();
-            let mut schema = object(json!({ "type": "object" }));
-            if !required.is_empty() {
-                schema.insert("required".to_owned(), json!(required));
-            }
-            schema.insert("properties".to_owned(), properties.into());
+            let schema = self.body(n, body);
             let mut content = Map::new();
             content.insert(body.media.clone(), json!({ "schema": schema }));
             out.insert(
@@ -457,8 +399,66 @@ impl<'a, 'd> Folder<'a, 'd> {
         out
     }
 
+    /// Whether requests send a parameter or property; the decision says why not.
+    fn is_sent(&mut self, n: usize, what: &str, name: &str) -> bool {
+        let unsent = self.happy[n].iter().flat_map(|happy| &happy.unsent);
+        let Some((_, why)) = unsent.into_iter().find(|(known, _)| known == name) else {
+            return true;
+        };
+        let at = self.api.operations[n].name();
+        let decision = format!("{at}: {} is left out: {why}", what.replace("{}", name));
+        self.decide("openapi", decision);
+        false
+    }
+
+    /// The schema of a request body.
+    fn body(&mut self, n: usize, body: &'a Body<'d>) -> Map<String, Value> {
+        let mut properties = Map::new();
+        for field in &body.fields {
+            if self.is_sent(n, "`{}` of the body", &field.name) {
+                properties.insert(field.name.clone(), self.property(n, field).into());
+            }
+        }
+        let required = body.fields.iter().filter(|f| f.is_required);
+        let required: Vec<&str> = required.map(|f| f.name.as_str()).collect();
+        let mut schema = object(json!({ "type": "object" }));
+        if !required.is_empty() {
+            schema.insert("required".to_owned(), json!(required));
+        }
+        schema.insert("properties".to_owned(), properties.into());
+        schema
+    }
+
+    /// The schema of a property of a request body, with its rule.
+    fn property(&self, n: usize, field: &Field<'d>) -> Map<String, Value> {
+        let mut schema = without_null(field.schema.clone());
+        let says = format!(
+            "{} of the body of {} is {}.",
+            field.name,
+            self.api.operations[n].id,
+            shape(&schema)
+        );
+        schema.insert("description".to_owned(), says.into());
+        schema.insert("x-source".to_owned(), self.doc.source(&field.part));
+        let Some((at, compare)) = self.echo(n, field) else {
+            schema.shift_remove("default");
+            return schema;
+        };
+        schema.insert("x-echo".to_owned(), at.into());
+        schema.extend(compare.map(|compare| ("x-echo-as".to_owned(), Value::from(compare))));
+        let is_changing = ["status", "state", "phase"].contains(&plain(&field.name).as_str());
+        if !field.is_required || is_changing {
+            let level = if is_changing { "should" } else { "must" };
+            schema.insert(
+                "x-rule".to_owned(),
+                json!({ "level": level, "basis": "inferred" }),
+            );
+        }
+        schema
+    }
+
     /// The effect of an operation where method and path do not show it.
-    fn does(&self, n: usize, operation: &Operation<'d>) -> Option<&'static str> {
+    fn does(&self, operation: &Operation<'d>) -> Option<&'static str> {
         let path = operation.path.as_str();
         let is_list = matches!(operation.answer, Answer::List { .. });
         let is_collection = self.resources.all.iter().any(|r| r.collection == path)
@@ -475,19 +475,11 @@ impl<'a, 'd> Folder<'a, 'd> {
             "post" if path.ends_with('}') || is_collection => None,
             "post" if is_below => Some("changes"),
             "put" | "patch" if !path.ends_with('}') => Some("changes"),
-            _ => {
-                let _ = n;
-                None
-            }
+            _ => None,
         }
     }
 
-    fn parameter(
-        &self,
-        n: usize,
-        operation: &Operation<'d>,
-        parameter: &crate::api::Parameter<'d>,
-    ) -> Value {
+    fn parameter(&self, n: usize, operation: &Operation<'d>, parameter: &Parameter<'d>) -> Value {
         let place = match parameter.place {
             Place::Path => "path",
             Place::Query => "query",
@@ -533,11 +525,7 @@ impl<'a, 'd> Folder<'a, 'd> {
     }
 
     /// Where the response shows a property of the body, and how the two compare.
-    fn echo(
-        &self,
-        n: usize,
-        field: &crate::api::Field<'d>,
-    ) -> Option<(String, Option<&'static str>)> {
+    fn echo(&self, n: usize, field: &Field<'d>) -> Option<(String, Option<&'static str>)> {
         let name = self.resources.answers[n].as_ref()?;
         if !matches!(self.api.operations[n].answer, Answer::One(_)) {
             return None;
@@ -552,7 +540,6 @@ impl<'a, 'd> Folder<'a, 'd> {
         let (sent, shown_types) = (types_of(&field.schema), types_of(shown));
         let is_alike = sent.iter().any(|t| *t != "null" && shown_types.contains(t))
             || sent.is_empty() && shown_types.is_empty();
-        let is_single = |types: &[&str]| !types.iter().any(|t| matches!(*t, "object" | "array"));
         if !is_alike {
             return None;
         }
@@ -560,9 +547,9 @@ impl<'a, 'd> Folder<'a, 'd> {
             Some("instant")
         } else if sent.contains(&"array") {
             let items = field.schema.get("items").and_then(Value::as_object);
-            items.filter(|items| is_single(&types_of(items)) && !types_of(items).is_empty())?;
+            items.filter(|items| is_single(items) && !types_of(items).is_empty())?;
             Some("set")
-        } else if is_single(&sent) {
+        } else if is_single(&field.schema) {
             None
         } else {
             return None;
@@ -592,7 +579,7 @@ impl<'a, 'd> Folder<'a, 'd> {
                 })
             }
             (Answer::Other, _) => {
-                let at = format!("{} {}", operation.method.to_uppercase(), operation.path);
+                let at = operation.name();
                 self.decide("openapi", format!("{at}: the response is neither an object nor a list of objects, so its body is not judged"));
                 json!({ "description": "The accepted request." })
             }
@@ -615,7 +602,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         &mut self,
         n: usize,
         operation: &Operation<'d>,
-        (page, key): (&crate::document::Part<'d>, &str),
+        (page, key): (&Part<'d>, &str),
         kind: &str,
     ) -> Value {
         let item = json!({ "$ref": format!("schemas/{kind}.yaml") });
@@ -655,9 +642,8 @@ impl<'a, 'd> Folder<'a, 'd> {
             self.decide(
                 "openapi",
                 format!(
-                    "{} {}: `{name}` of the page is not judged: a parameter or rule has this name",
-                    operation.method.to_uppercase(),
-                    operation.path
+                    "{}: `{name}` of the page is not judged: a parameter or rule has this name",
+                    operation.name()
                 ),
             );
         }
@@ -870,8 +856,14 @@ impl<'a, 'd> Folder<'a, 'd> {
             }
             if let Some(size) = self.requests.paging.get(&n).and_then(|p| p.size.clone()) {
                 let parameter = operation.parameter(&size);
+                // The rule of the parameter itself has the id that its name gives it.
+                let is_taken = operation
+                    .parameters
+                    .iter()
+                    .any(|p| kebab(&p.name) == "page-size");
+                let end = if is_taken { "page-limit" } else { "page-size" };
                 rules.entry(topic).or_default().push(json!({
-                    "id": format!("{}/{}/page-size", self.service, operation.id),
+                    "id": format!("{}/{}/{end}", self.service, operation.id),
                     "basis": "inferred",
                     "source": parameter.map_or(source, |p| self.doc.source(&p.part)),
                     "says": format!("A page contains at most {size} items."),
@@ -905,15 +897,6 @@ impl<'a, 'd> Folder<'a, 'd> {
             }
         }
         let mut files: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
-        fn section<'f>(
-            files: &'f mut BTreeMap<String, Map<String, Value>>,
-            topic: &str,
-            key: &str,
-        ) -> &'f mut Map<String, Value> {
-            let file = files.entry(topic.to_owned()).or_default();
-            let value = file.entry(key.to_owned()).or_insert_with(|| json!({}));
-            value.as_object_mut().expect("sections are mappings")
-        }
         let mut used = BTreeSet::new();
         let mut happy_paths = Vec::new();
         let chosen: Vec<(usize, &Operation<'d>)> = self.operations().collect();
@@ -921,7 +904,9 @@ impl<'a, 'd> Folder<'a, 'd> {
             let topic = self.topic(operation);
             let happy = self.happy[n].clone().unwrap_or_default();
             let mut path = Map::new();
+            let sent = format!("{:?}{:?}", happy.with, happy.optional);
             let setup = self.setup(&happy.needs, &groups, &mut used);
+            let setup = self.with_used_captures(setup, &sent);
             if !setup.is_empty() {
                 path.insert("setup".to_owned(), setup.into());
             }
@@ -940,10 +925,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             let name = self.resources.all[*resource].name.clone();
             let steps: Vec<Value> = groups[resource]
                 .iter()
-                .map(|one| {
-                    self.requests
-                        .step(*one, FIRST, &self.requests.capture(*one))
-                })
+                .map(|one| self.existing(*one))
                 .collect();
             let group =
                 json!({ "says": format!("{} that exists.", capital(&a(&name))), "steps": steps });
@@ -953,7 +935,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             section(&mut files, &topic, "operations").insert(id, path.into());
         }
         for resource in 0..self.resources.all.len() {
-            let scenarios = self.life(resource, &groups);
+            let scenarios = self.resource_scenarios(resource);
             if !scenarios.is_empty() {
                 let topic = self.resources.all[resource].name.clone();
                 let file = files.entry(topic.clone()).or_default();
@@ -983,17 +965,55 @@ impl<'a, 'd> Folder<'a, 'd> {
             used.insert(*last);
             return vec![json!({ "use": group_name(&self.resources.all[*last].name) })];
         }
-        needs
-            .iter()
-            .map(|one| {
-                self.requests
-                    .step(*one, FIRST, &self.requests.capture(*one))
-            })
-            .collect()
+        needs.iter().map(|one| self.existing(*one)).collect()
     }
 
-    /// Two resources are created, one is changed and deleted, and both are read after each step.
-    fn life(&self, resource: usize, groups: &BTreeMap<usize, Vec<usize>>) -> Vec<Value> {
+    /// The step that makes a resource, or finds it, under its own name.
+    fn existing(&self, resource: usize) -> Value {
+        let capture = self.requests.capture(resource);
+        self.requests.step(resource, FIRST, &capture)
+    }
+
+    /// The same for all that a scenario needs; their failure is no finding.
+    fn existing_before(&self, needs: &[usize]) -> Vec<Value> {
+        let steps = needs.iter().map(|one| {
+            let mut step = self.existing(*one);
+            step["setup"] = json!(true);
+            step
+        });
+        steps.collect()
+    }
+
+    /// The steps without captures that neither later steps nor a request after them use.
+    /// Steps that only find a resource, or make one for a scenario, are left out with their capture.
+    fn with_used_captures(&self, steps: Vec<Value>, after: &str) -> Vec<Value> {
+        let mut uses = after.to_owned();
+        let mut kept = Vec::new();
+        for mut step in steps.into_iter().rev() {
+            let unused = step["capture"].as_str().filter(|name| {
+                !uses.contains(&format!("${{{name}.")) && !uses.contains(&format!("${{{name}}}"))
+            });
+            if unused.is_some() {
+                let mut all = self.resources.all.iter();
+                let finds = all.any(|r| {
+                    r.creator.is_none()
+                        && r.list
+                            .is_some_and(|n| step["call"] == self.api.operations[n].id)
+                });
+                if finds || step["setup"] == true {
+                    continue;
+                }
+                step.as_object_mut()
+                    .map(|step| step.shift_remove("capture"));
+            }
+            uses.push_str(&step.to_string());
+            kept.push(step);
+        }
+        kept.reverse();
+        kept
+    }
+
+    fn resource_scenarios(&self, resource: usize) -> Vec<Value> {
         let known = &self.resources.all[resource];
         let is_there = |n: &usize| self.happy[*n].is_some();
         let Some(creator) = known.creator.filter(is_there) else {
@@ -1002,83 +1022,50 @@ impl<'a, 'd> Folder<'a, 'd> {
         if known.key.is_none() {
             return Vec::new();
         }
-        let Ok(happy) = self.requests.happy(creator, FIRST) else {
+        let Ok(made) = self.requests.happy(creator, FIRST) else {
             return Vec::new();
         };
-        let _ = groups;
-        let mut steps: Vec<Value> = happy
-            .needs
-            .iter()
-            .map(|one| {
-                let mut step = self
-                    .requests
-                    .step(*one, FIRST, &self.requests.capture(*one));
-                if let Some(step) = step.as_object_mut() {
-                    step.insert("setup".to_owned(), json!(true));
-                }
-                step
-            })
-            .collect();
-        let (one, other) = ("one", "other");
-        steps.push(self.requests.step(resource, FIRST, one));
-        steps.push(self.requests.step(resource, OTHER, other));
-        let own = self.requests.key(resource);
-        let named = |n: usize, turn: Turn<'_>, capture: &str| -> Map<String, Value> {
-            let with = self
-                .requests
-                .happy(n, turn)
-                .map(|happy| happy.with)
-                .unwrap_or_default();
-            let key = self.requests.key_in(resource, capture).unwrap_or_default();
-            with.into_iter()
-                .map(|(name, value)| {
-                    if value == own {
-                        (name, key.clone())
-                    } else {
-                        (name, value)
-                    }
-                })
-                .collect()
-        };
-        let call = |n: usize, with: Map<String, Value>| json!({ "call": self.api.operations[n].id, "with": with });
-        let fetch = known.fetch.filter(is_there);
         let list = known.list.filter(is_there);
-        let look = |capture: &str| fetch.map(|n| call(n, named(n, FIRST, capture)));
+        let mut scenarios = vec![json!({
+            "id": format!("{}/{}/life", self.service, known.name),
+            "says": format!("Creates two resources of the type {}, changes and deletes one, and reads both after each step.", noun(&known.name)),
+            "steps": self.with_used_captures(self.life(resource, &made, list), ""),
+        })];
+        scenarios.extend(self.filters(resource, list));
+        scenarios
+    }
+
+    /// Two resources are created, one is changed and deleted, and both are read after each step.
+    fn life(&self, resource: usize, made: &Happy, list: Option<usize>) -> Vec<Value> {
+        let known = &self.resources.all[resource];
+        let is_there = |n: &usize| self.happy[*n].is_some();
+        let (one, other) = ("one", "other");
+        let fetch = known.fetch.filter(is_there);
+        let look =
+            |capture: &str| fetch.map(|n| self.call(n, self.named(n, FIRST, (resource, capture))));
         let walk = || {
             let n = list?;
-            let mut step = call(n, named(n, FIRST, one));
+            let mut step = self.call(n, self.named(n, FIRST, (resource, one)));
             step["walk"] = json!(true);
             Some(step)
         };
+        let mut steps = self.existing_before(&made.needs);
+        steps.push(self.requests.step(resource, FIRST, one));
+        steps.push(self.requests.step(resource, OTHER, other));
         steps.extend(look(one));
         steps.extend(look(other));
         steps.extend(walk());
-        for n in [known.update, known.replace]
-            .into_iter()
-            .flatten()
-            .filter(is_there)
-        {
-            let Ok(change) = self.requests.happy(n, CHANGE) else {
+        let changes = [known.update, known.replace].into_iter().flatten();
+        for n in changes.filter(is_there) {
+            let Some(change) = self.change(n, (resource, one), made) else {
                 continue;
             };
-            if change
-                .needs
-                .iter()
-                .any(|need| *need != resource && !happy.needs.contains(need))
-            {
-                continue;
-            }
-            let mut with = named(n, CHANGE, one);
-            with.extend(change.optional);
-            if with.len() == self.api.operations[n].path_names().len() {
-                continue;
-            }
-            steps.push(call(n, with));
+            steps.push(change);
             steps.extend(look(one));
             steps.extend(look(other));
         }
         if let Some(n) = known.delete.filter(is_there) {
-            steps.push(call(n, named(n, FIRST, one)));
+            steps.push(self.call(n, self.named(n, FIRST, (resource, one))));
             steps.extend(look(one).map(|mut step| {
                 step["either"] = json!(true);
                 step
@@ -1091,13 +1078,47 @@ impl<'a, 'd> Folder<'a, 'd> {
             steps.push(json!({ "wait": "settled" }));
             steps.extend(walk());
         }
-        let mut scenarios = vec![json!({
-            "id": format!("{}/{}/life", self.service, known.name),
-            "says": format!("Creates two resources of the type {}, changes and deletes one, and reads both after each step.", noun(&known.name)),
-            "steps": steps,
-        })];
-        scenarios.extend(self.filters(resource, list));
-        scenarios
+        steps
+    }
+
+    /// The step that changes a resource, unless it needs more than its creation or sends nothing.
+    fn change(&self, n: usize, (resource, capture): (usize, &str), made: &Happy) -> Option<Value> {
+        let change = self.requests.happy(n, CHANGE).ok()?;
+        let is_made = |need: &usize| *need == resource || made.needs.contains(need);
+        if !change.needs.iter().all(is_made) {
+            return None;
+        }
+        let mut with = self.named(n, CHANGE, (resource, capture));
+        with.extend(change.optional);
+        let is_empty = with.len() == self.api.operations[n].path_names().len();
+        (!is_empty).then(|| self.call(n, with))
+    }
+
+    fn call(&self, n: usize, with: Map<String, Value>) -> Value {
+        let mut step = json!({ "call": self.api.operations[n].id });
+        step["with"] = with.into();
+        step
+    }
+
+    /// The parameters of an operation, with the resource of a capture.
+    fn named(&self, n: usize, turn: Turn<'_>, of: (usize, &str)) -> Map<String, Value> {
+        let happy = self.requests.happy(n, turn);
+        self.keyed(happy.map(|happy| happy.with).unwrap_or_default(), of)
+    }
+
+    /// Parameters in which a captured resource takes the place of the one that the operation needs.
+    fn keyed(
+        &self,
+        with: Map<String, Value>,
+        (resource, capture): (usize, &str),
+    ) -> Map<String, Value> {
+        let own = self.requests.key(resource);
+        let key = self.requests.key_in(resource, capture).unwrap_or_default();
+        let with = with.into_iter().map(|(name, value)| {
+            let value = if value == own { key.clone() } else { value };
+            (name, value)
+        });
+        with.collect()
     }
 
     /// Each filter of a list with two resources that differ in its field.
@@ -1106,7 +1127,6 @@ impl<'a, 'd> Folder<'a, 'd> {
         let (Some(list), Some(creator)) = (list, known.creator) else {
             return Vec::new();
         };
-        let operation = &self.api.operations[list];
         let Some(happy) = &self.happy[list] else {
             return Vec::new();
         };
@@ -1128,17 +1148,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             let Ok(make) = self.requests.happy(creator, FIRST) else {
                 continue;
             };
-            let mut steps: Vec<Value> = make
-                .needs
-                .iter()
-                .map(|one| {
-                    let mut step = self
-                        .requests
-                        .step(*one, FIRST, &self.requests.capture(*one));
-                    step["setup"] = json!(true);
-                    step
-                })
-                .collect();
+            let mut steps = self.existing_before(&make.needs);
             let made = |turn: Turn<'_>, capture: &str| {
                 let mut step = self.requests.step(resource, turn, capture);
                 if let Ok(happy) = self.requests.happy(creator, turn)
@@ -1156,19 +1166,14 @@ impl<'a, 'd> Folder<'a, 'd> {
                     name.clone(),
                     json!(format!("${{{capture}{}}}", at.replace('/', "."))),
                 );
-                let key = self.requests.key_in(resource, capture);
-                let own = self.requests.key(resource);
-                for value in with.values_mut() {
-                    if *value == own {
-                        *value = key.clone().unwrap_or_default();
-                    }
-                }
-                steps.push(json!({ "call": operation.id, "with": with, "walk": true }));
+                let mut step = self.call(list, self.keyed(with, (resource, capture)));
+                step["walk"] = json!(true);
+                steps.push(step);
             }
             scenarios.push(json!({
                 "id": format!("{}/{}/by-{}", self.service, known.name, kebab(name)),
                 "says": format!("Creates two resources that differ in {field} and reads the list with each value of {name}."),
-                "steps": steps,
+                "steps": self.with_used_captures(steps, ""),
             }));
         }
         scenarios
@@ -1270,6 +1275,17 @@ fn says(law: &str) -> &'static str {
         }
         _ => "The invariant holds.",
     }
+}
+
+/// A mapping of a file, empty where it is new.
+fn section<'f>(
+    files: &'f mut BTreeMap<String, Map<String, Value>>,
+    topic: &str,
+    key: &str,
+) -> &'f mut Map<String, Value> {
+    let file = files.entry(topic.to_owned()).or_default();
+    let value = file.entry(key.to_owned()).or_insert_with(|| json!({}));
+    value.as_object_mut().expect("sections are mappings")
 }
 
 fn without_null(mut schema: Map<String, Value>) -> Map<String, Value> {

@@ -73,11 +73,11 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Vec<Problem>> {
             .operations
             .iter()
             .enumerate()
-            .filter_map(|(n, operation)| match &operation.answer {
-                Answer::List { page, key, .. } => {
-                    Some((n, Paging::of(&doc, &schemas, operation, page, key)))
-                }
-                _ => None,
+            .filter_map(|(n, operation)| {
+                let Answer::List { page, key, .. } = &operation.answer else {
+                    return None;
+                };
+                Some((n, Paging::of(&doc, &schemas, operation, page, key)))
             })
             .collect();
         let service = service_name(&api.title);

@@ -233,7 +233,7 @@ impl Paging {
         if self.next.is_some() {
             return None;
         }
-        let of = format!("{} {}", operation.method.to_uppercase(), operation.path);
+        let of = operation.name();
         if operation.has_link_header {
             return Some(format!(
                 "{of}: the next page is in the Link header, which is not followed; one page is judged"

@@ -3,7 +3,7 @@
 use crate::api::{Answer, Api, Operation, Place, names_in, plain};
 use crate::paging::Paging;
 use crate::resources::{Resources, a};
-use crate::schema::types_of;
+use crate::schema::{is_single, types_of};
 use crate::values::{self, Wanted};
 use conformant_rulebook::kebab;
 use serde_json::{Map, Value, json};
@@ -243,7 +243,7 @@ impl<'d> Requests<'_, 'd> {
             };
             if let Some(paging) = paging.filter(|p| p.is_of_paging(name)) {
                 let value = match paging.size.as_ref() == Some(name) {
-                    true => size(&parameter.schema),
+                    true => Some(size(&parameter.schema)),
                     false => paging.value(name),
                 };
                 match value {
@@ -343,11 +343,7 @@ impl<'d> Requests<'_, 'd> {
             return None;
         }
         let operation = self.operation(n);
-        let schema = &operation.parameter(name)?.schema;
-        if types_of(schema)
-            .iter()
-            .any(|t| matches!(*t, "array" | "object"))
-        {
+        if !is_single(&operation.parameter(name)?.schema) {
             return None;
         }
         let fields = self.fields.get(self.resources.answers[n].as_ref()?)?;
@@ -384,8 +380,10 @@ impl<'d> Requests<'_, 'd> {
                 .referred(name)
                 .filter(|r| self.is_available(*r) && !(Some(*r) == own && is_creator));
             let reference = reference.filter(|&r| field.is_required || self.may_need(r, own));
-            let value = if is_key && !is_creator {
-                own.map(|r| self.key(r))
+            let is_new = is_creator || operation.method == "post";
+            let value = if let Some(own) = own.filter(|_| is_key && !is_new) {
+                needs.push(own);
+                Some(self.key(own))
             } else if is_key && !field.is_required {
                 happy.unsent.push((
                     name.clone(),
@@ -446,12 +444,12 @@ impl<'d> Requests<'_, 'd> {
 }
 
 /// A number of items that a page may hold.
-fn size(schema: &Map<String, Value>) -> Option<Value> {
+fn size(schema: &Map<String, Value>) -> Value {
     let bound = |key: &str| schema.get(key).and_then(Value::as_u64);
     let size = 20
         .min(bound("maximum").unwrap_or(20))
         .max(bound("minimum").unwrap_or(1));
-    Some(json!(size))
+    json!(size)
 }
 
 fn looks_like_reference(name: &str) -> bool {

@@ -186,18 +186,23 @@ impl<'d> Resources<'d> {
             let mut operations = api.operations.iter();
             operations.find(|o| o.method == method && o.path == path)
         };
-        let one = |o: &Operation<'d>| match &o.answer {
-            Answer::One(shape) => Some(shape.clone()),
-            _ => None,
+        let one = |o: &Operation<'d>| {
+            let Answer::One(shape) = &o.answer else {
+                return None;
+            };
+            Some(shape.clone())
+        };
+        let item = |o: &Operation<'d>| {
+            let Answer::List { items, .. } = &o.answer else {
+                return None;
+            };
+            Some(items.clone())
         };
         let shape = ["get", "put", "patch"]
             .into_iter()
             .find_map(|method| one(at(method, path)?));
         let shape = shape.or_else(|| one(at("post", collection)?));
-        let shape = shape.or_else(|| match &at("get", collection)?.answer {
-            Answer::List { items, .. } => Some(items.clone()),
-            _ => None,
-        });
+        let shape = shape.or_else(|| item(at("get", collection)?));
         let Some(shape) = shape else { return };
         let name = file_name(&shape, path);
         let key = key_of(doc, schemas, &shape, &name, parameter);

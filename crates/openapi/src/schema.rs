@@ -213,16 +213,13 @@ impl<'d> Schemas<'d> {
                 "enum" => {
                     Some(value.to_json()).filter(|v| v.as_array().is_some_and(|a| !a.is_empty()))
                 }
-                "const" => Some(value.to_json()),
-                "default" => Some(value.to_json()),
+                "const" | "default" => Some(value.to_json()),
                 "properties" => self.properties(&value, walk),
                 "required" => self.names(&value),
                 "items" => Some(Value::Object(self.schema(&value, &walk.deeper()))),
-                "additionalProperties" => match &value.node.content {
-                    conformant_yaml::Content::Bool(is_open) => {
-                        (!is_open).then_some(Value::Bool(false))
-                    }
-                    _ => Some(Value::Object(self.schema(&value, &walk.deeper()))),
+                "additionalProperties" => match value.as_bool() {
+                    Some(is_open) => (!is_open).then_some(Value::Bool(false)),
+                    None => Some(Value::Object(self.schema(&value, &walk.deeper()))),
                 },
                 "not" | "if" | "then" | "else" | "contains" | "propertyNames" => {
                     Some(Value::Object(self.schema(&value, &walk.unruled())))
@@ -241,10 +238,10 @@ impl<'d> Schemas<'d> {
                 "minLength" | "maxLength" | "minItems" | "maxItems" | "minProperties"
                 | "maxProperties" => self.number(&value, |n| n.is_u64()),
                 "minimum" | "maximum" => self.bound(part, key, &value, out),
-                "exclusiveMinimum" | "exclusiveMaximum" => match value.node.content {
+                "exclusiveMinimum" | "exclusiveMaximum" => match value.as_bool() {
                     // OpenAPI 3.0: a flag of the adjacent bound.
-                    conformant_yaml::Content::Bool(_) => None,
-                    _ => self.number(&value, |n| n.is_number()),
+                    Some(_) => None,
+                    None => self.number(&value, |n| n.is_number()),
                 },
                 "multipleOf" => self.number(&value, |n| n.as_f64().is_some_and(|n| n > 0.0)),
                 "uniqueItems" => part.is_true(key).then_some(Value::Bool(true)),
@@ -445,10 +442,10 @@ fn merge(into: &mut Map<String, Value>, other: Map<String, Value>) {
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {
-    match value {
-        Value::Object(members) => members,
-        _ => Map::new(),
-    }
+    let Value::Object(members) = value else {
+        return Map::new();
+    };
+    members
 }
 
 /// The types of a schema.
@@ -458,6 +455,12 @@ pub(crate) fn types_of(schema: &Map<String, Value>) -> Vec<&str> {
         Some(Value::Array(several)) => several.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+/// Whether a value of the schema is neither an object nor an array.
+pub(crate) fn is_single(schema: &Map<String, Value>) -> bool {
+    let types = types_of(schema);
+    !types.contains(&"object") && !types.contains(&"array")
 }
 
 /// What a schema demands, in words: `a string or null`.

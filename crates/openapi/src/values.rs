@@ -1,7 +1,7 @@
 //! Values that requests send: from examples where they fit the schema, else made from the schema and the name.
 
 use crate::api::plain;
-use crate::schema::types_of;
+use crate::schema::{is_single, types_of};
 use regex_syntax::hir::{Class, Hir, HirKind};
 use serde_json::{Map, Value, json};
 
@@ -45,19 +45,9 @@ fn make(wanted: &Wanted<'_>, depth: usize) -> Option<Value> {
         return Some(chosen.clone());
     }
     if let Some(branches) = schema.get("anyOf").and_then(Value::as_array) {
-        let mut branches = branches.iter().filter_map(Value::as_object);
-        return branches.find_map(|branch| {
-            let is_null = types_of(branch) == ["null"];
-            let inner = Wanted {
-                schema: branch,
-                ..*wanted
-            };
-            if is_null {
-                None
-            } else {
-                make(&inner, depth + 1)
-            }
-        });
+        let branches = branches.iter().filter_map(Value::as_object);
+        let mut branches = branches.filter(|branch| types_of(branch) != ["null"]);
+        return branches.find_map(|schema| make(&Wanted { schema, ..*wanted }, depth + 1));
     }
     let types = types_of(schema);
     let kind = types.iter().find(|t| **t != "null").copied();
@@ -70,68 +60,60 @@ fn make(wanted: &Wanted<'_>, depth: usize) -> Option<Value> {
         "boolean" => Some(Value::Bool(!wanted.is_other)),
         "integer" => number(wanted, true),
         "number" => number(wanted, false),
-        "array" => {
-            let nothing = Map::new();
-            let items = schema
-                .get("items")
-                .and_then(Value::as_object)
-                .unwrap_or(&nothing);
-            let count = schema
-                .get("minItems")
-                .and_then(Value::as_u64)
-                .unwrap_or(1)
-                .clamp(1, 20);
-            let example = wanted.example.and_then(|e| e.get(0));
-            let inner = |n: u64| Wanted {
-                schema: items,
-                example,
-                format: None,
-                is_other: wanted.is_other || n % 2 == 1,
-                ..*wanted
-            };
-            let values = (0..count).map(|n| make(&inner(n), depth + 1));
-            values.collect::<Option<Vec<_>>>().map(Value::Array)
-        }
-        "object" => {
-            let mut out = Map::new();
-            let required = schema.get("required").and_then(Value::as_array);
-            let is_required =
-                |name: &str| required.is_some_and(|r| r.iter().any(|known| known == name));
-            for (name, property) in schema
-                .get("properties")
-                .and_then(Value::as_object)
-                .into_iter()
-                .flatten()
-            {
-                let Some(property) = property.as_object() else {
-                    continue;
-                };
-                let is_small = !types_of(property)
-                    .iter()
-                    .any(|t| matches!(*t, "object" | "array"));
-                if !is_required(name) && !(required.is_none() && is_small) {
-                    continue;
-                }
-                let inner = Wanted {
-                    name,
-                    schema: property,
-                    example: wanted.example.and_then(|e| e.get(name)),
-                    format: None,
-                    ..*wanted
-                };
-                match make(&inner, depth + 1) {
-                    Some(value) => {
-                        out.insert(name.clone(), value);
-                    }
-                    None if is_required(name) => return None,
-                    None => {}
-                }
-            }
-            Some(Value::Object(out))
-        }
-        "null" => Some(Value::Null),
+        "array" => array(wanted, depth),
+        "object" => members(wanted, depth),
         _ => text(wanted),
     }
+}
+
+fn array(wanted: &Wanted<'_>, depth: usize) -> Option<Value> {
+    let nothing = Map::new();
+    let items = wanted.schema.get("items").and_then(Value::as_object);
+    let least = wanted.schema.get("minItems").and_then(Value::as_u64);
+    let inner = |n: u64| Wanted {
+        schema: items.unwrap_or(&nothing),
+        example: wanted.example.and_then(|e| e.get(0)),
+        format: None,
+        is_other: wanted.is_other || n % 2 == 1,
+        ..*wanted
+    };
+    let values = (0..least.unwrap_or(1).clamp(1, 20)).map(|n| make(&inner(n), depth + 1));
+    values.collect::<Option<Vec<_>>>().map(Value::Array)
+}
+
+/// An object with what is required; where the schema requires nothing, with all that is neither an object nor an array.
+fn members(wanted: &Wanted<'_>, depth: usize) -> Option<Value> {
+    let mut out = Map::new();
+    let required = wanted.schema.get("required").and_then(Value::as_array);
+    let properties = wanted.schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let Some(property) = property.as_object() else {
+            continue;
+        };
+        let is_required = required.is_some_and(|r| r.iter().any(|known| known == name));
+        let is_sent = match required {
+            Some(_) => is_required,
+            None => is_single(property),
+        };
+        if !is_sent {
+            continue;
+        }
+        let inner = Wanted {
+            name,
+            schema: property,
+            example: wanted.example.and_then(|e| e.get(name)),
+            format: None,
+            ..*wanted
+        };
+        match make(&inner, depth + 1) {
+            Some(value) => {
+                out.insert(name.clone(), value);
+            }
+            None if is_required => return None,
+            None => {}
+        }
+    }
+    Some(Value::Object(out))
 }
 
 fn number(wanted: &Wanted<'_>, is_integer: bool) -> Option<Value> {
@@ -177,88 +159,33 @@ fn text(wanted: &Wanted<'_>) -> Option<Value> {
     };
     let most = length("maxLength").unwrap_or(usize::MAX);
     let least = length("minLength").unwrap_or(0);
-    let example = wanted.example.and_then(Value::as_str);
-    let pattern = schema.get("pattern").and_then(Value::as_str);
-    let slug = conformant_rulebook::kebab(wanted.name);
-    let slug = if slug.is_empty() {
-        "value".to_owned()
-    } else {
-        slug
-    };
-    let mut word = match wanted.prefix.is_empty() {
-        true => slug.clone(),
-        false => format!("{}-{slug}", wanted.prefix),
-    };
-    if wanted.is_other {
-        word = format!("new-{word}");
-    }
+    let fits = |text: &str| (least..=most).contains(&text.chars().count());
+    let word = unique_word(wanted);
     let unique = format!("${{unique.{word}}}");
     let has_room = word.len() + UNIQUE_ROOM <= most;
-    if let Some(pattern) = pattern {
+    let example = wanted.example.and_then(Value::as_str);
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
         let pattern = regex::Regex::new(pattern).ok()?;
         let sample = format!("their-more-{word}-12-0a1b2c3d4e7");
         if has_room && pattern.is_match(&sample) && sample.len() >= least {
             return Some(unique.into());
         }
-        let fits =
-            |text: &&str| pattern.is_match(text) && (least..=most).contains(&text.chars().count());
-        if let Some(example) = example.filter(|e| fits(e)) {
+        let is_match = |text: &str| pattern.is_match(text) && fits(text);
+        if let Some(example) = example.filter(|e| is_match(e)) {
             return Some(example.into());
         }
         let made = matching(pattern.as_str(), usize::from(wanted.is_other))?;
-        return Some(made)
-            .filter(|made| fits(&made.as_str()))
-            .map(Value::from);
+        return is_match(&made).then(|| made.into());
     }
-    let format = schema
-        .get("format")
-        .and_then(Value::as_str)
-        .or(wanted.format);
-    let name = plain(wanted.name);
-    let fixed = match format {
-        Some("date-time") => Some(if wanted.is_other {
-            "2031-02-03T04:05:06Z"
-        } else {
-            "2030-01-31T10:20:30Z"
-        }),
-        Some("date") => Some(if wanted.is_other {
-            "2031-02-03"
-        } else {
-            "2030-01-31"
-        }),
-        Some("time") => Some("10:20:30Z"),
-        Some("duration") => Some("P1D"),
-        Some("uuid") => Some("00000000-0000-4000-8000-000000000001"),
-        Some("ipv4") => Some("192.0.2.1"),
-        Some("ipv6") => Some("2001:db8::1"),
-        Some("hostname") => Some("example.com"),
-        Some("byte") => Some("Y29uZm9ybWFudA=="),
-        _ => None,
-    };
-    if let Some(fixed) = fixed {
+    let format = schema.get("format").and_then(Value::as_str);
+    let format = format.or(wanted.format);
+    if let Some(fixed) = format.and_then(|format| fixed_of_format(format, wanted.is_other)) {
         return Some(fixed.into());
     }
-    let hinted = match name.as_str() {
-        "currency" | "currencycode" => Some(if wanted.is_other { "USD" } else { "EUR" }),
-        "country" | "countrycode" => Some(if wanted.is_other { "DE" } else { "AT" }),
-        "language" | "locale" | "lang" | "languagecode" => {
-            Some(if wanted.is_other { "de" } else { "en" })
-        }
-        "phone" | "phonenumber" | "mobile" | "telephone" => Some(if wanted.is_other {
-            "+12025550124"
-        } else {
-            "+12025550123"
-        }),
-        "timezone" => Some("Europe/Vienna"),
-        _ => None,
-    };
-    if let Some(hinted) = hinted {
-        return Some(
-            example
-                .filter(|_| !wanted.is_other)
-                .unwrap_or(hinted)
-                .into(),
-        );
+    let example = example.filter(|_| !wanted.is_other);
+    let name = plain(wanted.name);
+    if let Some(hinted) = hinted_by_name(&name, wanted.is_other) {
+        return Some(example.unwrap_or(hinted).into());
     }
     let is_mail =
         format == Some("email") || name.ends_with("email") || name.ends_with("mailaddress");
@@ -274,32 +201,66 @@ fn text(wanted: &Wanted<'_>) -> Option<Value> {
     // A code such as `EUR` or `A1`, which a free text would not be.
     let is_code =
         |text: &&str| text.len() <= 8 && !text.chars().any(char::is_lowercase) && text.is_ascii();
-    if let Some(code) = example.filter(is_code).filter(|_| !wanted.is_other) {
+    if let Some(code) = example.filter(is_code) {
         return Some(code.into());
     }
     if has_room {
         let missing = least.saturating_sub(word.len() + 11);
         return Some(format!("{unique}{}", "x".repeat(missing.min(2_000))).into());
     }
-    if let Some(example) =
-        example.filter(|e| !wanted.is_other && (least..=most).contains(&e.chars().count()))
-    {
+    if let Some(example) = example.filter(|e| fits(e)) {
         return Some(example.into());
     }
-    let letters = if wanted.is_other {
-        "zyxwvutsrq"
-    } else {
-        "abcdefghij"
-    };
-    let count = most.min(10).max(least);
-    Some(
-        letters
-            .chars()
-            .cycle()
-            .take(count)
-            .collect::<String>()
-            .into(),
-    )
+    let letters = either(wanted.is_other, "abcdefghij", "zyxwvutsrq");
+    let letters = letters.chars().cycle().take(most.min(10).max(least));
+    Some(letters.collect::<String>().into())
+}
+
+/// The name in `${unique.NAME}`.
+fn unique_word(wanted: &Wanted<'_>) -> String {
+    let mut word = conformant_rulebook::kebab(wanted.name);
+    if word.is_empty() {
+        word.push_str("value");
+    }
+    if !wanted.prefix.is_empty() {
+        word = format!("{}-{word}", wanted.prefix);
+    }
+    if wanted.is_other {
+        word = format!("new-{word}");
+    }
+    word
+}
+
+fn either(is_other: bool, first: &'static str, other: &'static str) -> &'static str {
+    if is_other { other } else { first }
+}
+
+fn fixed_of_format(format: &str, is_other: bool) -> Option<&'static str> {
+    Some(match format {
+        "date-time" => either(is_other, "2030-01-31T10:20:30Z", "2031-02-03T04:05:06Z"),
+        "date" => either(is_other, "2030-01-31", "2031-02-03"),
+        "time" => "10:20:30Z",
+        "duration" => "P1D",
+        "uuid" => "00000000-0000-4000-8000-000000000001",
+        "ipv4" => "192.0.2.1",
+        "ipv6" => "2001:db8::1",
+        "hostname" => "example.com",
+        "byte" => "Y29uZm9ybWFudA==",
+        _ => return None,
+    })
+}
+
+fn hinted_by_name(name: &str, is_other: bool) -> Option<&'static str> {
+    Some(match name {
+        "currency" | "currencycode" => either(is_other, "EUR", "USD"),
+        "country" | "countrycode" => either(is_other, "AT", "DE"),
+        "language" | "locale" | "lang" | "languagecode" => either(is_other, "en", "de"),
+        "phone" | "phonenumber" | "mobile" | "telephone" => {
+            either(is_other, "+12025550123", "+12025550124")
+        }
+        "timezone" => "Europe/Vienna",
+        _ => return None,
+    })
 }
 
 /// A short text that matches an expression; `turn` chooses among alternatives.

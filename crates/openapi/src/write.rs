@@ -31,20 +31,18 @@ fn block(members: &Map<String, Value>, indent: usize, out: &mut String) {
 }
 
 fn below(value: &Value, indent: usize, out: &mut String) {
-    let line = inline(value);
-    let is_short = indent + line.len() < WIDTH;
-    match value {
-        Value::Object(members) if !members.is_empty() && !(is_short && is_flat(value)) => {
+    match block_of(value, indent) {
+        Some(Block::Mapping(members)) => {
             out.push('\n');
             block(members, indent + 2, out);
         }
-        Value::Array(items) if !items.is_empty() && !(is_short && is_flat(value)) => {
+        Some(Block::List(items)) => {
             out.push('\n');
             list(items, indent + 2, out);
         }
-        _ => {
+        None => {
             out.push(' ');
-            out.push_str(&line);
+            out.push_str(&inline(value));
             out.push('\n');
         }
     }
@@ -52,28 +50,35 @@ fn below(value: &Value, indent: usize, out: &mut String) {
 
 fn list(items: &[Value], indent: usize, out: &mut String) {
     for item in items {
-        let line = inline(item);
-        let is_short = indent + line.len() < WIDTH;
         out.push_str(&" ".repeat(indent));
-        match item {
-            Value::Object(members) if !members.is_empty() && !(is_short && is_flat(item)) => {
-                let mut inner = String::new();
-                block(members, indent + 2, &mut inner);
-                out.push_str("- ");
-                out.push_str(inner.trim_start());
-            }
-            _ => {
-                out.push_str("- ");
-                out.push_str(&line);
-                out.push('\n');
-            }
+        out.push_str("- ");
+        if let Some(Block::Mapping(members)) = block_of(item, indent) {
+            let mut inner = String::new();
+            block(members, indent + 2, &mut inner);
+            out.push_str(inner.trim_start());
+        } else {
+            out.push_str(&inline(item));
+            out.push('\n');
         }
     }
 }
 
-/// Whether a value reads well on one line: it contains no mapping with a mapping in it.
-fn is_flat(value: &Value) -> bool {
-    depth(value) <= 2
+/// A value that takes several lines.
+enum Block<'v> {
+    Mapping(&'v Map<String, Value>),
+    List(&'v [Value]),
+}
+
+/// Nothing where a value reads well on one line: it is short and contains no mapping with a mapping in it.
+fn block_of(value: &Value, indent: usize) -> Option<Block<'_>> {
+    if depth(value) <= 2 && indent + inline(value).len() < WIDTH {
+        return None;
+    }
+    match value {
+        Value::Object(members) => (!members.is_empty()).then_some(Block::Mapping(members)),
+        Value::Array(items) => (!items.is_empty()).then_some(Block::List(items)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }
 }
 
 fn depth(value: &Value) -> usize {

@@ -7,13 +7,14 @@ use conformant_rulebook::paging::NextPage;
 
 fn made(name: &str) -> (Imported, Rulebook) {
     let path = format!("{}/tests/documents/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).unwrap();
-    let made = import(name, &text).unwrap();
-    let dir = tempfile::tempdir().unwrap();
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let made = import(name, &text).expect("it is an OpenAPI document");
+    let dir = tempfile::tempdir().expect("the temporary folder is writable");
     for (path, text) in &made.files {
         let path = dir.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        std::fs::create_dir_all(path.parent().expect("it lies in a folder"))
+            .expect("the temporary folder is writable");
+        std::fs::write(path, text).expect("the temporary folder is writable");
     }
     let rulebook = load::from_dir(dir.path()).unwrap_or_else(|problems| {
         let texts: Vec<String> = problems
@@ -28,7 +29,7 @@ fn made(name: &str) -> (Imported, Rulebook) {
 fn paging(rulebook: &Rulebook, service: &str, operation: &str) -> NextPage {
     rulebook
         .operation(service, operation)
-        .unwrap()
+        .expect("the folder has it")
         .paging
         .next
         .clone()
@@ -103,6 +104,29 @@ fn json_with_page_numbers_and_parents_without_a_field_loads() {
         .operation("projecttracker", "tasks-update")
         .unwrap();
     assert_eq!(update.bodies, ["application/merge-patch+json"]);
+}
+
+#[test]
+fn requests_capture_only_what_later_ones_name() {
+    let (made, rulebook) = made("store.yaml");
+    assert!(made.problems.is_empty(), "{:?}", made.problems);
+    let scenarios = &made
+        .files
+        .iter()
+        .find(|(path, _)| path == "store/scenarios/item.yaml");
+    let (_, scenarios) = scenarios.expect("items are created");
+    // An update is by the identifier in its body, and the shelf of an item is optional.
+    assert!(scenarios.contains("id: \"${item.id}\""), "{scenarios}");
+    assert_eq!(scenarios.matches("list-shelves").count(), 1, "{scenarios}");
+    assert!(!scenarios.contains("capture: other"), "{scenarios}");
+    for id in ["page-size", "page-limit"] {
+        assert!(
+            rulebook
+                .rules
+                .contains_key(&format!("store/list-items/{id}")),
+            "{id}"
+        );
+    }
 }
 
 #[test]
