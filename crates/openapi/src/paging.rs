@@ -1,7 +1,7 @@
 //! How a list is read page by page, as its parameters and its page show it.
 
 use crate::api::{Operation, plain, properties};
-use crate::document::{Document, Part};
+use crate::document::Part;
 use crate::resources::queries;
 use crate::schema::{Schemas, types_of};
 use serde_json::{Map, Value, json};
@@ -85,7 +85,6 @@ enum Next {
 
 impl Paging {
     pub(crate) fn of<'d>(
-        doc: &'d Document,
         schemas: &Schemas<'d>,
         operation: &Operation<'d>,
         page: &Part<'d>,
@@ -102,14 +101,14 @@ impl Paging {
         };
         let mut fields: Vec<(String, Part<'d>)> = Vec::new();
         if !key.is_empty() {
-            for (name, part) in properties(doc, page) {
+            for (name, part) in properties(schemas.doc, page) {
                 if name == key {
                     continue;
                 }
                 let at = conformant_base::json::join("", name);
-                for (inner, part) in properties(doc, &part) {
+                for (inner, part) in properties(schemas.doc, &part) {
                     let below = conformant_base::json::join(&at, inner);
-                    for (deepest, part) in properties(doc, &part) {
+                    for (deepest, part) in properties(schemas.doc, &part) {
                         if plain(deepest) == "href" && plain(inner) == "next" {
                             fields.push((conformant_base::json::join(&below, deepest), part));
                         }
@@ -143,7 +142,7 @@ impl Paging {
         };
         let cursor = find(&CURSORS).filter(|p| !is_number(&p.schema));
         let is_link = |(at, part): &(String, Part<'d>)| {
-            let target = doc.resolve(part);
+            let target = schemas.doc.resolve(part);
             let format = target.as_ref().and_then(|t| t.text("format"));
             let example = target.as_ref().and_then(|t| t.text("example"));
             let last = plain(at.rsplit('/').next().unwrap_or_default());

@@ -124,11 +124,7 @@ impl<'d> Requests<'_, 'd> {
         let above = self.resources.named(&known.collection);
         let mut needed: Vec<usize> = above.into_iter().filter_map(|(_, r)| r).collect();
         if let Some(creator) = known.creator {
-            let fields = self
-                .operation(creator)
-                .body
-                .iter()
-                .flat_map(|body| &body.fields);
+            let fields = self.operation(creator).body_fields();
             let required = fields.filter(|f| f.is_required);
             needed.extend(required.filter_map(|f| self.resources.referred(&f.name)));
         }

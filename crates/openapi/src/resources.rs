@@ -5,7 +5,6 @@
 //! - A schema that another operation uses for the same resource is a further representation of it.
 
 use crate::api::{Answer, Api, Operation, Place, Shape, names_in, plain, properties};
-use crate::document::Document;
 use crate::schema::{Schemas, types_of};
 use conformant_rulebook::kebab;
 use std::collections::{BTreeMap, BTreeSet};
@@ -145,7 +144,7 @@ fn item(path: &str) -> Option<(&str, &str)> {
 }
 
 impl<'d> Resources<'d> {
-    pub(crate) fn find(doc: &'d Document, schemas: &Schemas<'d>, api: &Api<'d>) -> Self {
+    pub(crate) fn find(schemas: &Schemas<'d>, api: &Api<'d>) -> Self {
         let mut found = Self {
             all: Vec::new(),
             kinds: BTreeMap::new(),
@@ -158,10 +157,10 @@ impl<'d> Resources<'d> {
         paths.sort_by_key(|path| (path.matches('/').count(), *path));
         paths.dedup();
         for path in paths {
-            found.address(doc, schemas, api, path);
+            found.address(schemas, api, path);
         }
         for (n, operation) in api.operations.iter().enumerate() {
-            found.answers[n] = found.answer(doc, schemas, operation);
+            found.answers[n] = found.answer(schemas, operation);
             if let Some(error) = &operation.error {
                 let name = found.free_name(&file_name(error, "/error"), error);
                 found.kinds.entry(name.clone()).or_insert_with(|| Kind {
@@ -178,7 +177,7 @@ impl<'d> Resources<'d> {
     }
 
     /// The resource that a path addresses, where an operation shows it.
-    fn address(&mut self, doc: &'d Document, schemas: &Schemas<'d>, api: &Api<'d>, path: &str) {
+    fn address(&mut self, schemas: &Schemas<'d>, api: &Api<'d>, path: &str) {
         let Some((collection, parameter)) = item(path) else {
             return;
         };
@@ -205,14 +204,14 @@ impl<'d> Resources<'d> {
         let shape = shape.or_else(|| item(at("get", collection)?));
         let Some(shape) = shape else { return };
         let name = file_name(&shape, path);
-        let key = key_of(doc, schemas, &shape, &name, parameter);
+        let key = key_of(schemas, &shape, &name, parameter);
         if key.is_none() {
             self.decisions.push(format!(
                 "{path}: no field of {} holds the value of `{parameter}`; name it in x-identity of schemas/{name}.yaml",
                 a(&name)
             ));
         }
-        let parents = self.parents(doc, schemas, &shape, path);
+        let parents = self.parents(schemas, &shape, path);
         let name = self.free_name(&name, &shape);
         let index = self.all.len();
         let is_new = !self.kinds.contains_key(&name);
@@ -247,13 +246,7 @@ impl<'d> Resources<'d> {
         });
     }
 
-    fn parents(
-        &self,
-        doc: &'d Document,
-        schemas: &Schemas<'d>,
-        shape: &Shape<'d>,
-        path: &str,
-    ) -> Vec<Parent> {
+    fn parents(&self, schemas: &Schemas<'d>, shape: &Shape<'d>, path: &str) -> Vec<Parent> {
         let mut parents = Vec::new();
         for above in item_paths_above(path) {
             let mut known = self.all.iter().enumerate();
@@ -266,7 +259,7 @@ impl<'d> Resources<'d> {
                 .copied()
                 .unwrap_or_default()
                 .to_owned();
-            let at = field_for(doc, schemas, shape, &resource.name, &parameter);
+            let at = field_for(schemas, shape, &resource.name, &parameter);
             parents.push(Parent {
                 resource: n,
                 at: at.unwrap_or_else(|| parameter.clone()),
@@ -310,12 +303,7 @@ impl<'d> Resources<'d> {
     }
 
     /// The schema file of an operation's response, added where it is new.
-    fn answer(
-        &mut self,
-        doc: &'d Document,
-        schemas: &Schemas<'d>,
-        operation: &Operation<'d>,
-    ) -> Option<String> {
+    fn answer(&mut self, schemas: &Schemas<'d>, operation: &Operation<'d>) -> Option<String> {
         let (shape, is_list) = match &operation.answer {
             Answer::One(shape) => (shape.clone(), false),
             Answer::List { items, .. } => (items.clone(), true),
@@ -362,14 +350,14 @@ impl<'d> Resources<'d> {
         let name = self.free_name(&name, &shape);
         let shows = index.and_then(|n| {
             let resource = &self.all[n];
-            let key = key_of(doc, schemas, &shape, &resource.name, &resource.parameter)?;
+            let key = key_of(schemas, &shape, &resource.name, &resource.parameter)?;
             resource.key.as_ref().map(|_| (n, key))
         });
         let parents = shows.as_ref().map(|(n, _)| {
             let parents = self.all[*n].parents.iter().cloned();
             let parents = parents.map(|parent| {
                 let named = &self.all[parent.resource].name;
-                let at = field_for(doc, schemas, &shape, named, &parent.parameter);
+                let at = field_for(schemas, &shape, named, &parent.parameter);
                 Parent {
                     at: at.unwrap_or_else(|| parent.parameter.clone()),
                     ..parent
@@ -472,14 +460,10 @@ impl<'d> Resources<'d> {
 }
 
 /// The fields of a shape that hold one text or number, with their pointers.
-fn scalars<'d>(
-    doc: &'d Document,
-    schemas: &Schemas<'d>,
-    shape: &Shape<'d>,
-) -> Vec<(&'d str, String)> {
+fn scalars<'d>(schemas: &Schemas<'d>, shape: &Shape<'d>) -> Vec<(&'d str, String)> {
     let inner = match shape.inside.strip_prefix('/') {
         Some(key) => {
-            let whole = properties(doc, &shape.part);
+            let whole = properties(schemas.doc, &shape.part);
             whole
                 .into_iter()
                 .find(|(name, _)| *name == key)
@@ -490,12 +474,14 @@ fn scalars<'d>(
     let Some(inner) = inner else {
         return Vec::new();
     };
-    let fields = properties(doc, &inner).into_iter().filter(|(_, part)| {
-        let schema = schemas.request(part);
-        let types = types_of(&schema);
-        types.iter().any(|t| matches!(*t, "string" | "integer"))
-            || types.is_empty() && schema.get("enum").is_none()
-    });
+    let fields = properties(schemas.doc, &inner)
+        .into_iter()
+        .filter(|(_, part)| {
+            let schema = schemas.request(part);
+            let types = types_of(&schema);
+            types.iter().any(|t| matches!(*t, "string" | "integer"))
+                || types.is_empty() && schema.get("enum").is_none()
+        });
     fields
         .map(|(name, _)| {
             (
@@ -508,13 +494,12 @@ fn scalars<'d>(
 
 /// The field that holds the value of the path parameter.
 fn key_of<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     shape: &Shape<'d>,
     name: &str,
     parameter: &str,
 ) -> Option<String> {
-    let fields = scalars(doc, schemas, shape);
+    let fields = scalars(schemas, shape);
     let (wanted, own) = (plain(parameter), plain(name));
     let tests: [&dyn Fn(&str) -> bool; 6] = [
         &|field| field == wanted,
@@ -532,13 +517,12 @@ fn key_of<'d>(
 
 /// The field of a child that names a parent.
 fn field_for<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     shape: &Shape<'d>,
     parent: &str,
     parameter: &str,
 ) -> Option<String> {
-    let fields = scalars(doc, schemas, shape);
+    let fields = scalars(schemas, shape);
     let (wanted, parent) = (plain(parameter), plain(parent));
     let is_it = |field: &str| {
         field == wanted && !["id", "uuid", "key"].contains(&field)
