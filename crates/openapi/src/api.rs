@@ -113,6 +113,13 @@ pub(crate) struct Shape<'d> {
     pub(crate) inside: String,
 }
 
+impl Shape<'_> {
+    /// Whether both are the same component at the same place.
+    pub(crate) fn is_same(&self, other: &Shape<'_>) -> bool {
+        self.component.is_some() && self.component == other.component && self.inside == other.inside
+    }
+}
+
 pub(crate) struct Operation<'d> {
     pub(crate) id: String,
     pub(crate) method: &'static str,
@@ -154,6 +161,18 @@ pub(crate) fn names_in(path: &str) -> Vec<&str> {
     braces
         .filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
         .collect()
+}
+
+/// The name itself, or with the first number that makes it free.
+pub(crate) fn first_free(name: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
+    let mut free = name.to_owned();
+    for n in 2.. {
+        if is_free(&free) {
+            break;
+        }
+        free = format!("{name}-{n}");
+    }
+    free
 }
 
 /// A name without case and separators.
@@ -332,13 +351,7 @@ fn operation_id(
         doc.problem(part, message);
         id = from_path();
     }
-    let mut unique = id.clone();
-    let mut n = 2;
-    while !ids.insert(unique.clone()) {
-        unique = format!("{id}-{n}");
-        n += 1;
-    }
-    unique
+    first_free(&id, |id| ids.insert(id.to_owned()))
 }
 
 fn operation<'d>(
@@ -589,23 +602,15 @@ fn json_schema<'d>(doc: &'d Document, response: &Part<'d>) -> Option<Part<'d>> {
 }
 
 fn answer<'d>(doc: &'d Document, part: &Part<'d>, path: &str) -> (Answer<'d>, bool) {
-    let responses: Vec<(&str, Part<'d>)> = part
-        .get("responses")
-        .into_iter()
-        .flat_map(|r| r.members())
-        .collect();
-    let mut accepted: Vec<&(&str, Part<'d>)> = responses
-        .iter()
-        .filter(|(status, _)| status.starts_with('2'))
-        .collect();
+    let responses = part.get("responses").into_iter();
+    let responses = responses.flat_map(|r| r.members());
+    let accepted = responses.filter(|(status, _)| status.starts_with('2'));
+    let mut accepted: Vec<(&str, Part<'d>)> = accepted.collect();
     accepted.sort_by_key(|(status, _)| *status);
     let has_link = accepted.iter().any(|(_, response)| {
-        let response = doc.resolve(response);
-        let headers = response.and_then(|r| r.get("headers"));
-        headers.is_some_and(|h| {
-            h.members()
-                .any(|(name, _)| name.eq_ignore_ascii_case("link"))
-        })
+        let headers = doc.resolve(response).and_then(|r| r.get("headers"));
+        let mut fields = headers.into_iter().flat_map(|h| h.members());
+        fields.any(|(name, _)| name.eq_ignore_ascii_case("link"))
     });
     let schema = accepted
         .iter()

@@ -7,6 +7,7 @@ use crate::requests::{Happy, Requests, Turn};
 use crate::resources::{Kind, Parent, Resources, a, noun};
 use crate::schema::{Schemas, is_single, object, shape, types_of};
 use crate::write;
+use conformant_base::json::join;
 use conformant_judge::load::predicates;
 use conformant_rulebook::{Model, Rulebook, kebab};
 use serde_json::{Map, Value, json};
@@ -532,14 +533,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         } else {
             return None;
         };
-        Some((
-            format!(
-                "{}{}",
-                kind.shape.inside,
-                conformant_base::json::join("", &field.name)
-            ),
-            compare,
-        ))
+        Some((join(&kind.shape.inside, &field.name), compare))
     }
 
     fn responses(&mut self, n: usize, operation: &'a Operation<'d>) -> Map<String, Value> {
@@ -704,7 +698,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             .into_iter()
             .flatten()
         {
-            let at = format!("{inside}{}", conformant_base::json::join("", field));
+            let at = join(&inside, field);
             let Some(property) = property.as_object_mut() else {
                 continue;
             };
@@ -767,7 +761,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             let items = if array.is_empty() {
                 "/*".to_owned()
             } else {
-                format!("/{}/*", conformant_base::json::escape(array))
+                format!("{}/*", join("", array))
             };
             for parameter in operation
                 .parameters

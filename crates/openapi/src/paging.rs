@@ -4,6 +4,7 @@ use crate::api::{Operation, plain, properties};
 use crate::document::Part;
 use crate::resources::queries;
 use crate::schema::{Schemas, types_of};
+use conformant_base::json::join;
 use serde_json::{Map, Value, json};
 
 const SIZES: [&str; 12] = [
@@ -105,12 +106,12 @@ impl Paging {
                 if name == key {
                     continue;
                 }
-                let at = conformant_base::json::join("", name);
+                let at = join("", name);
                 for (inner, part) in properties(schemas.doc, &part) {
-                    let below = conformant_base::json::join(&at, inner);
+                    let below = join(&at, inner);
                     for (deepest, part) in properties(schemas.doc, &part) {
                         if plain(deepest) == "href" && plain(inner) == "next" {
-                            fields.push((conformant_base::json::join(&below, deepest), part));
+                            fields.push((join(&below, deepest), part));
                         }
                     }
                     fields.push((below, part));

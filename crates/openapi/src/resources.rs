@@ -4,8 +4,9 @@
 //! - Paths above it that address resources name its parents.
 //! - A schema that another operation uses for the same resource is a further representation of it.
 
-use crate::api::{Answer, Api, Operation, Place, Shape, names_in, plain, properties};
+use crate::api::{Answer, Api, Operation, Place, Shape, first_free, names_in, plain, properties};
 use crate::schema::{Schemas, types_of};
+use conformant_base::json::join;
 use conformant_rulebook::kebab;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -271,19 +272,11 @@ impl<'d> Resources<'d> {
 
     /// The name itself, or another one where a schema of another shape has it.
     fn free_name(&self, name: &str, shape: &Shape<'d>) -> String {
-        let mut free = name.to_owned();
-        let mut n = 2;
-        while let Some(taken) = self.kinds.get(&free) {
-            let is_same = taken.shape.part.pointer == shape.part.pointer
-                || (taken.shape.component.is_some() && taken.shape.component == shape.component)
-                    && taken.shape.inside == shape.inside;
-            if is_same {
-                break;
-            }
-            free = format!("{name}-{n}");
-            n += 1;
-        }
-        free
+        first_free(name, |name| {
+            self.kinds.get(name).is_none_or(|taken| {
+                taken.shape.part.pointer == shape.part.pointer || taken.shape.is_same(shape)
+            })
+        })
     }
 
     fn other_name(&self, name: &str, path: &str) -> String {
@@ -293,13 +286,7 @@ impl<'d> Resources<'d> {
             Some(parent) => format!("{}-{name}", parent.name),
             None => format!("{name}-2"),
         };
-        let mut free = base.clone();
-        let mut n = 2;
-        while self.kinds.contains_key(&free) {
-            free = format!("{base}-{n}");
-            n += 1;
-        }
-        free
+        first_free(&base, |name| !self.kinds.contains_key(name))
     }
 
     /// The schema file of an operation's response, added where it is new.
@@ -310,11 +297,7 @@ impl<'d> Resources<'d> {
             Answer::Nothing | Answer::Other => return None,
         };
         let path = operation.path.as_str();
-        let is_same = |r: &Resource<'_>| {
-            r.shape.component.is_some()
-                && r.shape.component == shape.component
-                && r.shape.inside == shape.inside
-        };
+        let is_same = |r: &Resource<'_>| r.shape.is_same(&shape);
         let by_address = self
             .all
             .iter()
@@ -326,7 +309,7 @@ impl<'d> Resources<'d> {
         };
         let by_type = || self.all.iter().position(is_same).filter(|_| !is_list);
         // A list at another address may hold some of the resources only.
-        let index = by_address.or_else(below).filter(|_| true).or_else(by_type);
+        let index = by_address.or_else(below).or_else(by_type);
         let index = index.filter(|&n| !is_list || self.all[n].collection == path);
         let name = match index {
             Some(n)
@@ -444,51 +427,29 @@ impl<'d> Resources<'d> {
     /// The resource that a field or parameter of this name refers to: `customerId`, `customer_id`, `customer`.
     pub(crate) fn referred(&self, name: &str) -> Option<usize> {
         let wanted = plain(name);
-        let matches = |r: &Resource<'_>| {
-            let own = plain(&r.name);
-            ["id", "uuid", "key", "sid"]
-                .iter()
-                .any(|end| wanted == format!("{own}{end}"))
-        };
-        let mut all = self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.key.is_some() && matches(r));
-        all.next().map(|(n, _)| n)
+        self.all.iter().position(|r| {
+            let end = wanted.strip_prefix(&plain(&r.name));
+            r.key.is_some() && end.is_some_and(|end| ["id", "uuid", "key", "sid"].contains(&end))
+        })
     }
 }
 
 /// The fields of a shape that hold one text or number, with their pointers.
 fn scalars<'d>(schemas: &Schemas<'d>, shape: &Shape<'d>) -> Vec<(&'d str, String)> {
-    let inner = match shape.inside.strip_prefix('/') {
-        Some(key) => {
-            let whole = properties(schemas.doc, &shape.part);
-            whole
-                .into_iter()
-                .find(|(name, _)| *name == key)
-                .map(|(_, part)| part)
-        }
-        None => Some(shape.part.clone()),
-    };
-    let Some(inner) = inner else {
-        return Vec::new();
-    };
-    let fields = properties(schemas.doc, &inner)
-        .into_iter()
-        .filter(|(_, part)| {
-            let schema = schemas.request(part);
-            let types = types_of(&schema);
-            types.iter().any(|t| matches!(*t, "string" | "integer"))
-                || types.is_empty() && schema.get("enum").is_none()
-        });
-    fields
-        .map(|(name, _)| {
-            (
-                name,
-                format!("{}{}", shape.inside, conformant_base::json::join("", name)),
-            )
-        })
+    let mut all = properties(schemas.doc, &shape.part);
+    if let Some(key) = shape.inside.strip_prefix('/') {
+        let inner = all.into_iter().find(|(name, _)| *name == key);
+        all = inner.map_or_else(Vec::new, |(_, inner)| properties(schemas.doc, &inner));
+    }
+    all.retain(|(_, part)| {
+        let schema = schemas.request(part);
+        let types = types_of(&schema);
+        types.iter().any(|t| matches!(*t, "string" | "integer"))
+            || types.is_empty() && schema.get("enum").is_none()
+    });
+    let names = all.into_iter().map(|(name, _)| name);
+    names
+        .map(|name| (name, join(&shape.inside, name)))
         .collect()
 }
 
