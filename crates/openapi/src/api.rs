@@ -716,7 +716,7 @@ fn list_in<'d>(
         || is_of_path
         || all
             .iter()
-            .any(|(beside, _)| PAGE_KEYS.contains(&plain(beside).as_str()));
+            .any(|(key, _)| PAGE_KEYS.contains(&plain(key).as_str()));
     is_list.then(|| (name.to_owned(), items))
 }
 

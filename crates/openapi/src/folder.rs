@@ -923,7 +923,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         self.requests.step(resource, FIRST, &capture)
     }
 
-    /// The same for all that a scenario needs; their failure is no finding.
+    /// The same for all that a scenario needs, as setup steps.
     fn existing_before(&self, needs: &[usize]) -> Vec<Value> {
         let steps = needs.iter().map(|one| {
             let mut step = self.existing(*one);
