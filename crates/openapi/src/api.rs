@@ -113,6 +113,13 @@ pub(crate) struct Shape<'d> {
     pub(crate) inside: String,
 }
 
+impl Shape<'_> {
+    /// Whether both are the same component at the same place.
+    pub(crate) fn is_same(&self, other: &Shape<'_>) -> bool {
+        self.component.is_some() && self.component == other.component && self.inside == other.inside
+    }
+}
+
 pub(crate) struct Operation<'d> {
     pub(crate) id: String,
     pub(crate) method: &'static str,
@@ -128,10 +135,14 @@ pub(crate) struct Operation<'d> {
     pub(crate) is_secured: bool,
 }
 
-impl Operation<'_> {
+impl<'d> Operation<'d> {
     /// Method and path.
     pub(crate) fn name(&self) -> String {
         format!("{} {}", self.method.to_uppercase(), self.path)
+    }
+
+    pub(crate) fn body_fields(&self) -> impl Iterator<Item = &Field<'d>> {
+        self.body.iter().flat_map(|body| &body.fields)
     }
 
     /// Names of the path parameters, in order.
@@ -139,7 +150,7 @@ impl Operation<'_> {
         names_in(&self.path)
     }
 
-    pub(crate) fn parameter(&self, name: &str) -> Option<&Parameter<'_>> {
+    pub(crate) fn parameter(&self, name: &str) -> Option<&Parameter<'d>> {
         self.parameters.iter().find(|p| p.name == name)
     }
 }
@@ -150,6 +161,18 @@ pub(crate) fn names_in(path: &str) -> Vec<&str> {
     braces
         .filter_map(|rest| rest.split_once('}').map(|(name, _)| name))
         .collect()
+}
+
+/// The name itself, or with the first number that makes it free.
+pub(crate) fn first_free(name: &str, mut is_free: impl FnMut(&str) -> bool) -> String {
+    let mut free = name.to_owned();
+    for n in 2.. {
+        if is_free(&free) {
+            break;
+        }
+        free = format!("{name}-{n}");
+    }
+    free
 }
 
 /// A name without case and separators.
@@ -216,7 +239,8 @@ fn component(part: &Part<'_>) -> Option<String> {
 }
 
 impl<'d> Api<'d> {
-    pub(crate) fn read(doc: &'d Document, schemas: &Schemas<'d>) -> Self {
+    pub(crate) fn read(schemas: &Schemas<'d>) -> Self {
+        let doc = schemas.doc;
         let root = doc.root();
         let info = root.get("info");
         let text = |key: &str| {
@@ -225,11 +249,7 @@ impl<'d> Api<'d> {
                 .map(str::to_owned)
         };
         let version = info.as_ref().and_then(|info| info.get("version"));
-        let version = version.map(|v| {
-            v.node
-                .text()
-                .map_or_else(|| v.to_json().to_string(), str::to_owned)
-        });
+        let version = version.map(|version| version.shown());
         let servers = root.get("servers").into_iter().flat_map(|s| s.items());
         let servers: Vec<String> = servers
             .filter_map(|s| s.text("url").map(str::to_owned))
@@ -281,7 +301,7 @@ impl<'d> Api<'d> {
                     continue;
                 }
                 let id = operation_id(doc, &part, (method, path), &mut ids);
-                match operation(doc, schemas, (&root, &item, &part), (id, method, path)) {
+                match operation(schemas, (&root, &item, &part), (id, method, path)) {
                     Ok(operation) => api.operations.push(operation),
                     Err(why) => {
                         doc.problem(&part, format!("{name} is left out: {why}"));
@@ -290,14 +310,10 @@ impl<'d> Api<'d> {
                 }
             }
         }
-        for key in ["webhooks"] {
-            if root
-                .get(key)
-                .is_some_and(|part| !part.node.members().is_empty())
-            {
-                api.left_out
-                    .push(format!("{key}: what the service sends is not judged"));
-            }
+        let webhooks = root.get("webhooks");
+        if webhooks.is_some_and(|part| part.members().next().is_some()) {
+            let left_out = "webhooks: what the service sends is not judged";
+            api.left_out.push(left_out.to_owned());
         }
         api
     }
@@ -335,17 +351,10 @@ fn operation_id(
         doc.problem(part, message);
         id = from_path();
     }
-    let mut unique = id.clone();
-    let mut n = 2;
-    while !ids.insert(unique.clone()) {
-        unique = format!("{id}-{n}");
-        n += 1;
-    }
-    unique
+    first_free(&id, |id| ids.insert(id.to_owned()))
 }
 
 fn operation<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     (root, item, part): (&Part<'d>, &Part<'d>, &Part<'d>),
     (id, method, path): (String, &'static str, &str),
@@ -353,7 +362,7 @@ fn operation<'d>(
     let mut parameters: Vec<Parameter<'d>> = Vec::new();
     for owner in [item, part] {
         for written in owner.get("parameters").into_iter().flat_map(|p| p.items()) {
-            let Some(found) = parameter(doc, schemas, &written)? else {
+            let Some(found) = parameter(schemas, &written)? else {
                 continue;
             };
             parameters.retain(|p| p.name != found.name || p.place != found.place);
@@ -387,7 +396,7 @@ fn operation<'d>(
     let mut twice = BTreeSet::new();
     parameters.retain(|p| twice.insert(kebab(&p.name)));
     let body = match part.get("requestBody") {
-        Some(body) => body_of(doc, schemas, &body)?,
+        Some(body) => body_of(schemas, &body)?,
         None => None,
     };
     if let Some(body) = &body
@@ -398,7 +407,7 @@ fn operation<'d>(
             field.name
         ));
     }
-    let (answer, has_link_header) = answer(doc, part, path);
+    let (answer, has_link_header) = answer(schemas.doc, part, path);
     let security = part.get("security").or_else(|| root.get("security"));
     let alternatives: Vec<Part<'_>> = security.into_iter().flat_map(|s| s.items()).collect();
     let is_open = alternatives.iter().any(|one| one.node.members().is_empty());
@@ -411,7 +420,7 @@ fn operation<'d>(
         body,
         answer,
         has_link_header,
-        error: error(doc, part),
+        error: error(schemas.doc, part),
         is_secured: !alternatives.is_empty() && !is_open,
     })
 }
@@ -427,10 +436,10 @@ fn example(part: &Part<'_>) -> Option<Value> {
 }
 
 fn parameter<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     written: &Part<'d>,
 ) -> Result<Option<Parameter<'d>>, String> {
+    let doc = schemas.doc;
     let Some(part) = doc.resolve(written) else {
         return Err("a parameter cannot be read".to_owned());
     };
@@ -493,24 +502,13 @@ fn parameter<'d>(
     }))
 }
 
-fn body_of<'d>(
-    doc: &'d Document,
-    schemas: &Schemas<'d>,
-    written: &Part<'d>,
-) -> Result<Option<Body<'d>>, String> {
+fn body_of<'d>(schemas: &Schemas<'d>, written: &Part<'d>) -> Result<Option<Body<'d>>, String> {
+    let doc = schemas.doc;
     let Some(body) = doc.resolve(written) else {
         return Err("its body cannot be read".to_owned());
     };
     let is_required = body.is_true("required");
-    let contents: Vec<(&str, Part<'_>)> = body
-        .get("content")
-        .into_iter()
-        .flat_map(|c| c.members())
-        .collect();
-    let is_json = |media: &str| {
-        let media = media.split(';').next().unwrap_or_default().trim();
-        media == "application/json" || media.ends_with("+json")
-    };
+    let contents = contents(&body);
     let preferred = contents
         .iter()
         .find(|(media, _)| *media == "application/json");
@@ -574,50 +572,45 @@ fn body_of<'d>(
         })
     });
     Ok(Some(Body {
-        media: media
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned(),
+        media: without_parameters(media).to_owned(),
         fields: fields.collect(),
     }))
+}
+
+/// The media types of a body with their descriptions.
+fn contents<'d>(body: &Part<'d>) -> Vec<(&'d str, Part<'d>)> {
+    let content = body.get("content").into_iter();
+    content.flat_map(|content| content.members()).collect()
+}
+
+fn without_parameters(media: &str) -> &str {
+    media.split(';').next().unwrap_or_default().trim()
+}
+
+fn is_json(media: &str) -> bool {
+    let media = without_parameters(media);
+    media == "application/json" || media.ends_with("+json")
 }
 
 /// The schema of a JSON response.
 fn json_schema<'d>(doc: &'d Document, response: &Part<'d>) -> Option<Part<'d>> {
     let response = doc.resolve(response)?;
-    let contents: Vec<(&str, Part<'_>)> = response
-        .get("content")
-        .into_iter()
-        .flat_map(|c| c.members())
-        .collect();
-    let is_json = |media: &str| {
-        let media = media.split(';').next().unwrap_or_default().trim();
-        media == "application/json" || media.ends_with("+json") || media == "*/*"
-    };
-    let (_, content) = contents.iter().find(|(media, _)| is_json(media))?;
+    let is_any = |media: &str| without_parameters(media) == "*/*";
+    let mut contents = contents(&response).into_iter();
+    let (_, content) = contents.find(|(media, _)| is_json(media) || is_any(media))?;
     content.get("schema")
 }
 
 fn answer<'d>(doc: &'d Document, part: &Part<'d>, path: &str) -> (Answer<'d>, bool) {
-    let responses: Vec<(&str, Part<'d>)> = part
-        .get("responses")
-        .into_iter()
-        .flat_map(|r| r.members())
-        .collect();
-    let mut accepted: Vec<&(&str, Part<'d>)> = responses
-        .iter()
-        .filter(|(status, _)| status.starts_with('2'))
-        .collect();
+    let responses = part.get("responses").into_iter();
+    let responses = responses.flat_map(|r| r.members());
+    let accepted = responses.filter(|(status, _)| status.starts_with('2'));
+    let mut accepted: Vec<(&str, Part<'d>)> = accepted.collect();
     accepted.sort_by_key(|(status, _)| *status);
     let has_link = accepted.iter().any(|(_, response)| {
-        let response = doc.resolve(response);
-        let headers = response.and_then(|r| r.get("headers"));
-        headers.is_some_and(|h| {
-            h.members()
-                .any(|(name, _)| name.eq_ignore_ascii_case("link"))
-        })
+        let headers = doc.resolve(response).and_then(|r| r.get("headers"));
+        let mut fields = headers.into_iter().flat_map(|h| h.members());
+        fields.any(|(name, _)| name.eq_ignore_ascii_case("link"))
     });
     let schema = accepted
         .iter()
@@ -723,7 +716,7 @@ fn list_in<'d>(
         || is_of_path
         || all
             .iter()
-            .any(|(beside, _)| PAGE_KEYS.contains(&plain(beside).as_str()));
+            .any(|(key, _)| PAGE_KEYS.contains(&plain(key).as_str()));
     is_list.then(|| (name.to_owned(), items))
 }
 

@@ -99,8 +99,9 @@ impl Document {
         }
     }
 
-    pub(crate) fn into_problems(self) -> Vec<Problem> {
-        let mut problems = self.problems.into_inner();
+    /// The problems so far, in the order of their places.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let mut problems = self.problems.take();
         problems.sort_by_key(|problem| problem.line);
         problems
     }
@@ -212,6 +213,12 @@ impl<'d> Part<'d> {
 
     pub(crate) fn is_map(&self) -> bool {
         matches!(self.node.content, Content::Map(_))
+    }
+
+    /// A text as it is, anything else as JSON.
+    pub(crate) fn shown(&self) -> String {
+        let text = self.node.text().map(str::to_owned);
+        text.unwrap_or_else(|| self.to_json().to_string())
     }
 
     pub(crate) fn to_json(&self) -> Value {

@@ -7,6 +7,7 @@ use crate::requests::{Happy, Requests, Turn};
 use crate::resources::{Kind, Parent, Resources, a, noun};
 use crate::schema::{Schemas, is_single, object, shape, types_of};
 use crate::write;
+use conformant_base::json::join;
 use conformant_judge::load::predicates;
 use conformant_rulebook::{Model, Rulebook, kebab};
 use serde_json::{Map, Value, json};
@@ -55,7 +56,6 @@ pub(crate) struct Folder<'a, 'd> {
 
 impl<'a, 'd> Folder<'a, 'd> {
     pub(crate) fn new(
-        doc: &'d Document,
         schemas: &'a Schemas<'d>,
         (api, resources): (&'a Api<'d>, &'a Resources<'d>),
         paging: &'a BTreeMap<usize, Paging>,
@@ -87,7 +87,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             settings: std::cell::RefCell::default(),
         };
         let mut folder = Self {
-            doc,
+            doc: schemas.doc,
             schemas,
             api,
             resources,
@@ -206,20 +206,14 @@ impl<'a, 'd> Folder<'a, 'd> {
             used.extend(self.resources.answers[n].clone());
             used.extend(self.resources.errors[n].clone());
         }
-        let mut more = Vec::new();
-        for name in &used {
-            let kind = &self.resources.kinds[name];
-            if let Some((resource, _)) = &kind.shows {
-                more.push(self.resources.all[*resource].name.clone());
-                more.extend(
-                    self.resources.all[*resource]
-                        .parents
-                        .iter()
-                        .map(|p| self.resources.all[p.resource].name.clone()),
-                );
+        let all = &self.resources.all;
+        for name in used.clone() {
+            if let Some((resource, _)) = &self.resources.kinds[&name].shows {
+                let parents = all[*resource].parents.iter().map(|p| p.resource);
+                let shown = parents.chain([*resource]);
+                used.extend(shown.map(|n| all[n].name.clone()));
             }
         }
-        used.extend(more);
         used.into_iter().collect()
     }
 
@@ -235,30 +229,25 @@ impl<'a, 'd> Folder<'a, 'd> {
         });
         let (n, probe) = reads.first().copied()?;
         let mut call = Map::from_iter([("call".to_owned(), json!(probe.id))]);
-        let with = self.happy[n]
-            .as_ref()
-            .map(|happy| happy.with.clone())
-            .unwrap_or_default();
-        let with: Map<String, Value> = with
-            .into_iter()
-            .map(|(name, value)| {
-                let text = value
-                    .as_str()
-                    .map_or_else(|| value.to_string(), str::to_owned);
-                let text = if text.contains("${") {
-                    "0".to_owned()
-                } else {
-                    text
-                };
-                (name, Value::from(text))
-            })
-            .collect();
+        let with = self.happy[n].iter().flat_map(|happy| &happy.with);
+        let with = with.map(|(name, value)| {
+            let text = value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned);
+            let is_captured = text.contains("${");
+            (
+                name.clone(),
+                Value::from(if is_captured { "0".to_owned() } else { text }),
+            )
+        });
+        let with: Map<String, Value> = with.collect();
         if !with.is_empty() {
             call.insert("with".to_owned(), with.into());
         }
+        let title = self.api.title.lines().next().unwrap_or_default();
         let mut file = object(json!({
-            "title": self.api.title.lines().next().unwrap_or_default(),
-            "document": { "id": document_id(self.service), "title": self.api.title.lines().next().unwrap_or_default() },
+            "title": title,
+            "document": { "id": document_id(self.service), "title": title },
             "base": { "path": format!("/{}", self.service), "probe": call },
         }));
         if let Some((name, entry, _)) = &self.api.auth.scheme {
@@ -329,28 +318,19 @@ impl<'a, 'd> Folder<'a, 'd> {
             "openapi": "3.1.0",
             "info": { "title": self.api.title, "version": self.api.version },
         }));
-        let servers: Vec<Value> = self
-            .api
-            .servers
-            .iter()
-            .map(|url| json!({ "url": url }))
-            .collect();
+        let servers = self.api.servers.iter().map(|url| json!({ "url": url }));
+        let servers: Vec<Value> = servers.collect();
         if !servers.is_empty() {
             file.insert("servers".to_owned(), servers.into());
         }
-        if let Some((name, _, scheme)) = &self.api.auth.scheme {
-            let mut needed = Map::new();
-            needed.insert(name.clone(), json!([]));
-            file.insert("security".to_owned(), json!([needed]));
-            file.insert("paths".to_owned(), paths.into());
-            let mut schemes = Map::new();
-            schemes.insert(name.clone(), scheme.clone());
-            file.insert(
-                "components".to_owned(),
-                json!({ "securitySchemes": schemes }),
-            );
-        } else {
-            file.insert("paths".to_owned(), paths.into());
+        let scheme = self.api.auth.scheme.as_ref();
+        if let Some((name, _, _)) = scheme {
+            file.insert("security".to_owned(), json!([{ name: [] }]));
+        }
+        file.insert("paths".to_owned(), paths.into());
+        if let Some((name, _, scheme)) = scheme {
+            let schemes = json!({ "securitySchemes": { name: scheme } });
+            file.insert("components".to_owned(), schemes);
         }
         file
     }
@@ -388,8 +368,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         }
         if let Some(body) = &operation.body {
             let schema = self.body(n, body);
-            let mut content = Map::new();
-            content.insert(body.media.clone(), json!({ "schema": schema }));
+            let content = json!({ &body.media: { "schema": schema } });
             out.insert(
                 "requestBody".to_owned(),
                 json!({ "required": true, "content": content }),
@@ -554,29 +533,16 @@ impl<'a, 'd> Folder<'a, 'd> {
         } else {
             return None;
         };
-        Some((
-            format!(
-                "{}{}",
-                kind.shape.inside,
-                conformant_base::json::join("", &field.name)
-            ),
-            compare,
-        ))
+        Some((join(&kind.shape.inside, &field.name), compare))
     }
 
     fn responses(&mut self, n: usize, operation: &'a Operation<'d>) -> Map<String, Value> {
-        let mut out = Map::new();
-        let described = match (&operation.answer, self.resources.answers[n].clone()) {
-            (Answer::One(_), Some(kind)) => json!({
-                "description": "The accepted request.",
-                "content": { "application/json": { "schema": { "$ref": format!("schemas/{kind}.yaml") } } },
-            }),
+        let file = |kind: &str| json!({ "$ref": format!("schemas/{kind}.yaml") });
+        let accepted = match (&operation.answer, self.resources.answers[n].clone()) {
+            (Answer::One(_), Some(kind)) => response("The accepted request.", &file(&kind)),
             (Answer::List { page, key, .. }, Some(kind)) => {
-                let schema = self.page(n, operation, (page, key), &kind);
-                json!({
-                    "description": "A page of the list.",
-                    "content": { "application/json": { "schema": schema } },
-                })
+                let schema = self.page(n, operation, (page, key), file(&kind));
+                response("A page of the list.", &schema)
             }
             (Answer::Other, _) => {
                 let at = operation.name();
@@ -585,15 +551,10 @@ impl<'a, 'd> Folder<'a, 'd> {
             }
             _ => json!({ "description": "The accepted request." }),
         };
-        out.insert("2XX".to_owned(), described);
+        let mut out = object(json!({ "2XX": accepted }));
         if let Some(error) = &self.resources.errors[n] {
-            out.insert(
-                "4XX".to_owned(),
-                json!({
-                    "description": "The rejected request.",
-                    "content": { "application/json": { "schema": { "$ref": format!("schemas/{error}.yaml") } } },
-                }),
-            );
+            let rejected = response("The rejected request.", &file(error));
+            out.insert("4XX".to_owned(), rejected);
         }
         out
     }
@@ -603,9 +564,8 @@ impl<'a, 'd> Folder<'a, 'd> {
         n: usize,
         operation: &Operation<'d>,
         (page, key): (&Part<'d>, &str),
-        kind: &str,
+        item: Value,
     ) -> Value {
-        let item = json!({ "$ref": format!("schemas/{kind}.yaml") });
         let paging = self.requests.paging.get(&n);
         let written = paging.map_or_else(|| json!({}), Paging::written);
         if let Some(decision) = paging.and_then(|p| p.decision(operation)) {
@@ -720,22 +680,11 @@ impl<'a, 'd> Folder<'a, 'd> {
         let mut settable: BTreeSet<String> = BTreeSet::new();
         for (_, operation) in self.operations() {
             if self.resources.at(&operation.path) == Some(resource) {
-                settable.extend(
-                    operation
-                        .body
-                        .iter()
-                        .flat_map(|b| &b.fields)
-                        .map(|f| f.name.clone()),
-                );
+                settable.extend(operation.body_fields().map(|f| f.name.clone()));
             }
         }
-        let parents: Vec<String> = kind
-            .parents
-            .as_ref()
-            .unwrap_or(&known.parents)
-            .iter()
-            .map(|p| p.at.clone())
-            .collect();
+        let parents = kind.parents.as_ref().unwrap_or(&known.parents);
+        let parents: Vec<String> = parents.iter().map(|p| p.at.clone()).collect();
         let inside = kind.shape.inside.clone();
         let properties = match inside.strip_prefix('/') {
             Some(inner) => schema
@@ -749,7 +698,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             .into_iter()
             .flatten()
         {
-            let at = format!("{inside}{}", conformant_base::json::join("", field));
+            let at = join(&inside, field);
             let Some(property) = property.as_object_mut() else {
                 continue;
             };
@@ -812,7 +761,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             let items = if array.is_empty() {
                 "/*".to_owned()
             } else {
-                format!("/{}/*", conformant_base::json::escape(array))
+                format!("{}/*", join("", array))
             };
             for parameter in operation
                 .parameters
@@ -974,7 +923,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         self.requests.step(resource, FIRST, &capture)
     }
 
-    /// The same for all that a scenario needs; their failure is not a finding.
+    /// The same for all that a scenario needs, as setup steps.
     fn existing_before(&self, needs: &[usize]) -> Vec<Value> {
         let steps = needs.iter().map(|one| {
             let mut step = self.existing(*one);
@@ -1130,12 +1079,8 @@ impl<'a, 'd> Folder<'a, 'd> {
         let Some(happy) = &self.happy[list] else {
             return Vec::new();
         };
-        let body: Vec<&str> = self.api.operations[creator]
-            .body
-            .iter()
-            .flat_map(|b| &b.fields)
-            .map(|f| f.name.as_str())
-            .collect();
+        let body = self.api.operations[creator].body_fields();
+        let body: Vec<&str> = body.map(|f| f.name.as_str()).collect();
         let mut scenarios = Vec::new();
         for name in happy.optional.keys() {
             let Some((_, at)) = self.requests.filtered(list, name) else {
@@ -1275,6 +1220,11 @@ fn says(law: &str) -> &'static str {
         }
         _ => "The invariant holds.",
     }
+}
+
+fn response(description: &str, schema: &Value) -> Value {
+    let content = json!({ "application/json": { "schema": schema } });
+    json!({ "description": description, "content": content })
 }
 
 /// A mapping of a file, empty where it is new.

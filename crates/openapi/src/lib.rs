@@ -59,70 +59,45 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Vec<Problem>> {
     if let Some(problem) = unsupported(&doc) {
         return Err(vec![problem]);
     }
-    let made = {
-        let schemas = Schemas::new(&doc);
-        let mut api = Api::read(&doc, &schemas);
-        let resources = Resources::find(&doc, &schemas, &api);
-        // Ids of rules begin with the name of a resource type or an operation.
-        for operation in &mut api.operations {
-            if resources.kinds.contains_key(&operation.id) {
-                operation.id = format!("{}-{}", operation.method, operation.id);
-            }
+    let schemas = Schemas::new(&doc);
+    let mut api = Api::read(&schemas);
+    let resources = Resources::find(&schemas, &api);
+    // Ids of rules begin with the name of a resource type or an operation.
+    for operation in &mut api.operations {
+        if resources.kinds.contains_key(&operation.id) {
+            operation.id = format!("{}-{}", operation.method, operation.id);
         }
-        let paging: BTreeMap<usize, Paging> = api
-            .operations
-            .iter()
-            .enumerate()
-            .filter_map(|(n, operation)| {
-                let Answer::List { page, key, .. } = &operation.answer else {
-                    return None;
-                };
-                Some((n, Paging::of(&doc, &schemas, operation, page, key)))
-            })
-            .collect();
-        let service = service_name(&api.title);
-        let mut folder = Folder::new(&doc, &schemas, (&api, &resources), &paging, &service);
-        for decision in &resources.decisions {
-            folder
-                .decisions
-                .entry("openapi")
-                .or_default()
-                .push(decision.clone());
-        }
-        let files = folder.files();
-        let left_out = std::mem::take(&mut folder.left_out);
-        let decisions = folder.decisions.values().map(Vec::len).sum();
-        (
-            service.clone(),
-            files,
-            left_out,
-            folder.operation_count(),
-            decisions,
-        )
-    };
-    let (service, files, left_out, operations, decisions) = made;
-    let has_service = files
-        .iter()
-        .any(|(path, _)| path.ends_with("/service.yaml"));
-    if !has_service {
-        let root = doc.root();
-        let problem = doc
-            .problem_at(
-                &root,
-                "no GET operation can be judged, so that nothing shows what requests do",
-            )
-            .help("describe at least one GET operation with its response");
-        let mut problems = doc.into_problems();
+    }
+    let operations = api.operations.iter().enumerate();
+    let paging: BTreeMap<usize, Paging> = operations
+        .filter_map(|(n, operation)| {
+            let Answer::List { page, key, .. } = &operation.answer else {
+                return None;
+            };
+            Some((n, Paging::of(&schemas, operation, page, key)))
+        })
+        .collect();
+    let service = service_name(&api.title);
+    let mut folder = Folder::new(&schemas, (&api, &resources), &paging, &service);
+    let openapi = folder.decisions.entry("openapi").or_default();
+    openapi.extend(resources.decisions.iter().cloned());
+    let files = folder.files();
+    let mut paths = files.iter().map(|(path, _)| path);
+    if !paths.any(|path| path.ends_with("/service.yaml")) {
+        let message = "no GET operation can be judged, so that nothing shows what requests do";
+        let problem = doc.problem_at(&doc.root(), message);
+        let problem = problem.help("describe at least one GET operation with its response");
+        let mut problems = doc.problems();
         problems.push(problem);
         return Err(problems);
     }
     Ok(Imported {
-        service,
+        problems: doc.problems(),
+        operations: folder.operation_count(),
+        decisions: folder.decisions.values().map(Vec::len).sum(),
+        left_out: folder.left_out,
+        service: service.clone(),
         files,
-        problems: doc.into_problems(),
-        left_out,
-        operations,
-        decisions,
     })
 }
 
@@ -130,38 +105,24 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Vec<Problem>> {
 fn unsupported(doc: &Document) -> Option<Problem> {
     let root = doc.root();
     if !root.is_map() {
-        return Some(doc.problem_at(
-            &root,
-            "expected an OpenAPI document: a mapping with the key `openapi`",
-        ));
+        let message = "expected an OpenAPI document: a mapping with the key `openapi`";
+        return Some(doc.problem_at(&root, message));
     }
     if let Some(swagger) = root.get("swagger") {
-        let version = swagger
-            .node
-            .text()
-            .map_or_else(|| swagger.to_json().to_string(), str::to_owned);
-        let problem = doc.problem_at(
-            &swagger,
-            format!("Swagger {version} is not read: expected OpenAPI 3.0 or 3.1"),
-        );
+        let version = swagger.shown();
+        let message = format!("Swagger {version} is not read: expected OpenAPI 3.0 or 3.1");
+        let problem = doc.problem_at(&swagger, message);
         return Some(problem.help("convert the document to OpenAPI 3 first"));
     }
     let Some(openapi) = root.get("openapi") else {
-        return Some(doc.problem_at(
-            &root,
-            "the key `openapi` is missing: expected OpenAPI 3.0 or 3.1",
-        ));
+        let message = "the key `openapi` is missing: expected OpenAPI 3.0 or 3.1";
+        return Some(doc.problem_at(&root, message));
     };
-    let version = openapi
-        .node
-        .text()
-        .map_or_else(|| openapi.to_json().to_string(), str::to_owned);
+    let version = openapi.shown();
     let is_read = version.starts_with("3.0") || version.starts_with("3.1");
     (!is_read).then(|| {
-        doc.problem_at(
-            &openapi,
-            format!("OpenAPI {version} is not read: expected 3.0 or 3.1"),
-        )
+        let message = format!("OpenAPI {version} is not read: expected 3.0 or 3.1");
+        doc.problem_at(&openapi, message)
     })
 }
 

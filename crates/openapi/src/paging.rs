@@ -1,9 +1,10 @@
 //! How a list is read page by page, as its parameters and its page show it.
 
 use crate::api::{Operation, plain, properties};
-use crate::document::{Document, Part};
+use crate::document::Part;
 use crate::resources::queries;
 use crate::schema::{Schemas, types_of};
+use conformant_base::json::join;
 use serde_json::{Map, Value, json};
 
 const SIZES: [&str; 12] = [
@@ -85,7 +86,6 @@ enum Next {
 
 impl Paging {
     pub(crate) fn of<'d>(
-        doc: &'d Document,
         schemas: &Schemas<'d>,
         operation: &Operation<'d>,
         page: &Part<'d>,
@@ -102,16 +102,16 @@ impl Paging {
         };
         let mut fields: Vec<(String, Part<'d>)> = Vec::new();
         if !key.is_empty() {
-            for (name, part) in properties(doc, page) {
+            for (name, part) in properties(schemas.doc, page) {
                 if name == key {
                     continue;
                 }
-                let at = conformant_base::json::join("", name);
-                for (inner, part) in properties(doc, &part) {
-                    let below = conformant_base::json::join(&at, inner);
-                    for (deepest, part) in properties(doc, &part) {
+                let at = join("", name);
+                for (inner, part) in properties(schemas.doc, &part) {
+                    let below = join(&at, inner);
+                    for (deepest, part) in properties(schemas.doc, &part) {
                         if plain(deepest) == "href" && plain(inner) == "next" {
-                            fields.push((conformant_base::json::join(&below, deepest), part));
+                            fields.push((join(&below, deepest), part));
                         }
                     }
                     fields.push((below, part));
@@ -143,7 +143,7 @@ impl Paging {
         };
         let cursor = find(&CURSORS).filter(|p| !is_number(&p.schema));
         let is_link = |(at, part): &(String, Part<'d>)| {
-            let target = doc.resolve(part);
+            let target = schemas.doc.resolve(part);
             let format = target.as_ref().and_then(|t| t.text("format"));
             let example = target.as_ref().and_then(|t| t.text("example"));
             let last = plain(at.rsplit('/').next().unwrap_or_default());

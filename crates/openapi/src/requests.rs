@@ -22,6 +22,20 @@ pub(crate) struct Happy {
     pub(crate) except: Map<String, Value>,
 }
 
+impl Happy {
+    fn send(&mut self, name: &str, value: Value, is_required: bool) {
+        let values = match is_required {
+            true => &mut self.with,
+            false => &mut self.optional,
+        };
+        values.insert(name.to_owned(), value);
+    }
+
+    fn leave(&mut self, name: &str, why: &str) {
+        self.unsent.push((name.to_owned(), why.to_owned()));
+    }
+}
+
 /// How a request differs from the first one.
 #[derive(Clone, Copy)]
 pub(crate) struct Turn<'a> {
@@ -124,11 +138,7 @@ impl<'d> Requests<'_, 'd> {
         let above = self.resources.named(&known.collection);
         let mut needed: Vec<usize> = above.into_iter().filter_map(|(_, r)| r).collect();
         if let Some(creator) = known.creator {
-            let fields = self
-                .operation(creator)
-                .body
-                .iter()
-                .flat_map(|body| &body.fields);
+            let fields = self.operation(creator).body_fields();
             let required = fields.filter(|f| f.is_required);
             needed.extend(required.filter_map(|f| self.resources.referred(&f.name)));
         }
@@ -246,14 +256,8 @@ impl<'d> Requests<'_, 'd> {
                     true => Some(size(&parameter.schema)),
                     false => paging.value(name),
                 };
-                match value {
-                    Some(value) if parameter.is_required => {
-                        happy.with.insert(name.clone(), value);
-                    }
-                    Some(value) => {
-                        happy.optional.insert(name.clone(), value);
-                    }
-                    None => {}
+                if let Some(value) = value {
+                    happy.send(name, value, parameter.is_required);
                 }
                 if paging.size.as_ref() != Some(name) {
                     let why = "No page may be there.";
@@ -288,27 +292,14 @@ impl<'d> Requests<'_, 'd> {
             let includes = ["include", "with", "show", "expand", "fields"];
             let is_including = includes.iter().any(|word| slug.starts_with(word));
             match value {
-                Some(value) if parameter.is_required => {
-                    happy.with.insert(name.clone(), value);
-                }
                 None if parameter.is_required => {
                     return Err(format!("no value of `{name}` is known"));
                 }
-                Some(_) if is_including => {
-                    happy.unsent.push((
-                        name.clone(),
-                        "it may change what a response contains".to_owned(),
-                    ));
+                Some(_) if is_including && !parameter.is_required => {
+                    happy.leave(name, "it may change what a response contains");
                 }
-                Some(value) => {
-                    happy.optional.insert(name.clone(), value);
-                }
-                None => {
-                    happy.unsent.push((
-                        name.clone(),
-                        "neither a field nor an example shows its values".to_owned(),
-                    ));
-                }
+                Some(value) => happy.send(name, value, parameter.is_required),
+                None => happy.leave(name, "neither a field nor an example shows its values"),
             }
             exceptions(
                 &slug,
@@ -385,10 +376,7 @@ impl<'d> Requests<'_, 'd> {
                 needs.push(own);
                 Some(self.key(own))
             } else if is_key && !field.is_required {
-                happy.unsent.push((
-                    name.clone(),
-                    "the service may choose the identifier itself".to_owned(),
-                ));
+                happy.leave(name, "the service may choose the identifier itself");
                 continue;
             } else if let Some(resource) = reference {
                 needs.push(resource);
@@ -411,26 +399,17 @@ impl<'d> Requests<'_, 'd> {
                 None if field.is_required => {
                     return Err(format!("no value of `{name}` in its body is known"));
                 }
-                None => happy
-                    .unsent
-                    .push((name.clone(), "no value of it is known".to_owned())),
+                None => happy.leave(name, "no value of it is known"),
                 Some(_)
                     if looks_like_reference(name)
                         && reference.is_none()
                         && !field.is_required
                         && !is_key =>
                 {
-                    happy.unsent.push((
-                        name.clone(),
-                        "it seems to name a resource that no operation creates".to_owned(),
-                    ));
+                    let why = "it seems to name a resource that no operation creates";
+                    happy.leave(name, why);
                 }
-                Some(value) if field.is_required || is_replacement => {
-                    happy.with.insert(name.clone(), value);
-                }
-                Some(value) => {
-                    happy.optional.insert(name.clone(), value);
-                }
+                Some(value) => happy.send(name, value, field.is_required || is_replacement),
             }
         }
         Ok(())

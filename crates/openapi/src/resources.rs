@@ -4,9 +4,9 @@
 //! - Paths above it that address resources name its parents.
 //! - A schema that another operation uses for the same resource is a further representation of it.
 
-use crate::api::{Answer, Api, Operation, Place, Shape, names_in, plain, properties};
-use crate::document::Document;
+use crate::api::{Answer, Api, Operation, Place, Shape, first_free, names_in, plain, properties};
 use crate::schema::{Schemas, types_of};
+use conformant_base::json::join;
 use conformant_rulebook::kebab;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -145,7 +145,7 @@ fn item(path: &str) -> Option<(&str, &str)> {
 }
 
 impl<'d> Resources<'d> {
-    pub(crate) fn find(doc: &'d Document, schemas: &Schemas<'d>, api: &Api<'d>) -> Self {
+    pub(crate) fn find(schemas: &Schemas<'d>, api: &Api<'d>) -> Self {
         let mut found = Self {
             all: Vec::new(),
             kinds: BTreeMap::new(),
@@ -158,10 +158,10 @@ impl<'d> Resources<'d> {
         paths.sort_by_key(|path| (path.matches('/').count(), *path));
         paths.dedup();
         for path in paths {
-            found.address(doc, schemas, api, path);
+            found.address(schemas, api, path);
         }
         for (n, operation) in api.operations.iter().enumerate() {
-            found.answers[n] = found.answer(doc, schemas, operation);
+            found.answers[n] = found.answer(schemas, operation);
             if let Some(error) = &operation.error {
                 let name = found.free_name(&file_name(error, "/error"), error);
                 found.kinds.entry(name.clone()).or_insert_with(|| Kind {
@@ -178,7 +178,7 @@ impl<'d> Resources<'d> {
     }
 
     /// The resource that a path addresses, where an operation shows it.
-    fn address(&mut self, doc: &'d Document, schemas: &Schemas<'d>, api: &Api<'d>, path: &str) {
+    fn address(&mut self, schemas: &Schemas<'d>, api: &Api<'d>, path: &str) {
         let Some((collection, parameter)) = item(path) else {
             return;
         };
@@ -205,14 +205,14 @@ impl<'d> Resources<'d> {
         let shape = shape.or_else(|| item(at("get", collection)?));
         let Some(shape) = shape else { return };
         let name = file_name(&shape, path);
-        let key = key_of(doc, schemas, &shape, &name, parameter);
+        let key = key_of(schemas, &shape, &name, parameter);
         if key.is_none() {
             self.decisions.push(format!(
                 "{path}: no field of {} holds the value of `{parameter}`; name it in x-identity of schemas/{name}.yaml",
                 a(&name)
             ));
         }
-        let parents = self.parents(doc, schemas, &shape, path);
+        let parents = self.parents(schemas, &shape, path);
         let name = self.free_name(&name, &shape);
         let index = self.all.len();
         let is_new = !self.kinds.contains_key(&name);
@@ -247,13 +247,7 @@ impl<'d> Resources<'d> {
         });
     }
 
-    fn parents(
-        &self,
-        doc: &'d Document,
-        schemas: &Schemas<'d>,
-        shape: &Shape<'d>,
-        path: &str,
-    ) -> Vec<Parent> {
+    fn parents(&self, schemas: &Schemas<'d>, shape: &Shape<'d>, path: &str) -> Vec<Parent> {
         let mut parents = Vec::new();
         for above in item_paths_above(path) {
             let mut known = self.all.iter().enumerate();
@@ -266,7 +260,7 @@ impl<'d> Resources<'d> {
                 .copied()
                 .unwrap_or_default()
                 .to_owned();
-            let at = field_for(doc, schemas, shape, &resource.name, &parameter);
+            let at = field_for(schemas, shape, &resource.name, &parameter);
             parents.push(Parent {
                 resource: n,
                 at: at.unwrap_or_else(|| parameter.clone()),
@@ -278,19 +272,11 @@ impl<'d> Resources<'d> {
 
     /// The name itself, or another one where a schema of another shape has it.
     fn free_name(&self, name: &str, shape: &Shape<'d>) -> String {
-        let mut free = name.to_owned();
-        let mut n = 2;
-        while let Some(taken) = self.kinds.get(&free) {
-            let is_same = taken.shape.part.pointer == shape.part.pointer
-                || (taken.shape.component.is_some() && taken.shape.component == shape.component)
-                    && taken.shape.inside == shape.inside;
-            if is_same {
-                break;
-            }
-            free = format!("{name}-{n}");
-            n += 1;
-        }
-        free
+        first_free(name, |name| {
+            self.kinds.get(name).is_none_or(|taken| {
+                taken.shape.part.pointer == shape.part.pointer || taken.shape.is_same(shape)
+            })
+        })
     }
 
     fn other_name(&self, name: &str, path: &str) -> String {
@@ -300,33 +286,18 @@ impl<'d> Resources<'d> {
             Some(parent) => format!("{}-{name}", parent.name),
             None => format!("{name}-2"),
         };
-        let mut free = base.clone();
-        let mut n = 2;
-        while self.kinds.contains_key(&free) {
-            free = format!("{base}-{n}");
-            n += 1;
-        }
-        free
+        first_free(&base, |name| !self.kinds.contains_key(name))
     }
 
     /// The schema file of an operation's response, added where it is new.
-    fn answer(
-        &mut self,
-        doc: &'d Document,
-        schemas: &Schemas<'d>,
-        operation: &Operation<'d>,
-    ) -> Option<String> {
+    fn answer(&mut self, schemas: &Schemas<'d>, operation: &Operation<'d>) -> Option<String> {
         let (shape, is_list) = match &operation.answer {
             Answer::One(shape) => (shape.clone(), false),
             Answer::List { items, .. } => (items.clone(), true),
             Answer::Nothing | Answer::Other => return None,
         };
         let path = operation.path.as_str();
-        let is_same = |r: &Resource<'_>| {
-            r.shape.component.is_some()
-                && r.shape.component == shape.component
-                && r.shape.inside == shape.inside
-        };
+        let is_same = |r: &Resource<'_>| r.shape.is_same(&shape);
         let by_address = self
             .all
             .iter()
@@ -338,7 +309,7 @@ impl<'d> Resources<'d> {
         };
         let by_type = || self.all.iter().position(is_same).filter(|_| !is_list);
         // A list at another address may hold some of the resources only.
-        let index = by_address.or_else(below).filter(|_| true).or_else(by_type);
+        let index = by_address.or_else(below).or_else(by_type);
         let index = index.filter(|&n| !is_list || self.all[n].collection == path);
         let name = match index {
             Some(n)
@@ -362,14 +333,14 @@ impl<'d> Resources<'d> {
         let name = self.free_name(&name, &shape);
         let shows = index.and_then(|n| {
             let resource = &self.all[n];
-            let key = key_of(doc, schemas, &shape, &resource.name, &resource.parameter)?;
+            let key = key_of(schemas, &shape, &resource.name, &resource.parameter)?;
             resource.key.as_ref().map(|_| (n, key))
         });
         let parents = shows.as_ref().map(|(n, _)| {
             let parents = self.all[*n].parents.iter().cloned();
             let parents = parents.map(|parent| {
                 let named = &self.all[parent.resource].name;
-                let at = field_for(doc, schemas, &shape, named, &parent.parameter);
+                let at = field_for(schemas, &shape, named, &parent.parameter);
                 Parent {
                     at: at.unwrap_or_else(|| parent.parameter.clone()),
                     ..parent
@@ -456,65 +427,40 @@ impl<'d> Resources<'d> {
     /// The resource that a field or parameter of this name refers to: `customerId`, `customer_id`, `customer`.
     pub(crate) fn referred(&self, name: &str) -> Option<usize> {
         let wanted = plain(name);
-        let matches = |r: &Resource<'_>| {
-            let own = plain(&r.name);
-            ["id", "uuid", "key", "sid"]
-                .iter()
-                .any(|end| wanted == format!("{own}{end}"))
-        };
-        let mut all = self
-            .all
-            .iter()
-            .enumerate()
-            .filter(|(_, r)| r.key.is_some() && matches(r));
-        all.next().map(|(n, _)| n)
+        self.all.iter().position(|r| {
+            let end = wanted.strip_prefix(&plain(&r.name));
+            r.key.is_some() && end.is_some_and(|end| ["id", "uuid", "key", "sid"].contains(&end))
+        })
     }
 }
 
 /// The fields of a shape that hold one text or number, with their pointers.
-fn scalars<'d>(
-    doc: &'d Document,
-    schemas: &Schemas<'d>,
-    shape: &Shape<'d>,
-) -> Vec<(&'d str, String)> {
-    let inner = match shape.inside.strip_prefix('/') {
-        Some(key) => {
-            let whole = properties(doc, &shape.part);
-            whole
-                .into_iter()
-                .find(|(name, _)| *name == key)
-                .map(|(_, part)| part)
-        }
-        None => Some(shape.part.clone()),
-    };
-    let Some(inner) = inner else {
-        return Vec::new();
-    };
-    let fields = properties(doc, &inner).into_iter().filter(|(_, part)| {
+fn scalars<'d>(schemas: &Schemas<'d>, shape: &Shape<'d>) -> Vec<(&'d str, String)> {
+    let mut all = properties(schemas.doc, &shape.part);
+    if let Some(key) = shape.inside.strip_prefix('/') {
+        let inner = all.into_iter().find(|(name, _)| *name == key);
+        all = inner.map_or_else(Vec::new, |(_, inner)| properties(schemas.doc, &inner));
+    }
+    all.retain(|(_, part)| {
         let schema = schemas.request(part);
         let types = types_of(&schema);
         types.iter().any(|t| matches!(*t, "string" | "integer"))
             || types.is_empty() && schema.get("enum").is_none()
     });
-    fields
-        .map(|(name, _)| {
-            (
-                name,
-                format!("{}{}", shape.inside, conformant_base::json::join("", name)),
-            )
-        })
+    let names = all.into_iter().map(|(name, _)| name);
+    names
+        .map(|name| (name, join(&shape.inside, name)))
         .collect()
 }
 
 /// The field that holds the value of the path parameter.
 fn key_of<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     shape: &Shape<'d>,
     name: &str,
     parameter: &str,
 ) -> Option<String> {
-    let fields = scalars(doc, schemas, shape);
+    let fields = scalars(schemas, shape);
     let (wanted, own) = (plain(parameter), plain(name));
     let tests: [&dyn Fn(&str) -> bool; 6] = [
         &|field| field == wanted,
@@ -532,13 +478,12 @@ fn key_of<'d>(
 
 /// The field of a child that names a parent.
 fn field_for<'d>(
-    doc: &'d Document,
     schemas: &Schemas<'d>,
     shape: &Shape<'d>,
     parent: &str,
     parameter: &str,
 ) -> Option<String> {
-    let fields = scalars(doc, schemas, shape);
+    let fields = scalars(schemas, shape);
     let (wanted, parent) = (plain(parameter), plain(parent));
     let is_it = |field: &str| {
         field == wanted && !["id", "uuid", "key"].contains(&field)

@@ -53,6 +53,17 @@ struct Walk {
 }
 
 impl Walk {
+    fn new(side: Side, owner: &str) -> Self {
+        Self {
+            side,
+            owner: owner.to_owned(),
+            field: String::new(),
+            is_ruled: side == Side::Answer,
+            within: Vec::new(),
+            depth: 0,
+        }
+    }
+
     fn deeper(&self) -> Self {
         Self {
             depth: self.depth + 1,
@@ -90,28 +101,12 @@ impl<'d> Schemas<'d> {
 
     /// A representation or a part of one, whose properties are rules.
     pub(crate) fn answer(&self, part: &Part<'d>, owner: &str) -> Map<String, Value> {
-        let walk = Walk {
-            side: Side::Answer,
-            owner: owner.to_owned(),
-            field: String::new(),
-            is_ruled: true,
-            within: Vec::new(),
-            depth: 0,
-        };
-        self.schema(part, &walk)
+        self.schema(part, &Walk::new(Side::Answer, owner))
     }
 
     /// What a client sends.
     pub(crate) fn request(&self, part: &Part<'d>) -> Map<String, Value> {
-        let walk = Walk {
-            side: Side::Request,
-            owner: String::new(),
-            field: String::new(),
-            is_ruled: false,
-            within: Vec::new(),
-            depth: 0,
-        };
-        self.schema(part, &walk)
+        self.schema(part, &Walk::new(Side::Request, ""))
     }
 
     fn ruled(&self, part: &Part<'d>, walk: &Walk) -> Map<String, Value> {
@@ -162,21 +157,7 @@ impl<'d> Schemas<'d> {
         }
         self.alternatives(part, walk, &mut out);
         if part.is_true("nullable") {
-            let mut types = Vec::new();
-            match out.get("type") {
-                Some(Value::String(one)) => types.push(Value::from(one.as_str())),
-                Some(Value::Array(several)) => types.clone_from(several),
-                _ => {}
-            }
-            if !types.is_empty() && !types.contains(&json!("null")) {
-                types.push(json!("null"));
-                out.insert("type".to_owned(), types.into());
-            }
-            if let Some(Value::Array(words)) = out.get_mut("enum")
-                && !words.contains(&Value::Null)
-            {
-                words.push(Value::Null);
-            }
+            allow_null(&mut out);
         }
         let names: Option<Vec<String>> = out
             .get("properties")
@@ -388,12 +369,8 @@ impl<'d> Schemas<'d> {
             }
             if let [only] = &found[..] {
                 merge(out, self.schema(only, &walk.deeper()));
-                if is_nullable && let Some(one) = out.get("type").and_then(Value::as_str) {
-                    let types = json!([one, "null"]);
-                    out.insert("type".to_owned(), types);
-                    if let Some(Value::Array(words)) = out.get_mut("enum") {
-                        words.push(Value::Null);
-                    }
+                if is_nullable {
+                    allow_null(out);
                 }
                 continue;
             }
@@ -408,6 +385,20 @@ impl<'d> Schemas<'d> {
                 out.insert("anyOf".to_owned(), schemas.into());
             }
         }
+    }
+}
+
+/// Adds null to the types and values of a schema.
+fn allow_null(schema: &mut Map<String, Value>) {
+    let mut types: Vec<Value> = types_of(schema).into_iter().map(Value::from).collect();
+    if !types.is_empty() && !types.contains(&json!("null")) {
+        types.push(json!("null"));
+        schema.insert("type".to_owned(), types.into());
+    }
+    if let Some(Value::Array(words)) = schema.get_mut("enum")
+        && !words.contains(&Value::Null)
+    {
+        words.push(Value::Null);
     }
 }
 
