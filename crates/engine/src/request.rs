@@ -401,6 +401,13 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
             Some(count) => Cow::Owned(every_byte(count)),
             None => Cow::Borrowed(field("text").unwrap_or_default().as_bytes()),
         };
+        // An invalid upload: without a form, or with a part of another name.
+        if value.get("part").is_some_and(Value::is_null) {
+            request.headers.set("Content-Type", media_type);
+            request.body = content.into_owned();
+            return Ok(());
+        }
+        let name = field("part").unwrap_or(name);
         parts = parts
             .file(name, file_name, media_type, content)
             .map_err(|e| unsendable(e.to_string()))?;

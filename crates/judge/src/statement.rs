@@ -75,7 +75,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }),
         Comparison::AtLeast(least) => {
             let size = size(one, &list, many);
-            (size < Some(*least)).then(|| (format!("at least {least}"), size_text(size)))
+            (size < least.as_u64()).then(|| (format!("at least {least}"), size_text(size)))
         }
         Comparison::AtMost(most) => {
             let size = size(one, &list, many);

@@ -254,6 +254,14 @@ pub(super) fn create(
     };
     let sid = join(service, core, &channel_sid, joining, call.now)?;
     service.disturb(core, Fault::ChatNewMemberMovesInterval);
+    if core.fails(Fault::ChatMemberMadeTwice)
+        && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+    {
+        let mut twin = channel.members.find(&sid, false)?.clone();
+        twin.sid = core.sid("MB");
+        let sid = twin.sid.clone();
+        channel.members.insert(&sid, None, twin);
+    }
     let channel = service.channels.find(&channel_sid, false)?;
     let value = channel
         .members
