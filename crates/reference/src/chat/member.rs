@@ -488,13 +488,6 @@ pub(super) fn update(
         }
         None => {}
     }
-    let own = service.users.by_sid_mut(&before.user_sid);
-    if let Some(place) = own.and_then(|user| user.places.by_sid_mut(&channel_sid))
-        && place.notification_level != "default"
-        && core.fails(Fault::ChatUpdateMemberResetsLevel)
-    {
-        "default".clone_into(&mut place.notification_level);
-    }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
         member.created = call.now;
     }
@@ -505,6 +498,9 @@ pub(super) fn update(
     let place_now = place(service, &before, &channel_sid);
     if let Some(then) = place_before {
         *place_now = then;
+    }
+    if place_now.notification_level != "default" && core.fails(Fault::ChatUpdateMemberResetsLevel) {
+        "default".clone_into(&mut place_now.notification_level);
     }
     let place_before = place_now.clone();
     if consumed.0.is_none()
