@@ -616,6 +616,18 @@ mod tests {
     }
 
     #[test]
+    fn an_invalid_upload_has_another_part_or_no_form() {
+        let file = |part: Value| json!({"$file": "a.txt", "type": "text/plain", "text": "x", "part": part});
+        let mut request = Request::new("POST", "");
+        multipart(&[("media", &file(json!("file")))], &mut request).unwrap();
+        let body = String::from_utf8_lossy(&request.body);
+        assert!(body.contains("name=\"file\"") && !body.contains("name=\"media\""));
+        multipart(&[("media", &file(Value::Null))], &mut request).unwrap();
+        assert_eq!(request.headers.get("Content-Type"), Some("text/plain"));
+        assert_eq!(request.body, b"x");
+    }
+
+    #[test]
     fn brackets_in_names_nest_in_json() {
         let (email, message) = (json!("a@b"), json!("hi"));
         assert_eq!(
