@@ -136,7 +136,7 @@ pub enum Comparison {
     Includes(Value),
     /// An array, or the values under `*`, not holding this value.
     Excludes(Value),
-    /// A number at least this, or an array or text at least that long. The number may be that of a capture: `${NAME.field}`.
+    /// A number at least this, or an array or text at least that long; or at least as many as an array, `${NAME}`.
     AtLeast(Value),
     /// A number at most this, or an array or text at most that long.
     AtMost(u64),
