@@ -297,7 +297,7 @@ fn requests_are_bound_to_the_answering_resources() {
                 {
                     wrong.insert(format!("{id}: sid {sid}"));
                 }
-                let about = &rulebook().kinds[sight.face].annotations;
+                let about = &rulebook().kinds[sight.shown_type].annotations;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
                     let parent = &history.resources.get(*parent).key;
                     if shown.value.pointer(at) != Some(&json!(parent)) {
