@@ -9,6 +9,9 @@ use conformant_openapi::{BYTES_MAX, import};
 use conformant_rulebook::Problems;
 use std::path::Path;
 
+/// Operations that the console lists as left out.
+const LEFT_OUT_SHOWN_MAX: usize = 20;
+
 pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     refuse_used(folder)?;
     let unread =
@@ -38,8 +41,14 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
         print(&format!("{}\n", path.display()));
     }
     conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
-    for what in &made.left_out {
+    for what in made.left_out.iter().take(LEFT_OUT_SHOWN_MAX) {
         note(&format!("left out: {what}"));
+    }
+    if let Some(more) = made.left_out.len().checked_sub(LEFT_OUT_SHOWN_MAX + 1) {
+        note(&format!(
+            "left out: {} more, listed at the top of service.yaml",
+            more + 1
+        ));
     }
     let problems = match made.problems.len() {
         0 => String::new(),

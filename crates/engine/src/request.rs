@@ -401,6 +401,13 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
             Some(count) => Cow::Owned(every_byte(count)),
             None => Cow::Borrowed(field("text").unwrap_or_default().as_bytes()),
         };
+        // An invalid upload: without a form, or with a part of another name.
+        if value.get("part").is_some_and(Value::is_null) {
+            request.headers.set("Content-Type", media_type);
+            request.body = content.into_owned();
+            return Ok(());
+        }
+        let name = field("part").unwrap_or(name);
         parts = parts
             .file(name, file_name, media_type, content)
             .map_err(|e| unsendable(e.to_string()))?;
@@ -606,6 +613,18 @@ mod tests {
             sent["media"],
             json!({"$file": "dot.png", "type": "image/png"})
         );
+    }
+
+    #[test]
+    fn an_invalid_upload_has_another_part_or_no_form() {
+        let file = |part: Value| json!({"$file": "a.txt", "type": "text/plain", "text": "x", "part": part});
+        let mut request = Request::new("POST", "");
+        multipart(&[("media", &file(json!("file")))], &mut request).unwrap();
+        let body = String::from_utf8_lossy(&request.body);
+        assert!(body.contains("name=\"file\"") && !body.contains("name=\"media\""));
+        multipart(&[("media", &file(Value::Null))], &mut request).unwrap();
+        assert_eq!(request.headers.get("Content-Type"), Some("text/plain"));
+        assert_eq!(request.body, b"x");
     }
 
     #[test]

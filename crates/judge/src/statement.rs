@@ -74,8 +74,9 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             )
         }),
         Comparison::AtLeast(least) => {
+            let least = size(Some(least), &[], false);
             let size = size(one, &list, many);
-            (size < Some(*least)).then(|| (format!("at least {least}"), size_text(size)))
+            (size < least).then(|| (format!("at least {}", size_text(least)), size_text(size)))
         }
         Comparison::AtMost(most) => {
             let size = size(one, &list, many);

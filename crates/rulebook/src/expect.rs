@@ -136,8 +136,8 @@ pub enum Comparison {
     Includes(Value),
     /// An array, or the values under `*`, not holding this value.
     Excludes(Value),
-    /// A number at least this, or an array or text at least that long.
-    AtLeast(u64),
+    /// A number at least this, or an array or text at least that long; or at least as many as an array, `${NAME}`.
+    AtLeast(Value),
     /// A number at most this, or an array or text at most that long.
     AtMost(u64),
     /// A text that is JSON of this value.
@@ -223,7 +223,13 @@ impl<'de> Visitor<'de> for Statement {
                 Key::Absent => comparisons.push(Comparison::Absent(map.next_value()?)),
                 Key::Includes => comparisons.push(Comparison::Includes(map.next_value()?)),
                 Key::Excludes => comparisons.push(Comparison::Excludes(map.next_value()?)),
-                Key::AtLeast => comparisons.push(Comparison::AtLeast(map.next_value()?)),
+                Key::AtLeast => {
+                    let least: Value = map.next_value()?;
+                    if !least.is_u64() && !least.is_string() {
+                        return Err(de::Error::custom("`at-least` expects a number"));
+                    }
+                    comparisons.push(Comparison::AtLeast(least));
+                }
                 Key::AtMost => comparisons.push(Comparison::AtMost(map.next_value()?)),
                 Key::SameJson => comparisons.push(Comparison::SameJson(map.next_value()?)),
                 Key::Matches => comparisons.push(Comparison::Matches(map.next_value()?)),

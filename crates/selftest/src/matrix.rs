@@ -100,19 +100,20 @@ pub struct Recorded {
 }
 
 impl Matrix {
-    /// Finds the rules that no row has killed.
+    /// Finds the rules that no fault has killed. A variation may kill a rule of level `should`: what such a rule advises
+    /// against is allowed.
     pub(super) fn find_dead(&mut self, rulebook: &Rulebook) {
-        let killed: BTreeSet<&String> = self
-            .rows
-            .values()
-            .filter(|r| !r.is_variant)
-            .flat_map(|r| &r.killed_by)
-            .collect();
+        let killed_by = |is_variant: bool| -> BTreeSet<&String> {
+            let rows = self.rows.values().filter(|r| r.is_variant == is_variant);
+            rows.flat_map(|r| &r.killed_by).collect()
+        };
+        let (killed, advised_against) = (killed_by(false), killed_by(true));
         self.dead = rulebook
             .rules
             .values()
             .filter(|rule| matches!(rule.level, Level::Must | Level::Should))
             .filter(|rule| !killed.contains(&rule.id))
+            .filter(|rule| rule.level == Level::Must || !advised_against.contains(&rule.id))
             .map(|rule| rule.id.clone())
             .collect();
     }

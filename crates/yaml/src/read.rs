@@ -13,7 +13,7 @@ use std::fmt;
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
 /// Larger documents of others are refused unread.
-pub const LARGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+pub const LARGE_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// How much of a text is read.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ pub fn read_large(text: &str) -> Result<Node, Fault> {
         text,
         Budget {
             bytes: LARGE_BYTES_MAX,
-            nodes: 1_000_000,
+            nodes: 4_000_000,
         },
     )
 }
@@ -139,6 +139,8 @@ fn read_here(text: &str, budget: Budget) -> Result<Node, Fault> {
         budget: serde_saphyr::budget! {
             max_depth: 64,
             max_nodes: budget.nodes,
+            // Ends of lists and mappings are events, too.
+            max_events: budget.nodes.saturating_mul(2),
             max_aliases: 1_000,
             max_documents: 1,
             max_total_scalar_bytes: budget.bytes,

@@ -99,7 +99,7 @@ fn limits(cases: &mut Cases<'_>) {
     let filled = accepts.map(|rule| Expect {
         rule,
         at: "/items".to_owned(),
-        is: Comparison::AtLeast(limit as u64),
+        is: Comparison::AtLeast(json!(limit)),
         among: None,
         or_absent: false,
     });

@@ -83,6 +83,14 @@ impl<'a> Runner<'a> {
             captured.extend(self.keep_raced(ready, acted.result, (race, span))?);
         }
         self.note_deliveries();
+        // The capture of a repeated action is the list of what was accepted.
+        let repeated = race.concurrently.iter().filter(|s| s.repeat.is_some());
+        for name in repeated.filter_map(Step::capture) {
+            let of_name = captured.extract_if(.., |(of, ..)| of == name);
+            let values = of_name.map(|(_, value, _)| Value::clone(&value)).collect();
+            self.refused.remove(name);
+            self.scope.capture(name, Value::Array(values), None);
+        }
         for (name, value, exchange) in captured {
             let origin = exchange.and_then(|exchange| self.origin_of(exchange));
             self.finish((Some(&name), &[]), value, origin, exchange)?;

@@ -70,6 +70,7 @@ impl Runner<'_> {
             | Comparison::Includes(value)
             | Comparison::Excludes(value)
             | Comparison::SameJson(value)
+            | Comparison::AtLeast(value)
             | Comparison::NotBefore(value) => *value = self.scope.fill(value)?,
             Comparison::OneOf(values) => {
                 for value in values {
@@ -84,7 +85,7 @@ impl Runner<'_> {
                     *pattern = regex::escape(value);
                 }
             }
-            Comparison::Absent(_) | Comparison::AtLeast(_) | Comparison::AtMost(_) => {}
+            Comparison::Absent(_) | Comparison::AtMost(_) => {}
         }
         Ok(filled)
     }

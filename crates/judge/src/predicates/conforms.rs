@@ -75,7 +75,7 @@ impl Predicate for Conforms {
             json!("someone@example.com"),
             json!(-7),
             json!({}),
-            json!({"conformant_extra": null}),
+            json!({"conformant_extra_member": null}),
         ];
         let site = sites.last().below(&self.at);
         // What a schema is there to keep out, it may name.

@@ -1,6 +1,7 @@
 //! `token-registration`: a scanned token registers its user if it is valid, and does not if it has exactly one flaw.
 //!
-//! Does not judge tokens with several flaws, codes that were scanned before, or times within the clock skew.
+//! Does not judge tokens with several flaws, valid tokens of the future, codes that were scanned before, or times within
+//! the clock skew.
 
 use super::prelude::*;
 use crate::evidence::{Event, HookCall};
@@ -222,6 +223,8 @@ impl Predicate for TokenRegistration {
         };
         let mut foreign = claims(600);
         foreign["iss"] = json!("shop");
+        let mut early = claims(600);
+        early["iat"] = json!(300);
         vec![
             scanned(scene("good"), &claims(600), "k", true).passes(),
             scanned(scene("good"), &claims(600), "k", false).fails(REGISTERED),
@@ -232,6 +235,8 @@ impl Predicate for TokenRegistration {
             // With two flaws, either may be the reason.
             scanned(scene("other-issuer"), &foreign, "another", true).not_judged(),
             scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
+            // A token of the future may be valid.
+            scanned(scene("good"), &early, "k", false).not_judged(),
             // Clocks differ.
             scanned(scene("expired"), &claims(0), "k", true).not_judged(),
             scanned(scene("just-expired"), &claims(-60), "k", true).fails(REGISTERED),
@@ -363,7 +368,10 @@ impl<'c> Token<'c> {
             Some(expires) if expires < ended + SKEW => return None,
             Some(_) => {}
         }
+        // No line says whether a token counts before its time of issue.
+        let is_early = issued.is_some_and(|issued| issued > ended + SKEW);
         match (flaws.as_slice(), lifetime) {
+            ([], _) if is_early => None,
             ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(TokenPart::LongestLived),
             ([], Some(_)) => Some(TokenPart::Good),
             ([flaw], _) => Some(*flaw),

@@ -254,6 +254,14 @@ pub(super) fn create(
     };
     let sid = join(service, core, &channel_sid, joining, call.now)?;
     service.disturb(core, Fault::ChatNewMemberMovesInterval);
+    if core.fails(Fault::ChatMemberMadeTwice)
+        && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+    {
+        let mut twin = channel.members.find(&sid, false)?.clone();
+        twin.sid = core.sid("MB");
+        let sid = twin.sid.clone();
+        channel.members.insert(&sid, None, twin);
+    }
     let channel = service.channels.find(&channel_sid, false)?;
     let value = channel
         .members
@@ -480,13 +488,6 @@ pub(super) fn update(
         }
         None => {}
     }
-    let own = service.users.by_sid_mut(&before.user_sid);
-    if let Some(place) = own.and_then(|user| user.places.by_sid_mut(&channel_sid))
-        && place.notification_level != "default"
-        && core.fails(Fault::ChatUpdateMemberResetsLevel)
-    {
-        "default".clone_into(&mut place.notification_level);
-    }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
         member.created = call.now;
     }
@@ -497,6 +498,9 @@ pub(super) fn update(
     let place_now = place(service, &before, &channel_sid);
     if let Some(then) = place_before {
         *place_now = then;
+    }
+    if place_now.notification_level != "default" && core.fails(Fault::ChatUpdateMemberResetsLevel) {
+        "default".clone_into(&mut place_now.notification_level);
     }
     let place_before = place_now.clone();
     if consumed.0.is_none()

@@ -241,7 +241,8 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
         let sid = service.sid.clone();
         services.insert(&sid, None, service);
     }
-    let mut service = Service::new(core, name?, call.now);
+    let name = name?;
+    let mut service = Service::new(core, name, call.now);
     if core.fails(Fault::ChatDefaultRolesShared)
         && let Some(first) = services.rows().next()
     {
@@ -257,6 +258,11 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
     if !core.fails(Fault::ChatServiceNotStored) {
         let sid = service.sid.clone();
         services.insert(&sid, None, service);
+    }
+    if core.fails(Fault::ChatServiceMadeTwice) {
+        let twin = Service::new(core, name, call.now);
+        let sid = twin.sid.clone();
+        services.insert(&sid, None, twin);
     }
     Ok(answer)
 }
