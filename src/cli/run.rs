@@ -18,7 +18,9 @@ use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
+use conformant_report::{
+    Claim, Consumer, Growing, Keep, Report, Settings as ReportSettings, Stream,
+};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
@@ -40,9 +42,8 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
-    let is_live = !config.settings.targets.is_empty();
-    let is_sent_live = is_live && !args.dry_run;
-    let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_sent_live)?;
+    let is_live = !config.settings.targets.is_empty() && !args.dry_run;
+    let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
     config.settings.names = names;
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
@@ -62,99 +63,19 @@ pub(super) fn run(args: &RunArgs) -> Done {
         print(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
-    let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let mut options = options(args, &config, seed);
-    let settings = ReportSettings {
-        strict: args.output.strict,
-    };
-    let redactor = Redactor::new(&config.secrets);
     let today = conformant_base::clock::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();
-    let finish = Finish {
+    let selected = SelectedRun {
         args,
+        config: &config,
         rulebook: &rulebook,
         planned: &planned,
         partition: selection.partition,
+        seed,
         waivers: Waivers::on(&waivers, today),
-        previous: earlier::last(),
-        history: args.history.as_deref().map(history::read).transpose()?,
-        is_live,
-        began: conformant_base::clock::now(),
-        began_monotonic: conformant_base::clock::monotonic(),
-        signals: &signals,
     };
-    let evidence = args.keep_evidence.as_deref();
-    let evidence = evidence
-        .map(Growing::begin)
-        .transpose()
-        .map_err(|e| evidence_failure(&e))?;
-    let mut record = Keep::default();
-    let mut conclusion = None;
-    let ended = {
-        let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
-        let mut stream = Stream::new(
-            &redactor,
-            vec![&mut console as &mut dyn Consumer, &mut record],
-        );
-        let sessions = sessions(&config, &options, &signals)?;
-        if let Some(evidence) = &evidence {
-            let mut head = Head::of(&rulebook, &planned, seed);
-            head.targets = sessions.targets();
-            head.begun = is_live.then(|| conformant_base::clock::iso_seconds(finish.began));
-            options.evidence_writer = Some(evidence_writer(evidence, &config, &head)?);
-        }
-        let mut emit = |mut event| {
-            if let RunEvent::ScenarioEnded {
-                result, findings, ..
-            } = &mut event
-            {
-                finish.waivers.mark(result, findings);
-            }
-            stream.send(event);
-        };
-        conformant_engine::run(
-            &rulebook,
-            &Schemas::default(),
-            &planned,
-            sessions.as_ref(),
-            &options,
-            &signals.interrupted,
-            &mut emit,
-            |record, ended| conclusion = Some(finish.finish_record(record, ended)),
-        )
-    };
-    let (Some(record), Some(conclusion)) = (record.record, conclusion) else {
-        return Err(Failure::Trouble("the run wrote no record".to_owned()));
-    };
-    conclusion.reasons.iter().for_each(|reason| note(reason));
-    if let Some(folder) = &args.history {
-        history::keep(folder, &record, finish.began)?;
-    }
-    output::write_reports(&reports, &record, settings)?;
-    let evidence_writer = options.evidence_writer.as_deref();
-    finish_evidence(evidence_writer, evidence, &record, &ended)?;
-    let seconds = finish.began_monotonic.elapsed().as_secs_f64();
-    note(&format!("took {seconds:.1} s"));
-    if let Some(wall) = &record.wall {
-        print(&conformant_base::text::escape(
-            &conformant_report::render_timings(wall),
-        ));
-    }
-    let previous = finish.previous.as_ref();
-    print_notes(
-        &conclusion.waiver_problems,
-        &ended,
-        previous,
-        &record,
-        &config,
-    );
-    note_reused_names(args, &record);
-    note_other_encodings(&rulebook, &config, &record);
-    signals.notice().into_iter().for_each(note);
-    Ok(conclusion.exit)
+    selected.execute(&reports)
 }
 
 /// Reads the configuration and applies the flags that change it.
@@ -175,18 +96,122 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// What is added to the record when the last scenario has ended.
-struct Finish<'a> {
+/// A run with everything that its flags select.
+struct SelectedRun<'a> {
     args: &'a RunArgs,
+    config: &'a Config,
     rulebook: &'a Rulebook,
     planned: &'a [Planned<'a>],
     partition: Option<Partition>,
+    seed: u64,
     waivers: Waivers<'a>,
+}
+
+impl SelectedRun<'_> {
+    fn is_live(&self) -> bool {
+        !self.config.settings.targets.is_empty()
+    }
+
+    /// Runs the scenarios, and writes the reports and what the flags ask to keep.
+    fn execute(&self, reports: &[Report]) -> Done {
+        let (args, config) = (self.args, self.config);
+        let _claim = Claim::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+        let mut options = options(args, config, self.seed);
+        let settings = ReportSettings {
+            strict: args.output.strict,
+        };
+        let redactor = Redactor::new(&config.secrets);
+        let finish = Finish {
+            run: self,
+            previous: earlier::last(),
+            history: args.history.as_deref().map(history::read).transpose()?,
+            began: conformant_base::clock::now(),
+            began_monotonic: conformant_base::clock::monotonic(),
+            signals: &signals,
+        };
+        let evidence = args.keep_evidence.as_deref();
+        let evidence = evidence
+            .map(Growing::begin)
+            .transpose()
+            .map_err(|e| evidence_failure(&e))?;
+        let mut record = Keep::default();
+        let mut conclusion = None;
+        let ended = {
+            let mut out = output::stream(reports);
+            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut stream = Stream::new(
+                &redactor,
+                vec![&mut console as &mut dyn Consumer, &mut record],
+            );
+            let sessions = sessions(config, &options, &signals)?;
+            if let Some(evidence) = &evidence {
+                let mut head = Head::of(self.rulebook, self.planned, self.seed);
+                head.targets = sessions.targets();
+                head.begun = self
+                    .is_live()
+                    .then(|| conformant_base::clock::iso_seconds(finish.began));
+                options.evidence_writer = Some(evidence_writer(evidence, config, &head)?);
+            }
+            let mut emit = |mut event| {
+                if let RunEvent::ScenarioEnded {
+                    result, findings, ..
+                } = &mut event
+                {
+                    self.waivers.mark(result, findings);
+                }
+                stream.send(event);
+            };
+            conformant_engine::run(
+                self.rulebook,
+                &Schemas::default(),
+                self.planned,
+                sessions.as_ref(),
+                &options,
+                &signals.interrupted,
+                &mut emit,
+                |record, ended| conclusion = Some(finish.finish_record(record, ended)),
+            )
+        };
+        let (Some(record), Some(conclusion)) = (record.record, conclusion) else {
+            return Err(Failure::Trouble("the run wrote no record".to_owned()));
+        };
+        conclusion.reasons.iter().for_each(|reason| note(reason));
+        if let Some(folder) = &args.history {
+            history::keep(folder, &record, finish.began)?;
+        }
+        output::write_reports(reports, &record, settings)?;
+        let evidence_writer = options.evidence_writer.as_deref();
+        finish_evidence(evidence_writer, evidence, &record, &ended)?;
+        let seconds = finish.began_monotonic.elapsed().as_secs_f64();
+        note(&format!("took {seconds:.1} s"));
+        if let Some(wall) = &record.wall {
+            print(&conformant_base::text::escape(
+                &conformant_report::render_timings(wall),
+            ));
+        }
+        let previous = finish.previous.as_ref();
+        print_notes(
+            &conclusion.waiver_problems,
+            &ended,
+            previous,
+            &record,
+            config,
+        );
+        note_reused_names(args, &record);
+        note_other_encodings(self.rulebook, config, &record);
+        signals.notice().into_iter().for_each(note);
+        Ok(conclusion.exit)
+    }
+}
+
+/// What is added to the record when the last scenario has ended.
+struct Finish<'a> {
+    run: &'a SelectedRun<'a>,
     /// The record of the previous run in this folder.
     previous: Option<RunRecord>,
     /// The stored runs of `--history`, with their names.
     history: Option<Vec<(String, RunRecord)>>,
-    is_live: bool,
     began: Timestamp,
     began_monotonic: Instant,
     signals: &'a Signals,
@@ -204,28 +229,29 @@ struct RunConclusion {
 impl Finish<'_> {
     /// Completes the record and concludes the exit code.
     fn finish_record(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
+        let SelectedRun { args, rulebook, .. } = *self.run;
         // Signals that arrive from here on do not make the run incomplete.
         let exit_by_signal = self.signals.exit();
         record.complete &= exit_by_signal.is_none();
-        record.partition = self.partition.map(PartOf::from);
-        if let Some(previous) = self.previous.as_ref().filter(|_| self.args.rerun.is_some()) {
+        record.partition = self.run.partition.map(PartOf::from);
+        if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
             earlier::mark_flaky(previous, record);
         }
-        let waiver_problems = self.waivers.apply(record, is_whole(self.args));
-        let specs = self.args.specs.specs.as_deref();
+        let waiver_problems = self.run.waivers.apply(record, is_whole(args));
+        let specs = args.specs.specs.as_deref();
         conformant_record::add_defects(record, &known_defects(specs));
         record.invocation = invocation::invocation();
-        record.places = places(self.args.config.as_deref(), self.rulebook, self.planned);
+        record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));
         // Runs against the reference are reproducible byte by byte, so their records contain no real time.
-        record.wall = self.is_live.then(|| WallClock {
+        record.wall = self.run.is_live().then(|| WallClock {
             started: conformant_base::clock::iso_seconds(self.began),
             seconds: (self.began_monotonic.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-            timings: self.args.timings.then(|| ended.timings.clone()),
+            timings: args.timings.then(|| ended.timings.clone()),
         });
         let (conclusion, reasons) = conformant_engine::gate(
-            demands(self.args),
+            demands(args),
             record,
             &waiver_problems,
             ended.has_infrastructure_error,
