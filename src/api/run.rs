@@ -156,7 +156,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
             }
         },
         |record, ended| {
-            conformant_record::recognise(record, &known_defects(rulebook.folder.as_deref()));
+            conformant_record::add_defects(record, &known_defects(rulebook.folder.as_deref()));
             (conclusion, reasons) = conformant_engine::gate(
                 options.demands,
                 record,

@@ -7,6 +7,7 @@ use super::{
     Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
     preview, print, reports_of,
 };
+use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
@@ -17,7 +18,9 @@ use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
+use conformant_report::{
+    Claim, Consumer, Growing, Keep, Report, Settings as ReportSettings, Stream,
+};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
@@ -25,29 +28,14 @@ use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "a sequence of steps from flags to exit code"
-)]
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.output.reports, &REPORTS)?;
-    let mut config = config::read(args)?;
-    config.settings.rounds = match args.rounds {
-        Some(rounds) => usize::from(rounds),
-        None if config.settings.targets.is_empty() => 1,
-        None => config.settings.rounds,
-    };
-    if !config.settings.targets.is_empty() {
-        memory::share_between_threads();
-    }
-    if args.timings && config.settings.targets.is_empty() {
-        let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
-        return Err(Failure::Usage(why.to_owned()));
-    }
+    let mut config = configuration(args)?;
     let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
     let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
     let specs = args.specs.specs.as_deref();
@@ -69,140 +57,222 @@ pub(super) fn run(args: &RunArgs) -> Done {
         planned.retain(|planned| !planned.is_race());
     }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing(args));
+        return Ok(nothing_selected(args));
     }
     if args.dry_run {
         print(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
-    let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let mut options = options(args, &config, seed);
-    let settings = ReportSettings {
-        strict: args.output.strict,
+    let today = conformant_base::clock::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date();
+    let selected = SelectedRun {
+        args,
+        config: &config,
+        rulebook: &rulebook,
+        planned: &planned,
+        partition: selection.partition,
+        seed,
+        waivers: Waivers::on(&waivers, today),
     };
-    let redactor = Redactor::new(&config.secrets);
-    let last = earlier::last();
-    let kept = args.history.as_deref().map(history::read).transpose()?;
-    let (began, started) = (
-        conformant_base::clock::now(),
-        conformant_base::clock::monotonic(),
-    );
-    let evidence = args.keep_evidence.as_deref();
-    let evidence = evidence
-        .map(Growing::begin)
-        .transpose()
-        .map_err(|e| unkept(&e))?;
-    let mut keep = Keep::default();
-    let mut waiver_problems = Vec::new();
-    let (mut concluded, mut reasons) = (Exit::Trouble, Vec::new());
-    let ended = {
-        let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
-        let mut stream = Stream::new(
-            &redactor,
-            vec![&mut console as &mut dyn Consumer, &mut keep],
-        );
-        let sessions = sessions(&config, &options, &signals)?;
-        if let Some(evidence) = &evidence {
-            let mut head = Head::of(&rulebook, &planned, seed);
-            head.targets = sessions.targets();
-            let is_live = !config.settings.targets.is_empty();
-            head.begun = is_live.then(|| conformant_base::clock::iso_seconds(began));
-            options.evidence_writer = Some(evidence_writer(evidence, &config, &head)?);
-        }
-        let today = conformant_base::clock::now()
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .date();
-        let accepted = Waivers::on(&waivers, today);
-        let finish = |record: &mut RunRecord, ended: &RunEnd| {
-            // The run is complete: a later signal does not cut it.
-            let by_signal = signals.exit();
-            record.complete &= by_signal.is_none();
-            record.partition = selection.partition.map(PartOf::from);
-            if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
-                earlier::mark_flaky(last, record);
-            }
-            waiver_problems = accepted.apply(record, is_whole(args));
-            conformant_record::recognise(record, &known_defects(args.specs.specs.as_deref()));
-            record.invocation = invocation::invocation();
-            record.places = places(args.config.as_deref(), &rulebook, &planned);
-            record.history = kept
-                .as_ref()
-                .map(|kept| conformant_versions::history(kept, record));
-            // Runs against the reference are reproducible byte by byte, so that they contain no real time.
-            record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
-                started: conformant_base::clock::iso_seconds(began),
-                seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-                timings: args.timings.then(|| ended.timings.clone()),
-            });
-            let (conclusion, lines) = conformant_engine::gate(
-                demands(args),
-                record,
-                &waiver_problems,
-                ended.has_infrastructure_error,
-            );
-            let exit = by_signal.unwrap_or(conclusion.into());
-            record.exit = Some(exit as u8);
-            (concluded, reasons) = (exit, lines);
-        };
-        let schemas = Schemas::default();
-        let mut emit = |mut event| {
-            if let RunEvent::ScenarioEnded {
-                result, findings, ..
-            } = &mut event
-            {
-                accepted.mark(result, findings);
-            }
-            stream.send(event);
-        };
-        conformant_engine::run(
-            &rulebook,
-            &schemas,
-            &planned,
-            sessions.as_ref(),
-            &options,
-            &signals.interrupted,
-            &mut emit,
-            finish,
-        )
-    };
-    let record = keep
-        .record
-        .ok_or_else(|| Failure::Trouble("the run wrote no record".to_owned()))?;
-    for line in reasons {
-        note(&line);
-    }
-    if let Some(folder) = &args.history {
-        history::keep(folder, &record, began)?;
-    }
-    output::write_reports(&reports, &record, settings)?;
-    finish_evidence(
-        options.evidence_writer.as_deref(),
-        evidence,
-        &record,
-        &ended,
-    )?;
-    note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
-    if let Some(wall) = &record.wall {
-        print(&conformant_base::text::escape(
-            &conformant_report::render_timings(wall),
-        ));
-    }
-    say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
-    note_reused_names(args, &record);
-    note_other_encodings(&rulebook, &config, &record);
-    signals.notice().into_iter().for_each(note);
-    Ok(concluded)
+    selected.execute(&reports)
 }
 
-/// Starts to keep evidence.
+/// Reads the configuration and applies the flags that change it.
+fn configuration(args: &RunArgs) -> Result<Config, Failure> {
+    let mut config = config::read(args)?;
+    let is_live = !config.settings.targets.is_empty();
+    config.settings.rounds = match args.rounds {
+        Some(rounds) => usize::from(rounds),
+        None if is_live => config.settings.rounds,
+        None => 1,
+    };
+    if is_live {
+        memory::share_between_threads();
+    } else if args.timings {
+        let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(config)
+}
+
+/// A run with everything that its flags select.
+struct SelectedRun<'a> {
+    args: &'a RunArgs,
+    config: &'a Config,
+    rulebook: &'a Rulebook,
+    planned: &'a [Planned<'a>],
+    partition: Option<Partition>,
+    seed: u64,
+    waivers: Waivers<'a>,
+}
+
+impl SelectedRun<'_> {
+    fn is_live(&self) -> bool {
+        !self.config.settings.targets.is_empty()
+    }
+
+    /// Runs the scenarios, and writes the reports and what the flags ask to keep.
+    fn execute(&self, reports: &[Report]) -> Done {
+        let (args, config) = (self.args, self.config);
+        let _claim = Claim::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+        let mut options = options(args, config, self.seed);
+        let settings = ReportSettings {
+            strict: args.output.strict,
+        };
+        let redactor = Redactor::new(&config.secrets);
+        let finish = Finish {
+            run: self,
+            previous: earlier::last(),
+            history: args.history.as_deref().map(history::read).transpose()?,
+            began: conformant_base::clock::now(),
+            began_monotonic: conformant_base::clock::monotonic(),
+            signals: &signals,
+        };
+        let evidence = args.keep_evidence.as_deref();
+        let evidence = evidence
+            .map(Growing::begin)
+            .transpose()
+            .map_err(|e| evidence_failure(&e))?;
+        let mut record = Keep::default();
+        let mut conclusion = None;
+        let ended = {
+            let mut out = output::stream(reports);
+            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut stream = Stream::new(
+                &redactor,
+                vec![&mut console as &mut dyn Consumer, &mut record],
+            );
+            let sessions = sessions(config, &options, &signals)?;
+            if let Some(evidence) = &evidence {
+                let mut head = Head::of(self.rulebook, self.planned, self.seed);
+                head.targets = sessions.targets();
+                head.begun = self
+                    .is_live()
+                    .then(|| conformant_base::clock::iso_seconds(finish.began));
+                options.evidence_writer = Some(evidence_writer(evidence, config, &head)?);
+            }
+            let mut emit = |mut event| {
+                if let RunEvent::ScenarioEnded {
+                    result, findings, ..
+                } = &mut event
+                {
+                    self.waivers.mark(result, findings);
+                }
+                stream.send(event);
+            };
+            conformant_engine::run(
+                self.rulebook,
+                &Schemas::default(),
+                self.planned,
+                sessions.as_ref(),
+                &options,
+                &signals.interrupted,
+                &mut emit,
+                |record, ended| conclusion = Some(finish.finish_record(record, ended)),
+            )
+        };
+        let (Some(record), Some(conclusion)) = (record.record, conclusion) else {
+            return Err(Failure::Trouble("the run wrote no record".to_owned()));
+        };
+        conclusion.reasons.iter().for_each(|reason| note(reason));
+        if let Some(folder) = &args.history {
+            history::keep(folder, &record, finish.began)?;
+        }
+        output::write_reports(reports, &record, settings)?;
+        let evidence_writer = options.evidence_writer.as_deref();
+        finish_evidence(evidence_writer, evidence, &record, &ended)?;
+        let seconds = finish.began_monotonic.elapsed().as_secs_f64();
+        note(&format!("took {seconds:.1} s"));
+        if let Some(wall) = &record.wall {
+            print(&conformant_base::text::escape(
+                &conformant_report::render_timings(wall),
+            ));
+        }
+        let previous = finish.previous.as_ref();
+        print_notes(
+            &conclusion.waiver_problems,
+            &ended,
+            previous,
+            &record,
+            config,
+        );
+        note_reused_names(args, &record);
+        note_other_encodings(self.rulebook, config, &record);
+        signals.notice().into_iter().for_each(note);
+        Ok(conclusion.exit)
+    }
+}
+
+/// What is added to the record when the last scenario has ended.
+struct Finish<'a> {
+    run: &'a SelectedRun<'a>,
+    /// The record of the previous run in this folder.
+    previous: Option<RunRecord>,
+    /// The stored runs of `--history`, with their names.
+    history: Option<Vec<(String, RunRecord)>>,
+    began: Timestamp,
+    began_monotonic: Instant,
+    signals: &'a Signals,
+}
+
+/// The result of a run.
+struct RunConclusion {
+    exit: Exit,
+    /// Why, where the console does not show it.
+    reasons: Vec<String>,
+    /// Waivers that expired or match no failure.
+    waiver_problems: Vec<String>,
+}
+
+impl Finish<'_> {
+    /// Completes the record and concludes the exit code.
+    fn finish_record(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
+        let SelectedRun { args, rulebook, .. } = *self.run;
+        // Signals that arrive from here on do not make the run incomplete.
+        let exit_by_signal = self.signals.exit();
+        record.complete &= exit_by_signal.is_none();
+        record.partition = self.run.partition.map(PartOf::from);
+        if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
+            earlier::mark_flaky(previous, record);
+        }
+        let waiver_problems = self.run.waivers.apply(record, is_whole(args));
+        let specs = args.specs.specs.as_deref();
+        conformant_record::add_defects(record, &known_defects(specs));
+        record.invocation = invocation::invocation();
+        record.places = places(args.config.as_deref(), rulebook, self.run.planned);
+        let history = self.history.as_ref();
+        record.history = history.map(|history| conformant_versions::history(history, record));
+        // Runs against the reference are reproducible byte by byte, so their records contain no real time.
+        record.wall = self.run.is_live().then(|| WallClock {
+            started: conformant_base::clock::iso_seconds(self.began),
+            seconds: (self.began_monotonic.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            timings: args.timings.then(|| ended.timings.clone()),
+        });
+        let (conclusion, reasons) = conformant_engine::gate(
+            demands(args),
+            record,
+            &waiver_problems,
+            ended.has_infrastructure_error,
+        );
+        let exit = exit_by_signal.unwrap_or(conclusion.into());
+        record.exit = Some(exit as u8);
+        RunConclusion {
+            exit,
+            reasons,
+            waiver_problems,
+        }
+    }
+}
+
+/// Creates the writer of the evidence file.
 fn evidence_writer(
     evidence: &Growing,
     config: &Config,
     head: &Head,
 ) -> Result<Arc<EvidenceWriter>, Failure> {
-    let file = evidence.file().map_err(|e| unkept(&e))?;
+    let file = evidence.file().map_err(|e| evidence_failure(&e))?;
     Ok(EvidenceWriter::begin(
         file,
         Redactor::new(&config.secrets),
@@ -222,24 +292,25 @@ fn finish_evidence(
     };
     let done = evidence_writer.end(record.complete, ended.denied_by.clone());
     done.and_then(|()| evidence.finish())
-        .map_err(|e| unkept(&e))
+        .map_err(|e| evidence_failure(&e))
 }
 
-/// Evidence could not be written.
-fn unkept(error: &std::io::Error) -> Failure {
+/// The failure to write the evidence file.
+fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
 /// Prints what the reports do not contain.
-fn say_beside(
-    (waiver_problems, ended): (&[String], &RunEnd),
-    last: Option<&RunRecord>,
+fn print_notes(
+    waiver_problems: &[String],
+    ended: &RunEnd,
+    previous: Option<&RunRecord>,
     record: &RunRecord,
     config: &Config,
 ) {
-    let differing = last
+    let differing = previous
         .into_iter()
-        .flat_map(|last| earlier::answered_differently(last, record));
+        .flat_map(|previous| earlier::answered_differently(previous, record));
     differing.for_each(|notice| note(&notice));
     for problem in waiver_problems {
         note(&format!("waiver: {problem}"));
@@ -347,13 +418,13 @@ pub(super) fn sessions<'a>(
         body: config.body_bytes_max,
         rate: config.rate,
     };
-    let manner = LiveOptions {
+    let live_options = LiveOptions {
         limits,
         jobs: options.jobs,
         deadline: conformant_base::clock::monotonic() + config.run_max,
         notify: Box::new(note),
     };
-    let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
+    let live = Live::new(config.settings.clone(), live_options, &signals.interrupted);
     Ok(Box::new(
         live.map_err(|error| Failure::Trouble(error.to_string()))?,
     ))
@@ -364,8 +435,9 @@ fn is_whole(args: &RunArgs) -> bool {
     args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
 }
 
-/// The seed, and what distinguishes the names of this run. A live target keeps the names of earlier runs, so that each
-/// run needs new ones, also with the same seed. A reference instance in process starts empty.
+/// The seed, and the text that makes the names of this run differ from those of others. A live target still has the
+/// resources of earlier runs, so that each run needs new names, even with the same seed. A reference instance in process
+/// starts empty and needs no such text.
 pub(super) fn seed_and_names(
     (seed, names): (Option<u64>, Option<&str>),
     is_live: bool,
@@ -412,7 +484,7 @@ fn check_body_operations(rulebook: &Rulebook, config: &Config) -> Result<(), Fai
     Ok(())
 }
 
-/// The configuration key to try for each operation that rejected valid requests and takes two encodings.
+/// For each operation that rejected valid requests and supports two encodings: prints the key that selects the other one.
 fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord) {
     for (service, target) in &config.settings.targets {
         let Some(known) = rulebook.services.get(service) else {
@@ -437,7 +509,7 @@ fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord
     }
 }
 
-/// Names that an earlier run used explain findings that others do not have.
+/// With `--names`, prints that resources of an earlier run may have caused findings.
 fn note_reused_names(args: &RunArgs, record: &RunRecord) {
     if let Some(names) = args
         .names
@@ -523,11 +595,10 @@ fn offline(
     Ok(wanted)
 }
 
-/// The intersection of both lists; an empty list selects everything.
-fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
-    wanted
-        .into_iter()
-        .filter(|id| so_far.is_empty() || so_far.contains(id))
+/// The ids that `selected` contains, too. An empty `selected` contains all ids.
+fn narrowed(selected: &[String], ids: Vec<String>) -> Vec<String> {
+    ids.into_iter()
+        .filter(|id| selected.is_empty() || selected.contains(id))
         .collect()
 }
 
@@ -537,22 +608,23 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
-fn nothing(args: &RunArgs) -> Exit {
-    let mut wanted: Vec<String> = args
+/// Prints that the selection is empty.
+fn nothing_selected(args: &RunArgs) -> Exit {
+    let mut options: Vec<String> = args
         .filters
         .iter()
         .map(|f| format!("--filter {f}"))
         .collect();
-    wanted.extend(args.services.iter().map(|s| format!("--service {s}")));
-    wanted.extend(args.partition.iter().map(|p| format!("--partition {p}")));
+    options.extend(args.services.iter().map(|s| format!("--service {s}")));
+    options.extend(args.partition.iter().map(|p| format!("--partition {p}")));
     note(&format!(
         "nothing was judged: no scenario is selected by {} (`conformant list scenarios` shows them)",
-        wanted.join(" ")
+        options.join(" ")
     ));
     Exit::NothingJudged
 }
 
-/// The note for a run without access.
+/// The note for a run that ended because a service rejected the credentials.
 fn denied(service: &str, config: &Config) -> String {
     let target = config.settings.targets.get(service);
     let what = if target.is_some_and(Target::has_credentials) {

@@ -59,7 +59,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
-    conformant_record::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
+    conformant_record::add_defects(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
         strict: args.output.strict,
         ..Demands::default()
@@ -94,7 +94,7 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole =
         conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    conformant_record::recognise(&mut whole, &known_defects(None));
+    conformant_record::add_defects(&mut whole, &known_defects(None));
     let demands = Demands {
         strict: args.output.strict,
         ..Demands::default()

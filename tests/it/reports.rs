@@ -81,7 +81,7 @@ fn record() -> RunRecord {
                 record = Some(*finished);
             }
         },
-        |record, _| conformant_record::recognise(record, &known()),
+        |record, _| conformant_record::add_defects(record, &known()),
     );
     let mut record = record.expect("a run ends with its record");
     redact_record(&mut record, &Redactor::default());

@@ -79,7 +79,7 @@ pub trait Sessions: Sync {
     /// The target resources that a scenario claims while it runs.
     fn resource_claim(&self, planned: &Planned<'_>) -> ResourceClaim {
         ResourceClaim {
-            length: planned.length(),
+            target_time: planned.length(),
             ..ResourceClaim::default()
         }
     }

@@ -1,7 +1,8 @@
 //! Scheduler: picks the next scenario and decides which scenarios may run concurrently.
 //!
-//! Resources that a target has once, such as its clock or a list that all scenarios share, are held by one scenario at
-//! a time. Scenarios that do not need them continue in parallel.
+//! - A target has some resources only once, such as its clock or a list that all scenarios share. A scenario that needs
+//!   one for itself claims it. Incompatible claims never run at the same time.
+//! - Scenarios without such a claim run in parallel.
 
 use conformant_base::parallel::processors;
 use conformant_judge::prove::Priority;
@@ -13,11 +14,13 @@ use std::time::Duration;
 /// Which other scenarios may run at the same time. The order of the variants is the order of execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concurrency {
-    /// None that touches the same services: the scenario claims a resource that the target has once.
+    /// The scenario claims a resource that its services have only once. No scenario that uses one of these services runs
+    /// at the same time, and no scenario that moves the clock.
     Exclusive,
-    /// Others whose waits move the target's clock. They share a clock barrier.
+    /// The scenario moves the target's clock. Other scenarios that move it may run at the same time: the clock moves
+    /// once all of them wait. Any other scenario may run at the same time if it uses none of the same services.
     SharedClock,
-    /// All scenarios that need neither the clock nor a list for themselves.
+    /// The scenario needs no resource for itself. It runs alongside other `Shared` scenarios.
     #[default]
     Shared,
 }
@@ -25,37 +28,45 @@ pub enum Concurrency {
 /// The target resources that a scenario claims while it runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceClaim {
-    /// Services that it calls or changes.
-    pub touches: BTreeSet<String>,
-    /// Which other scenarios may touch the same services at the same time.
+    /// The services that it calls or changes.
+    pub services: BTreeSet<String>,
     pub concurrency: Concurrency,
     /// Whether it moves the target's clock, which all services share.
     pub moves_the_clock: bool,
     /// Whether it needs a phone number of the pool, which may be small.
     pub needs_phone_number: bool,
-    /// Estimated length of its steps and waits.
-    pub length: Duration,
-    /// Estimated real duration. The longest scenarios start first.
-    pub duration: Duration,
+    /// Estimated time of its steps and waits on the target's clock.
+    pub target_time: Duration,
+    /// Estimated real time; zero if the target's clock is virtual.
+    pub real_time: Duration,
 }
 
 impl ResourceClaim {
-    /// The order of execution. Exclusive scenarios run first, while the lists that they walk are short, and among them
-    /// those that do not move the clock. Then the longest run first, or the shortest where waits take no real time.
+    /// The position in the order of execution; the lowest runs first. Compared in this order:
+    ///
+    /// 1. the class of concurrency. Exclusive scenarios run first, while the lists that they walk are short; among
+    ///    them, those that do not move the clock run first.
+    /// 2. the real time, the longest first.
+    /// 3. the target time, the shortest first.
     pub(super) fn priority(&self) -> Priority {
-        let (concurrency, moves) = (self.concurrency as u8, u8::from(self.moves_the_clock));
-        (2 * concurrency + moves, Reverse(self.duration), self.length)
+        let concurrency = match self.concurrency {
+            Concurrency::Exclusive => 0,
+            Concurrency::SharedClock => 2,
+            Concurrency::Shared => 4,
+        };
+        let class = concurrency + u8::from(self.moves_the_clock);
+        (class, Reverse(self.real_time), self.target_time)
     }
 
-    /// Whether both may run at the same time. The clock does not move elsewhere during an exclusive scenario, because
-    /// that would force a retry.
+    /// Whether both may run at the same time. No other scenario moves the clock during an exclusive one, because the
+    /// exclusive one would have to be retried.
     fn is_compatible_with(&self, other: &Self) -> bool {
         use Concurrency::{Exclusive, Shared, SharedClock};
         match (self.concurrency, other.concurrency) {
             (SharedClock, SharedClock) | (Shared, Shared) => true,
             (Exclusive, _) if other.moves_the_clock => false,
             (_, Exclusive) if self.moves_the_clock => false,
-            _ => self.touches.is_disjoint(&other.touches),
+            _ => self.services.is_disjoint(&other.services),
         }
     }
 }
@@ -70,27 +81,27 @@ pub fn jobs_default(is_in_process: bool) -> usize {
     }
 }
 
-/// Counts how many scenarios can use a phone number at the same time.
+/// Returns the number of scenarios that can use a phone number at the same time.
 pub(super) type PhoneNumberLimit<'a> = Box<dyn Fn() -> usize + Send + Sync + 'a>;
 
 /// The scenarios of a run, by their index in the plan.
 pub(super) struct Scheduler<'a> {
     claims: Vec<ResourceClaim>,
-    /// How many scenarios can use a phone number at the same time.
-    phone_numbers: PhoneNumberLimit<'a>,
+    phone_number_limit: PhoneNumberLimit<'a>,
     state: Mutex<State>,
+    /// Notified when a scenario has finished.
     finished: Condvar,
 }
 
 #[derive(Debug)]
 struct State {
-    /// By priority.
+    /// Scenarios that have not started, in the order of execution.
     waiting: Vec<usize>,
     running: BTreeSet<usize>,
 }
 
-/// The claim of a running scenario, released on drop.
-pub(super) struct RunningScenario<'a> {
+/// A guard for a running scenario. Dropping it releases the scenario's claim.
+pub(super) struct RunGuard<'a> {
     scheduler: &'a Scheduler<'a>,
     /// Index of the scenario.
     pub(super) index: usize,
@@ -101,7 +112,7 @@ impl<'a> Scheduler<'a> {
     pub(super) fn new(
         claims: Vec<ResourceClaim>,
         are_shuffled: bool,
-        phone_numbers: PhoneNumberLimit<'a>,
+        phone_number_limit: PhoneNumberLimit<'a>,
     ) -> Self {
         let mut waiting: Vec<usize> = (0..claims.len()).collect();
         if are_shuffled {
@@ -112,24 +123,24 @@ impl<'a> Scheduler<'a> {
         let running = BTreeSet::new();
         Self {
             claims,
-            phone_numbers,
+            phone_number_limit,
             state: Mutex::new(State { waiting, running }),
             finished: Condvar::new(),
         }
     }
 
     /// Waits for the next scenario that can start; `None` when all have started.
-    pub(super) fn start_next(&self) -> Option<RunningScenario<'_>> {
+    pub(super) fn start_next(&self) -> Option<RunGuard<'_>> {
         self.start_first(|_| true)
     }
 
     /// Waits until this scenario can start; `None` if it has started before.
-    pub(super) fn start(&self, index: usize) -> Option<RunningScenario<'_>> {
+    pub(super) fn start(&self, index: usize) -> Option<RunGuard<'_>> {
         self.start_first(|other| other == index)
     }
 
     /// Waits for the first matching scenario that can start; `None` when all of them have started.
-    fn start_first(&self, is_candidate: impl Fn(usize) -> bool) -> Option<RunningScenario<'_>> {
+    fn start_first(&self, is_candidate: impl Fn(usize) -> bool) -> Option<RunGuard<'_>> {
         let mut state = self.state();
         loop {
             let candidates = state.waiting.iter().enumerate();
@@ -142,7 +153,7 @@ impl<'a> Scheduler<'a> {
             if let Some((at, index)) = self.first_startable(&candidates, &state.running) {
                 state.waiting.remove(at);
                 state.running.insert(index);
-                return Some(RunningScenario {
+                return Some(RunGuard {
                     scheduler: self,
                     index,
                 });
@@ -154,23 +165,26 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The first scenario that can start and does not delay an incompatible one with a higher priority, which would
-    /// otherwise starve.
+    /// The first scenario that can start. A scenario with a higher priority may have to wait for the running ones.
+    /// Starting incompatible scenarios before it could delay it without end, so they are skipped, unless the waiting
+    /// scenario is `Shared`.
     fn first_startable(
         &self,
         waiting: &[(usize, usize)],
         running: &BTreeSet<usize>,
     ) -> Option<(usize, usize)> {
-        let mut before: Vec<&ResourceClaim> = Vec::new();
+        let mut passed_over: Vec<&ResourceClaim> = Vec::new();
         for &(at, index) in waiting {
             let claim = &self.claims[index];
             if self.can_start(index, running)
-                && before.iter().all(|other| claim.is_compatible_with(other))
+                && passed_over
+                    .iter()
+                    .all(|other| claim.is_compatible_with(other))
             {
                 return Some((at, index));
             }
-            if claim.concurrency != Concurrency::Shared && !before.contains(&claim) {
-                before.push(claim);
+            if claim.concurrency != Concurrency::Shared && !passed_over.contains(&claim) {
+                passed_over.push(claim);
             }
         }
         None
@@ -186,7 +200,7 @@ impl<'a> Scheduler<'a> {
         let others = || running.iter().map(|&other| &self.claims[other]);
         let with_phone_number = || others().filter(|other| other.needs_phone_number).count();
         others().all(|other| claim.is_compatible_with(other))
-            && (!claim.needs_phone_number || with_phone_number() < (self.phone_numbers)())
+            && (!claim.needs_phone_number || with_phone_number() < (self.phone_number_limit)())
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -194,7 +208,7 @@ impl<'a> Scheduler<'a> {
     }
 }
 
-impl Drop for RunningScenario<'_> {
+impl Drop for RunGuard<'_> {
     fn drop(&mut self) {
         self.scheduler.state().running.remove(&self.index);
         self.scheduler.finished.notify_all();
@@ -205,12 +219,12 @@ impl Drop for RunningScenario<'_> {
 mod tests {
     use super::*;
 
-    fn claim(touches: &[&str], concurrency: Concurrency, length: u64) -> ResourceClaim {
+    fn claim(services: &[&str], concurrency: Concurrency, seconds: u64) -> ResourceClaim {
         ResourceClaim {
-            touches: touches.iter().map(|&t| t.to_owned()).collect(),
+            services: services.iter().map(|&s| s.to_owned()).collect(),
             concurrency,
             moves_the_clock: concurrency == Concurrency::SharedClock,
-            duration: Duration::from_secs(length),
+            real_time: Duration::from_secs(seconds),
             ..ResourceClaim::default()
         }
     }
@@ -221,7 +235,7 @@ mod tests {
             vec![
                 claim(&["flow"], Concurrency::Shared, 0),
                 ResourceClaim {
-                    length: Duration::from_millis(1),
+                    target_time: Duration::from_millis(1),
                     ..claim(&["chat"], Concurrency::Shared, 0)
                 },
                 claim(&["chat"], Concurrency::Shared, 0),
@@ -240,7 +254,7 @@ mod tests {
         let chat = scheduler.start_next().unwrap();
         assert_eq!(chat.index, 2, "the others wait for the walk");
         let chat = scheduler.start_next().unwrap();
-        assert_eq!(chat.index, 1, "its steps are longer");
+        assert_eq!(chat.index, 1, "its target time is longer");
         drop(walk);
         let second = scheduler.start_next().unwrap();
         assert_eq!(second.index, 5, "it still precedes shared scenarios");

@@ -6,12 +6,14 @@ use super::{
     Options, Planned, ScenarioOutcome, ScenarioRun, Session, Sessions, Target, plan, run_scenario,
 };
 use conformant_base::http::{Request, Response};
-use conformant_judge::evidence::{Event, Evidence, Exchange};
+use conformant_judge::evidence::{Event, Evidence, Exchange, WalkEnd};
 use conformant_judge::history::Appearance;
 use conformant_judge::load::shared as rulebook;
 use conformant_judge::prove::Mode;
 use conformant_judge::{Acceptance, Context, Judgment};
 use conformant_record::RunEvent;
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::paging::NextPage;
 use conformant_rulebook::scenario::Scenario;
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
@@ -46,6 +48,14 @@ fn run_steps(steps: &Value, mutator: Option<&dyn Mutate>) -> ScenarioOutcome {
 }
 
 fn run_planned(planned: &Planned<'_>, mutator: Option<&dyn Mutate>) -> ScenarioOutcome {
+    run_in(rulebook(), planned, mutator)
+}
+
+fn run_in(
+    rulebook: &Rulebook,
+    planned: &Planned<'_>,
+    mutator: Option<&dyn Mutate>,
+) -> ScenarioOutcome {
     let targets = Target::all_of_reference();
     let mut offline = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
     if let Some(mutator) = mutator {
@@ -54,7 +64,7 @@ fn run_planned(planned: &Planned<'_>, mutator: Option<&dyn Mutate>) -> ScenarioO
     let session = offline.open(planned).expect("a session");
     let never_interrupted = AtomicBool::new(false);
     let schemas = Schemas::default();
-    let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
+    let scenario_run = ScenarioRun::new(rulebook, &schemas, planned, (0, 0));
     run_scenario(scenario_run, session.as_ref(), &never_interrupted)
 }
 
@@ -139,6 +149,55 @@ fn a_resource_without_sid_is_found_by_its_url() {
     );
     let stated: Vec<_> = evidence.statements.iter().map(|s| &s.expect.rule).collect();
     assert_eq!(stated, ["chat/rule/b"]);
+}
+
+/// Answers every request for a page of services with the last page.
+#[derive(Debug)]
+struct LastPageRepeated;
+
+impl Mutate for LastPageRepeated {
+    fn request(&self, _: &str, request: &mut Request) {
+        let (path, _) = request.target.split_once('?').unwrap_or_default();
+        if request.method == "GET" && path.ends_with("/v2/Services") {
+            request.target = format!("{path}?PageSize=50");
+        }
+    }
+
+    fn response(&self, _: &str, _: &Request, _: &mut Response) {}
+
+    fn payload(&self, _: &str, _: &mut Value) {}
+}
+
+#[test]
+fn items_of_a_repeated_last_page_are_counted_once() {
+    let mut rulebook = conformant_judge::load::load(None, &[]).expect("a rulebook");
+    let services = rulebook.services.get_mut("chat").expect("chat");
+    let list = services
+        .operations
+        .get_mut("read-services")
+        .expect("a list");
+    list.paging.next = NextPage::Page("Page".to_owned(), 0);
+    let steps = json!([
+        {"use": "a-service"},
+        {
+            "call": "read-services", "walk": true,
+            "expect": [{"rule": "chat/rule/a", "at": "/pages", "equals": 1}],
+        },
+    ]);
+    let scenario = json!({"id": "chat/test/scenario", "says": "It runs.", "steps": steps});
+    let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
+    let service = &rulebook.services["chat"];
+    let planned = Planned { service, scenario };
+    let outcome = run_in(&rulebook, &planned, Some(&LastPageRepeated));
+    let [walk] = &outcome.evidence.walks[..] else {
+        panic!("{:?}", outcome.stop);
+    };
+    assert_eq!((walk.pages.len(), &walk.end), (1, &WalkEnd::Complete));
+    let [statement] = &outcome.evidence.statements[..] else {
+        panic!("{:?}", outcome.stop);
+    };
+    assert_eq!(statement.result["pages"], 1);
+    assert_eq!(statement.result["items"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
@@ -238,7 +297,7 @@ fn requests_are_bound_to_the_answering_resources() {
                 {
                     wrong.insert(format!("{id}: sid {sid}"));
                 }
-                let about = &rulebook().kinds[sight.face].annotations;
+                let about = &rulebook().kinds[sight.shown_type].annotations;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
                     let parent = &history.resources.get(*parent).key;
                     if shown.value.pointer(at) != Some(&json!(parent)) {

@@ -121,12 +121,12 @@ fn bound(
     bounds.push((among(work, jobs), why));
     let services: BTreeSet<&str> = claims
         .iter()
-        .flat_map(|room| room.touches.iter().map(String::as_str))
+        .flat_map(|room| room.services.iter().map(String::as_str))
         .collect();
     for service in services {
         let on_service = || {
             let touches =
-                |(index, _): &&(usize, ScenarioTime)| claim_of(*index).touches.contains(service);
+                |(index, _): &&(usize, ScenarioTime)| claim_of(*index).services.contains(service);
             scenarios.iter().filter(touches)
         };
         let exclusive = on_service()
@@ -190,7 +190,7 @@ mod tests {
             Concurrency::Shared
         };
         ResourceClaim {
-            touches: BTreeSet::from(["flow".to_owned()]),
+            services: BTreeSet::from(["flow".to_owned()]),
             concurrency,
             needs_phone_number,
             ..ResourceClaim::default()

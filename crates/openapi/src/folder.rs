@@ -4,7 +4,7 @@ use crate::api::{Answer, Api, Body, Field, Operation, Parameter, Place, plain};
 use crate::document::{Document, Part};
 use crate::paging::Paging;
 use crate::requests::{Happy, Requests, Turn};
-use crate::resources::{Kind, Parent, Resources, a, noun};
+use crate::resources::{Parent, Resources, SchemaFile, ShownResource, noun, with_article};
 use crate::schema::{Schemas, is_single, object, shape, types_of};
 use crate::write;
 use conformant_base::json::join;
@@ -62,11 +62,11 @@ impl<'a, 'd> Folder<'a, 'd> {
         service: &'a str,
     ) -> Self {
         let mut written = BTreeMap::new();
-        for (name, kind) in &resources.kinds {
+        for (name, kind) in &resources.schema_files {
             let noun = if kind.is_error {
                 "an error body".to_owned()
             } else {
-                a(name)
+                with_article(name)
             };
             written.insert(name.clone(), schemas.answer(&kind.shape.part, &noun));
         }
@@ -203,15 +203,15 @@ impl<'a, 'd> Folder<'a, 'd> {
     fn kinds_in_use(&self) -> Vec<String> {
         let mut used: BTreeSet<String> = BTreeSet::new();
         for (n, _) in self.operations() {
-            used.extend(self.resources.answers[n].clone());
-            used.extend(self.resources.errors[n].clone());
+            used.extend(self.resources.response_schemas[n].clone());
+            used.extend(self.resources.error_schemas[n].clone());
         }
         let all = &self.resources.all;
         for name in used.clone() {
-            if let Some((resource, _)) = &self.resources.kinds[&name].shows {
-                let parents = all[*resource].parents.iter().map(|p| p.resource);
-                let shown = parents.chain([*resource]);
-                used.extend(shown.map(|n| all[n].name.clone()));
+            if let Some(shown) = &self.resources.schema_files[&name].shown {
+                let parents = all[shown.resource].parents.iter().map(|p| p.resource);
+                let with_parents = parents.chain([shown.resource]);
+                used.extend(with_parents.map(|n| all[n].name.clone()));
             }
         }
         used.into_iter().collect()
@@ -339,11 +339,11 @@ impl<'a, 'd> Folder<'a, 'd> {
         let mut out = Map::new();
         let source = self.doc.source(&operation.part);
         out.insert("operationId".to_owned(), operation.id.as_str().into());
-        let what = match (&operation.answer, &self.resources.answers[n]) {
+        let what = match (&operation.answer, &self.resources.response_schemas[n]) {
             (Answer::List { .. }, Some(kind)) => {
                 format!("returns a list of resources of the type {}", noun(kind))
             }
-            (_, Some(kind)) => format!("returns {}", a(kind)),
+            (_, Some(kind)) => format!("returns {}", with_article(kind)),
             (_, None) => "is accepted".to_owned(),
         };
         out.insert(
@@ -464,7 +464,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             Place::Query => "query",
             Place::Header => "header",
         };
-        let named = self.resources.named(&operation.path);
+        let named = self.resources.resources_in_path(&operation.path);
         let resource = named
             .iter()
             .find(|(name, _)| *name == parameter.name)
@@ -473,7 +473,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             (Place::Path, Some(resource)) => format!(
                 "{} names {}.",
                 parameter.name,
-                a(&self.resources.all[resource].name)
+                with_article(&self.resources.all[resource].name)
             ),
             _ => format!(
                 "{} of {} is {}.",
@@ -505,12 +505,12 @@ impl<'a, 'd> Folder<'a, 'd> {
 
     /// Where the response shows a property of the body, and how the two compare.
     fn echo(&self, n: usize, field: &Field<'d>) -> Option<(String, Option<&'static str>)> {
-        let name = self.resources.answers[n].as_ref()?;
+        let name = self.resources.response_schemas[n].as_ref()?;
         if !matches!(self.api.operations[n].answer, Answer::One(_)) {
             return None;
         }
-        let kind = &self.resources.kinds[name];
-        kind.shows.as_ref()?;
+        let kind = &self.resources.schema_files[name];
+        kind.shown.as_ref()?;
         let mut schema = &self.written[name];
         if let Some(key) = kind.shape.inside.strip_prefix('/') {
             schema = schema.get("properties")?.get(key)?.as_object()?;
@@ -538,7 +538,10 @@ impl<'a, 'd> Folder<'a, 'd> {
 
     fn responses(&mut self, n: usize, operation: &'a Operation<'d>) -> Map<String, Value> {
         let file = |kind: &str| json!({ "$ref": format!("schemas/{kind}.yaml") });
-        let accepted = match (&operation.answer, self.resources.answers[n].clone()) {
+        let accepted = match (
+            &operation.answer,
+            self.resources.response_schemas[n].clone(),
+        ) {
             (Answer::One(_), Some(kind)) => response("The accepted request.", &file(&kind)),
             (Answer::List { page, key, .. }, Some(kind)) => {
                 let schema = self.page(n, operation, (page, key), file(&kind));
@@ -552,7 +555,7 @@ impl<'a, 'd> Folder<'a, 'd> {
             _ => json!({ "description": "The accepted request." }),
         };
         let mut out = object(json!({ "2XX": accepted }));
-        if let Some(error) = &self.resources.errors[n] {
+        if let Some(error) = &self.resources.error_schemas[n] {
             let rejected = response("The rejected request.", &file(error));
             out.insert("4XX".to_owned(), rejected);
         }
@@ -620,12 +623,12 @@ impl<'a, 'd> Folder<'a, 'd> {
     // ---- schemas/
 
     fn schema(&mut self, name: &str) -> Map<String, Value> {
-        let kind: &Kind<'d> = &self.resources.kinds[name];
+        let kind: &SchemaFile<'d> = &self.resources.schema_files[name];
         let mut schema = self.written[name].clone();
         let says = if kind.is_error {
             "The body of a rejected request.".to_owned()
         } else {
-            format!("The representation of {}.", a(name))
+            format!("The representation of {}.", with_article(name))
         };
         let mut out = object(json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -636,7 +639,7 @@ impl<'a, 'd> Folder<'a, 'd> {
         if schema.get("additionalProperties") != Some(&Value::Bool(false)) {
             out.insert("x-partial".to_owned(), json!(true));
         }
-        if let Some((resource, key)) = &kind.shows {
+        if let Some(ShownResource { resource, key }) = &kind.shown {
             let resource = &self.resources.all[*resource];
             let mut identity = Map::new();
             if resource.name != name {
@@ -652,7 +655,7 @@ impl<'a, 'd> Folder<'a, 'd> {
                 let entries = parents.iter().map(|parent| {
                     let named = &self.resources.all[parent.resource].name;
                     (
-                        parent.at.clone(),
+                        parent.field.clone(),
                         json!(format!("{}/{named}", self.service)),
                     )
                 });
@@ -672,19 +675,19 @@ impl<'a, 'd> Folder<'a, 'd> {
     }
 
     /// Marks fields that never change, and those that change without being named.
-    fn annotate(&mut self, name: &str, kind: &Kind<'d>, schema: &mut Map<String, Value>) {
-        let Some((resource, key)) = kind.shows.clone() else {
+    fn annotate(&mut self, name: &str, kind: &SchemaFile<'d>, schema: &mut Map<String, Value>) {
+        let Some(ShownResource { resource, key }) = kind.shown.clone() else {
             return;
         };
         let known = &self.resources.all[resource];
         let mut settable: BTreeSet<String> = BTreeSet::new();
         for (_, operation) in self.operations() {
-            if self.resources.at(&operation.path) == Some(resource) {
+            if self.resources.resource_of_path(&operation.path) == Some(resource) {
                 settable.extend(operation.body_fields().map(|f| f.name.clone()));
             }
         }
         let parents = kind.parents.as_ref().unwrap_or(&known.parents);
-        let parents: Vec<String> = parents.iter().map(|p| p.at.clone()).collect();
+        let parents: Vec<String> = parents.iter().map(|p| p.field.clone()).collect();
         let inside = kind.shape.inside.clone();
         let properties = match inside.strip_prefix('/') {
             Some(inner) => schema
@@ -739,11 +742,12 @@ impl<'a, 'd> Folder<'a, 'd> {
         for (n, operation) in self.operations() {
             let topic = self.topic(operation);
             let source = self.doc.source(&operation.part);
-            let Some(kind) = self.resources.answers[n].as_ref() else {
+            let Some(kind) = self.resources.response_schemas[n].as_ref() else {
                 continue;
             };
-            let shows = self.resources.kinds[kind].shows.as_ref();
-            if let (Answer::One(_), Some((resource, key))) = (&operation.answer, shows)
+            let shown = self.resources.schema_files[kind].shown.as_ref();
+            if let (Answer::One(_), Some(ShownResource { resource, key })) =
+                (&operation.answer, shown)
                 && operation.path == self.resources.all[*resource].item_path
             {
                 let parameter = &self.resources.all[*resource].parameter;
@@ -824,12 +828,12 @@ impl<'a, 'd> Folder<'a, 'd> {
     }
 
     fn requests_reference(&self, name: &str) -> bool {
-        self.resources.referred(name).is_some()
+        self.resources.resource_of_reference(name).is_some()
     }
 
     /// The file that an operation belongs to.
     fn topic(&self, operation: &Operation<'d>) -> String {
-        let resource = self.resources.at(&operation.path);
+        let resource = self.resources.resource_of_path(&operation.path);
         resource.map_or_else(
             || "other".to_owned(),
             |r| self.resources.all[r].name.clone(),
@@ -876,8 +880,7 @@ impl<'a, 'd> Folder<'a, 'd> {
                 .iter()
                 .map(|one| self.existing(*one))
                 .collect();
-            let group =
-                json!({ "says": format!("{} that exists.", capital(&a(&name))), "steps": steps });
+            let group = json!({ "says": format!("{} that exists.", capital(&with_article(&name))), "steps": steps });
             section(&mut files, &name, "groups").insert(group_name(&name), group);
         }
         for (topic, id, path) in happy_paths {
@@ -1155,7 +1158,7 @@ impl<'a, 'd> Folder<'a, 'd> {
                 .collect();
             for subject in subjects {
                 let operation = self.api.operations.iter().find(|o| o.id == subject);
-                let kind = self.resources.kinds.get(subject);
+                let kind = self.resources.schema_files.get(subject);
                 let part = operation
                     .map(|o| &o.part)
                     .or_else(|| kind.map(|k| &k.shape.part));
@@ -1246,7 +1249,7 @@ fn without_null(mut schema: Map<String, Value>) -> Map<String, Value> {
 }
 
 fn group_name(resource: &str) -> String {
-    a(resource).replace(' ', "-")
+    with_article(resource).replace(' ', "-")
 }
 
 fn capital(text: &str) -> String {

@@ -64,7 +64,7 @@ pub fn import(name: &str, text: &str) -> Result<Imported, Vec<Problem>> {
     let resources = Resources::find(&schemas, &api);
     // Ids of rules begin with the name of a resource type or an operation.
     for operation in &mut api.operations {
-        if resources.kinds.contains_key(&operation.id) {
+        if resources.schema_files.contains_key(&operation.id) {
             operation.id = format!("{}-{}", operation.method, operation.id);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::api::{Answer, Api, Operation, Place, names_in, plain};
 use crate::paging::Paging;
-use crate::resources::{Resources, a};
+use crate::resources::{Resources, ShownResource, with_article};
 use crate::schema::{is_single, types_of};
 use crate::values::{self, Wanted};
 use conformant_rulebook::kebab;
@@ -72,8 +72,8 @@ impl<'d> Requests<'_, 'd> {
     /// The key of the resource that a capture contains.
     pub(crate) fn key_in(&self, resource: usize, capture: &str) -> Option<Value> {
         let known = &self.resources.all[resource];
-        let key = self.resources.answers[known.creator?].as_ref();
-        let (_, key) = self.resources.kinds.get(key?)?.shows.as_ref()?;
+        let key = self.resources.response_schemas[known.creator?].as_ref();
+        let ShownResource { key, .. } = self.resources.schema_files.get(key?)?.shown.as_ref()?;
         Some(json!(format!("${{{capture}{}}}", key.replace('/', "."))))
     }
 
@@ -87,9 +87,9 @@ impl<'d> Requests<'_, 'd> {
         if let Some(list) = known.list
             && let Answer::List { key: array, .. } = &self.operation(list).answer
         {
-            let kind = self.resources.answers[list].as_ref();
-            let shows = kind.and_then(|kind| self.resources.kinds.get(kind)?.shows.as_ref());
-            if let Some((_, key)) = shows {
+            let kind = self.resources.response_schemas[list].as_ref();
+            let shown = kind.and_then(|kind| self.resources.schema_files.get(kind)?.shown.as_ref());
+            if let Some(ShownResource { key, .. }) = shown {
                 let array = if array.is_empty() {
                     String::new()
                 } else {
@@ -100,7 +100,11 @@ impl<'d> Requests<'_, 'd> {
         }
         self.setting(
             &format!("{}_{}", known.name, known.parameter),
-            &format!("The {} of {} that exists.", known.parameter, a(&known.name)),
+            &format!(
+                "The {} of {} that exists.",
+                known.parameter,
+                with_article(&known.name)
+            ),
         )
     }
 
@@ -135,12 +139,12 @@ impl<'d> Requests<'_, 'd> {
         }
         open.push(resource);
         let known = &self.resources.all[resource];
-        let above = self.resources.named(&known.collection);
+        let above = self.resources.resources_in_path(&known.collection);
         let mut needed: Vec<usize> = above.into_iter().filter_map(|(_, r)| r).collect();
         if let Some(creator) = known.creator {
             let fields = self.operation(creator).body_fields();
             let required = fields.filter(|f| f.is_required);
-            needed.extend(required.filter_map(|f| self.resources.referred(&f.name)));
+            needed.extend(required.filter_map(|f| self.resources.resource_of_reference(&f.name)));
         }
         let is_closed = needed
             .into_iter()
@@ -172,11 +176,11 @@ impl<'d> Requests<'_, 'd> {
     pub(crate) fn happy(&self, n: usize, turn: Turn<'_>) -> Result<Happy, String> {
         let operation = self.operation(n);
         let mut happy = Happy::default();
-        let own = self.resources.at(&operation.path);
+        let own = self.resources.resource_of_path(&operation.path);
         let is_creator = own.is_some_and(|r| self.resources.all[r].creator == Some(n));
         let is_list = matches!(operation.answer, Answer::List { .. });
         let mut needs: Vec<usize> = Vec::new();
-        for (name, resource) in self.resources.named(&operation.path) {
+        for (name, resource) in self.resources.resources_in_path(&operation.path) {
             match resource {
                 Some(resource) => {
                     needs.push(resource);
@@ -206,7 +210,7 @@ impl<'d> Requests<'_, 'd> {
             }
             let closure = self.closure(need).ok_or_else(|| {
                 let name = &self.resources.all[need].name;
-                format!("{} needs itself to be created", a(name))
+                format!("{} needs itself to be created", with_article(name))
             })?;
             for one in closure {
                 if !happy.needs.contains(&one) {
@@ -272,7 +276,7 @@ impl<'d> Requests<'_, 'd> {
                 continue;
             }
             let filter = self.filter(n, name);
-            let value = match (&filter, self.resources.referred(name)) {
+            let value = match (&filter, self.resources.resource_of_reference(name)) {
                 (Some(value), _) => Some(value.clone()),
                 (None, Some(resource)) if self.is_available(resource) => {
                     needs.push(resource);
@@ -324,11 +328,11 @@ impl<'d> Requests<'_, 'd> {
         let resource = self.resources.all.iter().position(|r| r.list == Some(n))?;
         let kind = self
             .resources
-            .kinds
-            .get(self.resources.answers[n].as_ref()?)?;
+            .schema_files
+            .get(self.resources.response_schemas[n].as_ref()?)?;
         let creator = self.resources.all[resource].creator?;
         // The creation shows the field as well.
-        if self.resources.answers[creator] != self.resources.answers[n]
+        if self.resources.response_schemas[creator] != self.resources.response_schemas[n]
             || !kind.shape.inside.is_empty()
         {
             return None;
@@ -337,7 +341,9 @@ impl<'d> Requests<'_, 'd> {
         if !is_single(&operation.parameter(name)?.schema) {
             return None;
         }
-        let fields = self.fields.get(self.resources.answers[n].as_ref()?)?;
+        let fields = self
+            .fields
+            .get(self.resources.response_schemas[n].as_ref()?)?;
         let field = fields
             .iter()
             .find(|(field, is_scalar)| *is_scalar && plain(field) == plain(name))?;
@@ -368,7 +374,7 @@ impl<'d> Requests<'_, 'd> {
                 });
             let reference = self
                 .resources
-                .referred(name)
+                .resource_of_reference(name)
                 .filter(|r| self.is_available(*r) && !(Some(*r) == own && is_creator));
             let reference = reference.filter(|&r| field.is_required || self.may_need(r, own));
             let is_new = is_creator || operation.method == "post";

@@ -7,8 +7,11 @@ use conformant_rulebook::paging::NextPage;
 
 fn made(name: &str) -> (Imported, Rulebook) {
     let path = format!("{}/tests/documents/{name}", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(path).expect("it is there");
-    let made = import(name, &text).expect("it is an OpenAPI document");
+    made_of(name, &std::fs::read_to_string(path).expect("it is there"))
+}
+
+fn made_of(name: &str, text: &str) -> (Imported, Rulebook) {
+    let made = import(name, text).expect("it is an OpenAPI document");
     let dir = tempfile::tempdir().expect("the temporary folder is writable");
     for (path, text) in &made.files {
         let path = dir.path().join(path);
@@ -80,6 +83,23 @@ fn children_belong_to_the_parent_of_their_path() {
     let cancel = rulebook.operation("shop", "cancel-order").unwrap();
     assert_eq!(cancel.resource.as_deref(), Some("shop/order"));
     assert!(cancel.secured);
+}
+
+#[test]
+fn a_field_that_ends_with_sid_refers_to_the_parent() {
+    let path = format!("{}/tests/documents/shop.yaml", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("it is there");
+    let text = text
+        .replace("[id, customer_id,", "[id, customer_sid,")
+        .replace(
+            "        customer_id: { type",
+            "        customer_sid: { type",
+        );
+    let (_, rulebook) = made_of("shop.yaml", &text);
+    assert_eq!(
+        rulebook.kinds["shop/order"].annotations.parents,
+        [("/customer_sid".to_owned(), "shop/customer".to_owned())]
+    );
 }
 
 #[test]

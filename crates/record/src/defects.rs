@@ -16,7 +16,7 @@ pub struct KnownDefect {
 }
 
 /// Adds defects and sharpness to a finished record.
-pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
+pub fn add_defects(record: &mut RunRecord, known: &[KnownDefect]) {
     record.defects = defects(&record.rules, &record.findings, known);
     record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
 }
@@ -25,7 +25,7 @@ pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
 pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
     let seen = Seen::new(rules, findings);
     let mut left = seen.broken.keys().copied().collect();
-    let mut defects = recognised(&seen, known, &mut left);
+    let mut defects = known_defects(&seen, known, &mut left);
     defects.extend(unknown(&seen, &left));
     defects.sort_by(|a, b| {
         let rank = |d: &Defect| {
@@ -182,7 +182,7 @@ impl<'a> Candidate<'a> {
 }
 
 /// A minimal set of known defects all of whose judged rules are broken.
-fn recognised<'a>(
+fn known_defects<'a>(
     seen: &Seen<'a>,
     known: &[KnownDefect],
     left: &mut BTreeSet<&'a str>,

@@ -10,7 +10,7 @@ mod shown;
 mod timings;
 pub mod waivers;
 
-pub use defects::{KnownDefect, defects, recognise, without_names};
+pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
     Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,

@@ -180,8 +180,8 @@ impl Core {
         )
     }
 
-    /// True if the switch was queried and is off.
-    pub(super) fn is_settled(&self, switch: Switch) -> bool {
+    /// Whether the switch was read before, and is off.
+    pub(super) fn is_known_off(&self, switch: Switch) -> bool {
         match switch {
             Switch::Fault(fault) => {
                 self.asked.faults[fault as usize].get() && !self.settings.faults.contains(&fault)
@@ -225,12 +225,12 @@ impl Core {
         } else {
             201
         };
-        self.json(status, &self.shown(&self.operation, value))
+        self.json(status, &self.with_effects(&self.operation, value))
     }
 
     /// A success response.
     pub fn ok(&self, value: &Value) -> Response {
-        self.json(200, &self.shown(&self.operation, value))
+        self.json(200, &self.with_effects(&self.operation, value))
     }
 
     /// A JSON response, formatted by the variants.

@@ -1,9 +1,12 @@
-//! Faults and variations as data: what they change in a request or in an answer.
+//! Effects: faults and allowed variations that only change a value of a request or of a response.
 //!
-//! - `faults.rs` and `variants.rs` list the effects of a switch behind its text. [`Core`] applies those of requests before the handler and those of
-//!   answers after it.
-//! - Only an effect that would change something queries its switch.
-//! - What depends on the state, or accepts what is invalid, is not an effect: the code of the behavior contains it.
+//! - A *switch* is a fault or an allowed variation. It is on or off for a whole run.
+//! - `faults.rs` and `variants.rs` list the effects of a switch after its text, as data. [`Core`] applies effects on
+//!   requests before the operation is handled, and effects on responses after it.
+//! - A test run records which switches the reference reads. A switch that was not read cannot have made a difference, so
+//!   that the run need not be repeated with it. So an effect reads its switch only if it would change something.
+//! - Behavior that depends on the state, or that accepts invalid requests, is no effect. The code of the operation reads
+//!   such a switch itself.
 
 use super::garble::Garble;
 use super::{Call, Core, Params, Refusal, Switch};
@@ -15,25 +18,43 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// One change of a request or an answer.
+/// One change of a request or a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Effect {
-    /// Collections at the end of the path, such as `Users/Channels`; a service for all its operations; the name of a callback.
-    /// Several are separated by `|`.
+    /// Where it applies, as alternatives separated by `|`: the collections at the end of the path, such as
+    /// `Users/Channels`; the name of a service, for all its operations; or the name of a callback.
     places: &'static str,
-    /// `None` for every action.
+    /// The action that it applies to; `None` for every action.
     action: Option<Action>,
     change: Change,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Of each resource in an answer, at pointers separated by `|`; `*` stands for every member.
-    Shown(&'static str, Shown, [When; 2]),
-    /// Of the body of a list.
-    Page(&'static str, Shown, [When; 2]),
-    /// Of a parameter; `{Name}` is the identifier behind `Name` in the path, and `X-` begins a header field.
-    Sent(&'static str, Sent, If),
+    /// Changes each resource in a response.
+    Resource(ResponseChange),
+    /// Changes the body of a list, outside its items.
+    Page(ResponseChange),
+    /// Changes a parameter of a request.
+    Request(RequestChange),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ResponseChange {
+    /// Pointers to the changed values, separated by `|`. `*` stands for every member.
+    pointers: &'static str,
+    shown: Shown,
+    /// All of them must be met.
+    conditions: [ResponseCondition; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RequestChange {
+    /// Names of parameters, separated by `|`. `{Name}` is the identifier after the segment `Name` of the path. A name that
+    /// begins with `X-` is a header field.
+    names: &'static str,
+    sent: Sent,
+    condition: RequestCondition,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,39 +66,40 @@ enum Action {
     Delete,
 }
 
-/// What is shown in place of a value.
+/// What a response shows in place of a value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shown {
+    /// Null.
     Null,
     /// This text.
     Text(&'static str),
     /// This JSON.
     Json(&'static str),
-    /// Nothing.
+    /// Nothing: the member is removed.
     Removed,
-    /// The object with a further member.
+    /// The object with one more member: its name and its JSON.
     Added(&'static str, &'static str),
-    /// The object with this member only.
+    /// The object with only this member.
     Only(&'static str),
     /// The object without its second member.
-    SecondLost,
-    /// The value at another pointer, unless it is null.
+    SecondRemoved,
+    /// The value at another pointer, unless that is null.
     Copied(&'static str),
-    /// The value that the first resource of the collection showed.
+    /// The value in the first resource of the collection.
     OfFirst,
-    /// Links with the SID of the first resource of the collection.
+    /// The link with the SID of the first resource of the collection.
     LinkOfFirst,
-    /// Texts with another last hexadecimal digit: SIDs and dates stay valid, links lead nowhere.
-    Turned,
-    /// Texts with lost or changed characters.
+    /// Each text with another last hexadecimal digit. SIDs and dates stay valid; links lead to nothing.
+    DigitChanged,
+    /// Each text with lost or changed characters.
     Garbled(Garble),
-    /// Texts with one part in place of another.
+    /// Each text with the first part replaced by the second.
     Replaced(&'static str, &'static str),
-    /// Texts with two parts in each other's place.
-    Exchanged(&'static str, &'static str),
-    /// The link that is shorter by this number of segments.
-    Upwards(usize),
-    /// The link without a query parameter.
+    /// Each text with the first part replaced by the second or, if it lacks the first, the second by the first.
+    Swapped(&'static str, &'static str),
+    /// The link without this number of segments at its end.
+    Shortened(usize),
+    /// The link without this query parameter.
     Without(&'static str),
     /// The link of a page without filters.
     Unfiltered,
@@ -85,93 +107,106 @@ pub(crate) enum Shown {
     Unescaped,
     /// The current time.
     Now,
-    /// The date, moved by seconds.
+    /// The date, moved by this number of seconds.
     Later(i64),
-    /// The date at another pointer, moved by seconds.
+    /// The date at another pointer, moved by this number of seconds.
     After(&'static str, i64),
-    /// The date in seconds since 1970, as a text.
+    /// The date as a text with the seconds since 1970.
     Epoch,
-    /// Numbers that are greater.
+    /// Each number increased by this one.
     Plus(i64),
+    /// The number, or this one if it is greater.
     AtMost(u64),
-    /// Numbers without a fraction.
+    /// The number without its fraction.
     Whole,
     /// The JSON as a text.
     AsText,
     /// The number in a text.
     AsNumber,
-    /// Members of other types. Objects are skipped.
+    /// The object with members of other types. Members that are objects stay as they are.
     Mistyped,
 }
 
-/// Condition of a change that is shown.
+/// The condition of a change of a response.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum When {
+pub(crate) enum ResponseCondition {
+    /// Always met.
     Always,
-    /// The JSON at a pointer.
-    Is(&'static str, &'static str),
-    /// A part of the text at a pointer.
-    Has(&'static str, &'static str),
-    /// Something is at a pointer.
-    Present(&'static str),
-    /// A part of the text itself.
-    Holds(&'static str),
-    /// The value itself.
+    /// The value at this pointer of the resource equals this JSON.
+    AtEquals(&'static str, &'static str),
+    /// The text at this pointer of the resource contains this part.
+    AtContains(&'static str, &'static str),
+    /// The resource has a value at this pointer.
+    AtPresent(&'static str),
+    /// The changed value is a text that contains this part.
+    Contains(&'static str),
+    /// The changed value equals this JSON.
     Equals(&'static str),
-    /// The value itself has this type; `nested` is an object or a list.
+    /// The changed value has this type; `nested` means an object or a list.
     Type(&'static str),
-    /// The answer is XML.
+    /// The response is XML.
     Xml,
 }
 
-/// What becomes of a parameter.
+/// What the reference reads in place of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sent {
+    /// Nothing, as if it had not been sent.
     Dropped,
-    /// It has this value, given or not.
+    /// This value, even if the parameter was not sent.
     Set(&'static str),
-    /// It has lost or changed characters.
-    Misread(Garble),
-    /// Only its first value counts.
+    /// The value with lost or changed characters.
+    Misspelled(Garble),
+    /// Only the first of its values.
     FirstOnly,
-    /// Only its last value counts.
+    /// Only the last of its values.
     LastOnly,
-    /// Its second value does not count.
+    /// Its values without the second one.
     SecondDropped,
-    /// The request is refused.
+    /// Nothing: the request is rejected.
     Refused,
 }
 
-/// Condition of a change of a parameter.
+/// The condition of a change of a parameter. Most conditions are about the first of its values.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum If {
+pub(crate) enum RequestCondition {
+    /// The parameter is sent.
     Given,
-    /// Absent or empty.
+    /// The parameter is not sent, or it is empty.
     Absent,
-    Is(&'static str),
+    /// The value equals this text.
+    Equals(&'static str),
+    /// The value has this number of characters.
     Chars(usize),
-    /// More characters than that.
+    /// The value has more characters than this number.
     Over(usize),
-    /// Number of values.
+    /// The parameter has this number of values.
     Count(usize),
+    /// The value has a character that is not ASCII.
     NotAscii,
-    /// JSON with an object in an object, or with a list if `true`.
-    Nested(bool),
-    /// An identifier in the path that is not a SID.
+    /// The value is a JSON object with an object in it.
+    NestedObject,
+    /// The value is a JSON object with an object or a list in it.
+    NestedObjectOrList,
+    /// The identifier in the path is not a SID.
     NotSid,
-    /// An identifier in the path that begins like a SID.
+    /// The identifier in the path begins with this prefix of a SID, but is not a SID.
     NearSid(&'static str),
-    /// Another parameter is given too and begins like this.
-    With(&'static str, &'static str),
-    /// No parameter at all.
+    /// Another parameter is sent, too, and its value begins with this prefix.
+    OtherGiven {
+        name: &'static str,
+        prefix: &'static str,
+    },
+    /// The request has no parameter at all.
     Empty,
 }
 
-macro_rules! answers {
+macro_rules! responses {
     ($($name:ident: $action:expr;)*) => {$(
-        /// Answers of this action.
-        pub(crate) const fn $name(places: &'static str, at: &'static str, shown: Shown) -> Effect {
-            let change = Change::Shown(at, shown, [When::Always; 2]);
+        /// An effect on the responses of this action.
+        pub(crate) const fn $name(places: &'static str, pointers: &'static str, shown: Shown) -> Effect {
+            let conditions = [ResponseCondition::Always; 2];
+            let change = Change::Resource(ResponseChange { pointers, shown, conditions });
             Effect { places, action: $action, change }
         }
     )*};
@@ -179,15 +214,20 @@ macro_rules! answers {
 
 macro_rules! requests {
     ($($name:ident: $action:expr;)*) => {$(
-        /// Requests of this action.
-        pub(crate) const fn $name(places: &'static str, name: &'static str, sent: Sent, when: If) -> Effect {
-            let change = Change::Sent(name, sent, when);
+        /// An effect on the requests of this action.
+        pub(crate) const fn $name(
+            places: &'static str,
+            names: &'static str,
+            sent: Sent,
+            condition: RequestCondition,
+        ) -> Effect {
+            let change = Change::Request(RequestChange { names, sent, condition });
             Effect { places, action: $action, change }
         }
     )*};
 }
 
-answers! {
+responses! {
     shown: None;
     created: Some(Action::Create);
     fetched: Some(Action::Fetch);
@@ -204,9 +244,14 @@ requests! {
     on_delete: Some(Action::Delete);
 }
 
-/// Pages of a service's lists.
-pub(crate) const fn paged(service: &'static str, at: &'static str, shown: Shown) -> Effect {
-    let change = Change::Page(at, shown, [When::Always; 2]);
+/// An effect on the pages of a service's lists.
+pub(crate) const fn paged(service: &'static str, pointers: &'static str, shown: Shown) -> Effect {
+    let conditions = [ResponseCondition::Always; 2];
+    let change = Change::Page(ResponseChange {
+        pointers,
+        shown,
+        conditions,
+    });
     Effect {
         places: service,
         action: None,
@@ -215,10 +260,11 @@ pub(crate) const fn paged(service: &'static str, at: &'static str, shown: Shown)
 }
 
 impl Effect {
-    /// The same under a further condition, at most two in all.
-    pub(crate) const fn when(mut self, when: When) -> Self {
-        if let Change::Shown(_, _, all) | Change::Page(_, _, all) = &mut self.change {
-            all[if matches!(all[0], When::Always) { 0 } else { 1 }] = when;
+    /// The same effect with one more condition. At most two are possible.
+    pub(crate) const fn when(mut self, condition: ResponseCondition) -> Self {
+        if let Change::Resource(change) | Change::Page(change) = &mut self.change {
+            let is_first = matches!(change.conditions[0], ResponseCondition::Always);
+            change.conditions[if is_first { 0 } else { 1 }] = condition;
         }
         self
     }
@@ -241,13 +287,13 @@ static BY_PLACE: LazyLock<HashMap<&'static str, Vec<PlacedEffect>>> = LazyLock::
     all
 });
 
-/// What a request asks for, as far as effects depend on it.
+/// The operation that a request calls, as far as effects depend on it.
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     service: String,
-    /// Service and collections: `chat/v2/Services/Channels`.
+    /// The service and the collections of the path: `chat/v2/Services/Channels`.
     chain: String,
-    /// The parents in the path.
+    /// The path up to the collection, with the identifiers of the parents: `v2/Services/IS1/Channels`.
     scope: String,
     action: Action,
     is_xml: bool,
@@ -297,7 +343,7 @@ impl Operation {
         }
     }
 
-    /// A callback or an event.
+    /// The operation that stands for sending a callback or an event.
     pub(super) fn callback(name: &str) -> Self {
         Self {
             service: String::new(),
@@ -308,7 +354,7 @@ impl Operation {
         }
     }
 
-    /// Effects on this operation.
+    /// The effects that apply to this operation, each with its switch.
     fn effects(&self) -> impl Iterator<Item = (Switch, Change)> + '_ {
         let last = self.chain.rsplit('/').next().unwrap_or_default();
         [last, self.service.as_str()]
@@ -316,54 +362,58 @@ impl Operation {
             .filter_map(|name| BY_PLACE.get(name))
             .flatten()
             .filter(|(_, place, effect)| {
-                let before = self.chain.strip_suffix(place);
+                let rest = self.chain.strip_suffix(place);
                 effect.action.is_none_or(|action| action == self.action)
-                    && (*place == self.service || before.is_some_and(|rest| rest.ends_with('/')))
+                    && (*place == self.service || rest.is_some_and(|rest| rest.ends_with('/')))
             })
             .map(|(switch, _, effect)| (*switch, effect.change))
     }
 }
 
 impl Core {
-    /// Changes the parameters of a request as the switches say, or refuses it.
-    pub(super) fn misread(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
+    /// Applies the effects on requests: changes parameters, or rejects the request.
+    pub(super) fn change_request(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
         for (switch, change) in self.operation.effects() {
-            if let Change::Sent(name, sent, when) = change
-                && !self.is_settled(switch)
+            if let Change::Request(change) = change
+                && !self.is_known_off(switch)
             {
-                self.misread_one(call, switch, (name, sent, when))?;
+                self.change_parameters(call, switch, change)?;
             }
         }
         Ok(())
     }
 
-    fn misread_one(
+    fn change_parameters(
         &self,
         call: &mut Call<'_>,
         switch: Switch,
-        (name, sent, when): (&str, Sent, If),
+        RequestChange {
+            names,
+            sent,
+            condition,
+        }: RequestChange,
     ) -> Result<(), Refusal> {
-        for name in name.split('|') {
+        for name in names.split('|') {
             let header = name
                 .starts_with("X-")
                 .then(|| call.request.headers.get(name));
             let in_path = name
                 .strip_prefix('{')
-                .map(|name| identifier_behind(call.path, name.trim_end_matches('}')));
+                .map(|name| identifier_after(call.path, name.trim_end_matches('}')));
             let is_query = call.request.method == "GET";
             let given = if is_query { &call.query } else { &call.form };
             let values: Vec<&str> = match header.or(in_path) {
                 Some(value) => value.into_iter().collect(),
                 None => given.all(name).collect(),
             };
-            if !when.holds(&values, given) {
+            if !condition.is_met(&values, given) {
                 continue;
             }
             let mut changed: Vec<Cow<'_, str>> = values.iter().map(|v| Cow::Borrowed(*v)).collect();
             match sent {
                 Sent::Dropped => changed.clear(),
                 Sent::Set(text) => changed = vec![Cow::Borrowed(text)],
-                Sent::Misread(garble) => changed
+                Sent::Misspelled(garble) => changed
                     .iter_mut()
                     .for_each(|value| *value = Cow::Owned(garble.apply(value))),
                 Sent::FirstOnly => changed.truncate(1),
@@ -388,38 +438,41 @@ impl Core {
         Ok(())
     }
 
-    /// The answer as the switches show it.
-    pub(super) fn shown<'a>(&self, operation: &Operation, value: &'a Value) -> Cow<'a, Value> {
+    /// Applies the effects on responses to a body.
+    pub(super) fn with_effects<'a>(
+        &self,
+        operation: &Operation,
+        value: &'a Value,
+    ) -> Cow<'a, Value> {
         let mut body = Cow::Borrowed(value);
         for (switch, change) in operation.effects() {
-            let (at, shown, when) = match change {
-                Change::Shown(at, shown, when) | Change::Page(at, shown, when) => (at, shown, when),
-                Change::Sent(..) => continue,
+            let (change, is_page) = match change {
+                Change::Resource(change) => (change, false),
+                Change::Page(change) => (change, true),
+                Change::Request(_) => continue,
             };
-            if self.is_settled(switch) {
+            if self.is_known_off(switch) {
                 continue;
             }
             let list = Some(&body["meta"]["key"])
                 .and_then(Value::as_str)
                 .map(str::to_owned);
-            let items = match (
-                change,
-                list.and_then(|key| Some((body[&key].as_array()?.len(), key))),
-            ) {
-                (Change::Page(..), None) => continue,
-                (Change::Page(..), Some(_)) | (_, None) => vec![String::new()],
-                (_, Some((count, key))) => (0..count).map(|n| format!("/{key}/{n}")).collect(),
+            let list = list.and_then(|key| Some((body[&key].as_array()?.len(), key)));
+            // Pointers to the changed objects: the page, each item of a list, or the resource.
+            let objects = match (is_page, list) {
+                (true, None) => continue,
+                (true, Some(_)) | (false, None) => vec![String::new()],
+                (false, Some((count, key))) => (0..count).map(|n| format!("/{key}/{n}")).collect(),
             };
-            let place = Place {
+            let change = SwitchedChange {
                 core: self,
                 operation,
                 switch,
-                shown,
-                when,
+                change,
             };
-            for item in &items {
-                for at in at.split('|') {
-                    place.apply(&mut body, item, at);
+            for object in &objects {
+                for at in change.change.pointers.split('|') {
+                    change.apply(&mut body, object, at);
                 }
             }
         }
@@ -437,91 +490,92 @@ impl Core {
     }
 }
 
-/// The identifier behind a name in a path.
-fn identifier_behind<'a>(path: &'a [String], name: &str) -> Option<&'a str> {
+/// The identifier after a segment of a path.
+fn identifier_after<'a>(path: &'a [String], name: &str) -> Option<&'a str> {
     let at = path.iter().position(|segment| segment == name)?;
     path.get(at + 1).map(String::as_str)
 }
 
-impl If {
-    fn holds(self, values: &[&str], given: &Params) -> bool {
+impl RequestCondition {
+    fn is_met(self, values: &[&str], given: &Params) -> bool {
         let Some(value) = values.first() else {
             return matches!(self, Self::Absent)
                 || matches!(self, Self::Empty) && given.0.is_empty();
         };
+        let has_nested = |is_nested: fn(&Value) -> bool| {
+            serde_json::from_str::<Map<String, Value>>(value)
+                .is_ok_and(|map| map.values().any(is_nested))
+        };
         match self {
             Self::Given => true,
             Self::Absent => value.is_empty(),
-            Self::Is(text) => *value == text,
+            Self::Equals(text) => *value == text,
             Self::Chars(count) => value.chars().count() == count,
             Self::Over(count) => value.chars().count() > count,
             Self::Count(count) => values.len() == count,
             Self::NotAscii => !value.is_ascii(),
-            Self::Nested(lists) => serde_json::from_str::<Map<String, Value>>(value)
-                .is_ok_and(|map| map.values().any(|v| v.is_object() || lists && v.is_array())),
+            Self::NestedObject => has_nested(Value::is_object),
+            Self::NestedObjectOrList => has_nested(|v| v.is_object() || v.is_array()),
             Self::NotSid => value
                 .get(..2)
                 .is_none_or(|prefix| !ids::is_sid(value, prefix)),
             Self::NearSid(prefix) => value.starts_with(prefix) && !ids::is_sid(value, prefix),
-            Self::With(name, text) => given
+            Self::OtherGiven { name, prefix } => given
                 .get(name)
-                .is_some_and(|v| !v.is_empty() && v.starts_with(text)),
+                .is_some_and(|v| !v.is_empty() && v.starts_with(prefix)),
             Self::Empty => given.0.is_empty(),
         }
     }
 }
 
-/// A change of the value at a pointer.
-struct Place<'a> {
+/// A change of a response with what it depends on.
+struct SwitchedChange<'a> {
     core: &'a Core,
     operation: &'a Operation,
     switch: Switch,
-    shown: Shown,
-    when: [When; 2],
+    change: ResponseChange,
 }
 
-impl Place<'_> {
-    /// Changes what is at `at` below `item`, if the switch is on.
-    fn apply(&self, body: &mut Cow<'_, Value>, item: &str, at: &str) {
+impl SwitchedChange<'_> {
+    /// Changes the value at the pointer `at` of an object of the body, if the switch is on. `object` is the pointer to the
+    /// object.
+    fn apply(&self, body: &mut Cow<'_, Value>, object: &str, at: &str) {
         let Some((above, below)) = at.split_once("/*") else {
-            return self.apply_exactly(body, item, at);
+            return self.apply_at(body, object, at);
         };
-        let parent = body.pointer(&format!("{item}{above}"));
+        let parent = body.pointer(&format!("{object}{above}"));
         let names: Vec<String> = match parent {
             Some(Value::Object(members)) => members.keys().cloned().collect(),
             _ => Vec::new(),
         };
         for name in names {
             let name = name.replace('~', "~0").replace('/', "~1");
-            self.apply(body, item, &format!("{above}/{name}{below}"));
+            self.apply(body, object, &format!("{above}/{name}{below}"));
         }
     }
 
-    fn apply_exactly(&self, body: &mut Cow<'_, Value>, item: &str, at: &str) {
-        let (Some(root), Some(value)) = (body.pointer(item), body.pointer(&format!("{item}{at}")))
-        else {
+    /// The same for a pointer without `*`.
+    fn apply_at(&self, body: &mut Cow<'_, Value>, object: &str, at: &str) {
+        let whole = format!("{object}{at}");
+        let (Some(root), Some(value)) = (body.pointer(object), body.pointer(&whole)) else {
             return;
         };
-        if !self
-            .when
-            .iter()
-            .all(|when| when.holds(self.operation, root, value))
-        {
+        let mut conditions = self.change.conditions.iter();
+        if !conditions.all(|condition| condition.is_met(self.operation, root, value)) {
             return;
         }
-        let changed = self.shown.result(self, root, at, value);
+        let changed = self.change.shown.result(self, root, at, value);
         if matches!(&changed, Some(changed) if changed == value) || !self.core.has(self.switch) {
             return;
         }
-        let at = format!("{item}{at}");
         match changed {
             Some(changed) => {
-                if let Some(place) = body.to_mut().pointer_mut(&at) {
+                if let Some(place) = body.to_mut().pointer_mut(&whole) {
                     *place = changed;
                 }
             }
             None => {
-                let (parent, name) = at.rsplit_once('/').unwrap_or_default();
+                let (parent, name) = whole.rsplit_once('/').unwrap_or_default();
                 let name = name.replace("~1", "/").replace("~0", "~");
                 if let Some(Value::Object(members)) = body.to_mut().pointer_mut(parent) {
                     members.shift_remove(&name);
@@ -531,18 +585,20 @@ impl Place<'_> {
     }
 }
 
-impl When {
-    fn holds(self, operation: &Operation, root: &Value, value: &Value) -> bool {
-        let is = |value: &Value, text: &str| json_of(text) == *value;
-        let has =
+impl ResponseCondition {
+    fn is_met(self, operation: &Operation, root: &Value, value: &Value) -> bool {
+        let equals = |value: &Value, text: &str| json_of(text) == *value;
+        let contains =
             |value: &Value, part: &str| value.as_str().is_some_and(|text| text.contains(part));
         match self {
             Self::Always => true,
-            Self::Is(at, text) => root.pointer(at).is_some_and(|value| is(value, text)),
-            Self::Has(at, part) => root.pointer(at).is_some_and(|value| has(value, part)),
-            Self::Present(at) => root.pointer(at).is_some(),
-            Self::Holds(part) => has(value, part),
-            Self::Equals(text) => is(value, text),
+            Self::AtEquals(at, text) => root.pointer(at).is_some_and(|value| equals(value, text)),
+            Self::AtContains(at, part) => {
+                root.pointer(at).is_some_and(|value| contains(value, part))
+            }
+            Self::AtPresent(at) => root.pointer(at).is_some(),
+            Self::Contains(part) => contains(value, part),
+            Self::Equals(text) => equals(value, text),
             Self::Type(name) => match value {
                 Value::Null => name == "null",
                 Value::Bool(_) => name == "boolean",
@@ -560,15 +616,25 @@ fn json_of(text: &str) -> Value {
 }
 
 impl Shown {
-    /// What is shown in place of `value`; `None` if nothing.
-    fn result(self, place: &Place<'_>, root: &Value, at: &str, value: &Value) -> Option<Value> {
-        let text = |change: &dyn Fn(&str) -> String| texts(value, change);
+    /// The value in place of `value`, which is at the pointer `at` of `root`. `None` if the member is removed.
+    fn result(
+        self,
+        change: &SwitchedChange<'_>,
+        root: &Value,
+        at: &str,
+        value: &Value,
+    ) -> Option<Value> {
+        let text = |map: &dyn Fn(&str) -> String| texts(value, map);
         let date = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
         let moved = |at: Option<Timestamp>, seconds: i64| {
             let by = Duration::from_secs(seconds.unsigned_abs());
-            at.map(|at| place.core.date(if seconds < 0 { at - by } else { at + by }))
+            at.map(|at| {
+                change
+                    .core
+                    .date(if seconds < 0 { at - by } else { at + by })
+            })
         };
-        let first = || place.core.first(place.operation);
+        let first = || change.core.first(change.operation);
         Some(match self {
             Self::Removed => return None,
             Self::Null => Value::Null,
@@ -578,7 +644,7 @@ impl Shown {
                 all.insert(name.to_owned(), json_of(text));
             }),
             Self::Only(name) => with_members(value, |all| all.retain(|key, _| key == name)),
-            Self::SecondLost => with_members(value, |all| {
+            Self::SecondRemoved => with_members(value, |all| {
                 if let Some(second) = all.keys().nth(1).cloned() {
                     all.shift_remove(&second);
                 }
@@ -597,17 +663,17 @@ impl Shown {
                 }
                 _ => value.clone(),
             },
-            Self::Turned => text(&turned),
+            Self::DigitChanged => text(&with_other_digit),
             Self::Garbled(garble) => text(&|text| garble.apply(text)),
             Self::Replaced(one, other) => text(&|text| text.replace(one, other)),
-            Self::Exchanged(one, other) => text(&|text| {
+            Self::Swapped(one, other) => text(&|text| {
                 if text.contains(one) {
                     text.replace(one, other)
                 } else {
                     text.replace(other, one)
                 }
             }),
-            Self::Upwards(count) => text(&|text| {
+            Self::Shortened(count) => text(&|text| {
                 text.rsplitn(count + 1, '/')
                     .last()
                     .unwrap_or_default()
@@ -623,7 +689,7 @@ impl Shown {
                     .replace("%25", "%")
             }),
             Self::Now => {
-                date(value).map_or_else(|| value.clone(), |_| place.core.date(place.core.now))
+                date(value).map_or_else(|| value.clone(), |_| change.core.date(change.core.now))
             }
             Self::Later(seconds) => moved(date(value), seconds).unwrap_or_else(|| value.clone()),
             Self::After(from, seconds) => {
@@ -652,7 +718,7 @@ impl Shown {
 }
 
 impl Core {
-    /// The first resource of the collection.
+    /// The first resource of the collection that the operation returned.
     fn first(&self, operation: &Operation) -> Option<Value> {
         let key = (operation.chain.clone(), operation.scope.clone());
         self.firsts.borrow().get(&key).cloned()
@@ -704,7 +770,7 @@ fn with_query(link: &str, keep: impl Fn(&str) -> bool) -> String {
 }
 
 /// The text with another last hexadecimal digit.
-fn turned(text: &str) -> String {
+fn with_other_digit(text: &str) -> String {
     let mut text = text.to_owned();
     if let Some(at) = text.rfind(|c: char| c.is_ascii_hexdigit()) {
         let digit = if text[at..].starts_with('0') {
@@ -753,15 +819,15 @@ mod tests {
     #[test]
     fn every_json_of_an_effect_is_valid() {
         for effect in Switch::all().flat_map(Switch::effects) {
-            let (Change::Shown(_, shown, when) | Change::Page(_, shown, when)) = effect.change
-            else {
+            let (Change::Resource(change) | Change::Page(change)) = effect.change else {
                 continue;
             };
-            if let Shown::Json(text) | Shown::Added(_, text) = shown {
+            if let Shown::Json(text) | Shown::Added(_, text) = change.shown {
                 json_of(text);
             }
-            for when in when {
-                if let When::Is(_, text) | When::Equals(text) = when {
+            for condition in change.conditions {
+                use ResponseCondition::{AtEquals, Equals};
+                if let AtEquals(_, text) | Equals(text) = condition {
                     json_of(text);
                 }
             }
@@ -799,14 +865,14 @@ mod tests {
     fn each_change_shows_its_value() {
         let core = core(None);
         let operation = operation("GET /flow/v1/Flows/FW1");
-        core.shown(&operation, &json!({"sid": "FW0", "url": "x/FW0"}));
+        core.with_effects(&operation, &json!({"sid": "FW0", "url": "x/FW0"}));
         let root = json!({"sid": "FW1", "n": 7, "date": "2026-01-01T00:00:00Z"});
         for (shown, before, after) in [
             (Shown::Null, "1", "null"),
             (Shown::Added("b", "2"), r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
             (Shown::Only("a"), r#"{"a":1,"b":2}"#, r#"{"a":1}"#),
             (
-                Shown::SecondLost,
+                Shown::SecondRemoved,
                 r#"{"a":1,"b":2,"c":3}"#,
                 r#"{"a":1,"c":3}"#,
             ),
@@ -815,14 +881,22 @@ mod tests {
             (Shown::LinkOfFirst, r#""x/FW1/a""#, r#""x/FW0/a""#),
             (Shown::OfFirst, r#""x/FW1""#, r#""x/FW0""#),
             (
-                Shown::Turned,
+                Shown::DigitChanged,
                 r#"{"a":["CH0a",null,1]}"#,
                 r#"{"a":["CH00",null,1]}"#,
             ),
-            (Shown::Turned, r#""http://x/Users""#, r#""http://x/Us0rs""#),
+            (
+                Shown::DigitChanged,
+                r#""http://x/Users""#,
+                r#""http://x/Us0rs""#,
+            ),
             (Shown::Replaced("a", "b"), r#""a-c""#, r#""b-c""#),
-            (Shown::Exchanged("a", "b"), r#""b""#, r#""a""#),
-            (Shown::Upwards(2), r#""http://x/a/b/c""#, r#""http://x/a""#),
+            (Shown::Swapped("a", "b"), r#""b""#, r#""a""#),
+            (
+                Shown::Shortened(2),
+                r#""http://x/a/b/c""#,
+                r#""http://x/a""#,
+            ),
             (Shown::Without("Page"), r#""x?Page=1&b=2""#, r#""x?b=2""#),
             (
                 Shown::Unfiltered,
@@ -861,23 +935,26 @@ mod tests {
                 r#"{"a":1,"b":"1","c":{}}"#,
             ),
         ] {
-            let place = Place {
+            let change = SwitchedChange {
                 core: &core,
                 operation: &operation,
                 switch: Switch::Fault(Fault::FlowNameNull),
-                shown,
-                when: [When::Always; 2],
+                change: ResponseChange {
+                    pointers: "/url",
+                    shown,
+                    conditions: [ResponseCondition::Always; 2],
+                },
             };
-            let seen = shown.result(&place, &root, "/url", &json_of(before));
+            let seen = shown.result(&change, &root, "/url", &json_of(before));
             assert_eq!(seen, Some(json_of(after)), "{shown:?}");
         }
     }
 
     #[test]
-    fn only_an_effect_that_changes_something_queries_its_fault() {
+    fn only_an_effect_that_changes_something_reads_its_fault() {
         let core = core(Some(Fault::FlowNameNull));
         let flow = json!({"friendly_name": "a", "status": "published"});
-        let shown = core.shown(&operation("GET /flow/v1/Flows/FW1"), &flow);
+        let shown = core.with_effects(&operation("GET /flow/v1/Flows/FW1"), &flow);
         assert_eq!(shown["friendly_name"], Value::Null);
         let asked = core.newly_asked();
         assert!(asked.contains(&Switch::Fault(Fault::FlowNameNull)));
@@ -891,7 +968,11 @@ mod tests {
             "flows": [{"friendly_name": "a"}, {"friendly_name": "b"}],
         });
         let operation = operation("GET /flow/v1/Flows");
-        let shown = |fault| core(Some(fault)).shown(&operation, &page).into_owned();
+        let shown = |fault| {
+            core(Some(fault))
+                .with_effects(&operation, &page)
+                .into_owned()
+        };
         assert!(shown(Fault::FlowNameNull)["flows"][1]["friendly_name"].is_null());
         assert_eq!(shown(Fault::FlowPageNumberStuck)["meta"]["page"], 0);
     }
@@ -954,7 +1035,7 @@ mod tests {
             let mut call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
             let mut core = core(Some(fault));
             core.operation = Operation::from_call(&segments[0], &call);
-            let seen = core.misread(&mut call).ok().map(|()| {
+            let seen = core.change_request(&mut call).ok().map(|()| {
                 let mut form = url::form_urlencoded::Serializer::new(String::new());
                 form.extend_pairs(&call.form.0).finish()
             });

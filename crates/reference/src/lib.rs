@@ -138,7 +138,7 @@ impl Reference {
             response.headers.set("Retry-After", "1");
             return response;
         }
-        if let Err(refusal) = core.misread(&mut call) {
+        if let Err(refusal) = core.change_request(&mut call) {
             return core.refuse(&refusal);
         }
         let answer = match service {

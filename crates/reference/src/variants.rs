@@ -1,7 +1,7 @@
 //! Variants: deliberate allowed variations of the reference.
 
-use super::effects::If::{Given, Over};
-use super::effects::Sent::{Misread, Refused};
+use super::effects::RequestCondition::{Given, Over};
+use super::effects::Sent::{Misspelled, Refused};
 use super::effects::on_create;
 use super::garble::Garble;
 
@@ -156,9 +156,9 @@ super::faults::switches! {
         ChatInviteMovesWithJoining = "chat/invite-moves-with-joining": "date_updated of an invite changes when the invited user joins.",
         ChatRefusedV3Changes = "chat/refused-v3-changes": "A version 3 update that is refused changes date_updated: only the next such update shows it, and may change it.",
         ChatBackupMovesCreation = "chat/backup-moves-creation": "DateUpdated before the creation also sets date_created.",
-        ChatNamesTrimmed = "chat/names-trimmed": "Identities and names lose the surrounding white space." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misread(Garble::Trimmed), Given), on_create("Services/Channels", "UniqueName", Misread(Garble::Trimmed), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Trimmed), Given), on_create("Messages", "From", Misread(Garble::Trimmed), Given)],
-        ChatNamesComposed = "chat/names-composed": "Identities and names are composed to Unicode NFC." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misread(Garble::Composed), Given), on_create("Services/Channels", "UniqueName", Misread(Garble::Composed), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Composed), Given), on_create("Messages", "From", Misread(Garble::Composed), Given)],
-        ChatLongTextsCut = "chat/long-texts-cut": "Identities and names without a stated length are cut to 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Misread(Garble::Cut64), Given), on_create("Services/Users|Members|Invites", "Identity", Misread(Garble::Cut64), Given), on_create("Messages", "From", Misread(Garble::Cut64), Given)],
+        ChatNamesTrimmed = "chat/names-trimmed": "Identities and names lose the surrounding white space." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misspelled(Garble::Trimmed), Given), on_create("Services/Channels", "UniqueName", Misspelled(Garble::Trimmed), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Trimmed), Given), on_create("Messages", "From", Misspelled(Garble::Trimmed), Given)],
+        ChatNamesComposed = "chat/names-composed": "Identities and names are composed to Unicode NFC." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misspelled(Garble::Composed), Given), on_create("Services/Channels", "UniqueName", Misspelled(Garble::Composed), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Composed), Given), on_create("Messages", "From", Misspelled(Garble::Composed), Given)],
+        ChatLongTextsCut = "chat/long-texts-cut": "Identities and names without a stated length are cut to 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Misspelled(Garble::Cut64), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Cut64), Given), on_create("Messages", "From", Misspelled(Garble::Cut64), Given)],
         ChatLongTextsRefused = "chat/long-texts-refused": "Identities and names without a stated length are refused beyond 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Refused, Over(64)), on_create("Services/Users|Members|Invites", "Identity", Refused, Over(64)), on_create("Messages", "From", Refused, Over(64))],
         ChatInviteRoleNull = "chat/invite-role-null": "The role_sid of an invite is null unless RoleSid was sent.",
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",

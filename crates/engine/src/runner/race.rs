@@ -18,7 +18,7 @@ use conformant_rulebook::step::{Concurrently, Step, Verb};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// How often requests are sent again of which none was completed.
+/// The maximum number of attempts to send a race, if no request of it was completed.
 const ATTEMPTS_MAX: usize = 3;
 
 /// An action that is ready to be sent.

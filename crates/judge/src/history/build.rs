@@ -1,4 +1,8 @@
-//! Builds the history of a scenario, event by event.
+//! Builds the history of a scenario: which resources existed, what was observed of them, and which requests and hooks
+//! changed them.
+//!
+//! Reads the events in order. A resource is identified by the key in a representation, by the path of the request, or by
+//! an argument or result of a hook.
 
 use super::History;
 use super::identity::ResourceId;
@@ -19,9 +23,9 @@ use std::collections::BTreeMap;
 impl<'a> History<'a> {
     /// The history of a scenario with validated payloads.
     pub fn from_context(context: &Context<'a>) -> Self {
-        let mut reading = HistoryBuilder {
+        let mut builder = HistoryBuilder {
             context,
-            shown: vec![Vec::new(); context.seen.len()],
+            representations: vec![Vec::new(); context.seen.len()],
             history: Self {
                 path_bindings: vec![PathBinding::default(); context.seen.len()],
                 moments: vec![Moment::UNKNOWN; context.seen.len()],
@@ -34,25 +38,25 @@ impl<'a> History<'a> {
         };
         for (index, representation) in context.representations.iter().enumerate() {
             if let Some(exchange) = representation.exchange {
-                reading.shown[exchange].push(index);
+                builder.representations[exchange].push(index);
             }
         }
         if context.evidence.events.is_empty() {
-            (0..context.seen.len()).for_each(|index| reading.exchange(index, index));
+            (0..context.seen.len()).for_each(|index| builder.add_exchange(index, index));
         }
         for (index, event) in context.evidence.events.iter().enumerate() {
             match event {
-                Event::Exchange(exchange) => reading.exchange(*exchange, index),
-                Event::Hook(call) => reading.hook(index, call),
+                Event::Exchange(exchange) => builder.add_exchange(*exchange, index),
+                Event::Hook(call) => builder.add_hook(index, call),
                 Event::Delivery(_) | Event::Passed(_) => {}
             }
         }
         for (index, representation) in context.representations.iter().enumerate() {
             if representation.exchange.is_none() {
-                reading.sight(index, None, Moment::UNKNOWN, &PathBinding::default());
+                builder.add_representation(index, None, Moment::UNKNOWN, &PathBinding::default());
             }
         }
-        let mut history = reading.history;
+        let mut history = builder.history;
         lists::read(context, &mut history);
         history
     }
@@ -72,7 +76,7 @@ fn ended_unseen<'a>(context: &Context<'a>) -> Vec<&'a str> {
     ends.map(|effect| effect.kind.as_str()).collect()
 }
 
-/// For each resource type, the types whose creation may end it.
+/// For each resource type, the types whose creation may end a resource of it.
 fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
     let kinds = rulebook.kinds.values();
     let ended = kinds.filter_map(|kind| Some((kind, kind.annotations.identity.as_ref()?)));
@@ -84,13 +88,14 @@ fn ended_by(rulebook: &Rulebook) -> BTreeMap<&str, &[String]> {
 
 struct HistoryBuilder<'c, 'a> {
     context: &'c Context<'a>,
-    /// Representations by exchange.
-    shown: Vec<Vec<usize>>,
+    /// For each exchange, the indexes of the representations in its response.
+    representations: Vec<Vec<usize>>,
     history: History<'a>,
 }
 
 impl<'a> HistoryBuilder<'_, 'a> {
-    fn exchange(&mut self, index: usize, event: usize) {
+    /// Adds an exchange: its observations, and its write if the operation changes something.
+    fn add_exchange(&mut self, index: usize, event: usize) {
         let Some(seen) = self.context.seen.get(index) else {
             return;
         };
@@ -104,65 +109,75 @@ impl<'a> HistoryBuilder<'_, 'a> {
             return;
         };
         let mut bound = self.bind(index, operation);
-        let mut shown = None;
-        for representation in std::mem::take(&mut self.shown[index]) {
-            let is_known = self.history.resources.iter().count();
-            let resource = self.sight(representation, Some(index), moment, &bound);
-            // Whether an accepted creation returned a new resource or a known one.
-            shown = shown.or(resource.map(|resource| (resource, resource >= is_known)));
+        // The first resource in the response, and whether it was unknown before.
+        let mut returned = None;
+        for representation in std::mem::take(&mut self.representations[index]) {
+            let known_count = self.history.resources.iter().count();
+            let resource = self.add_representation(representation, Some(index), moment, &bound);
+            returned = returned.or(resource.map(|resource| (resource, resource >= known_count)));
         }
-        if let Some((resource, _)) = shown
+        if let Some((resource, _)) = returned
             && operation.names_its_resource()
             && bound.resource.is_none()
         {
-            // A name that is new belongs to the resource in the response.
+            // The path contains an unknown name: it is a name of the resource in the response.
             bound.resource = Some(resource);
             bound.by_name = true;
         }
         if let Some(resource) = bound.resource
             && operation.does == Action::Shows
             && was_refused(self.context.rulebook, seen)
-            // Rejected credentials hide what exists.
+            // These rejections do not show whether the resource exists.
             && seen.exchange.credentials.flaw().is_none()
             && !matches!(seen.exchange.status(), Some(401 | 403 | 408 | 425 | 429))
         {
-            let face = bound.face.unwrap_or_default();
-            self.add_observation(resource, face, Appearance::NotFound, Some(index), moment);
+            let shown_type = bound.shown_type.unwrap_or_default();
+            self.add_observation(
+                resource,
+                shown_type,
+                Appearance::NotFound,
+                Some(index),
+                moment,
+            );
         }
         if operation.does.writes() {
-            self.write(index, operation, seen, &bound, shown);
+            self.add_write(index, operation, seen, &bound, returned);
         }
         self.history.path_bindings[index] = bound;
     }
 
-    /// The resources in the path of a request.
+    /// Finds the resources that the path of a request names: the parents, and the resource itself if the path ends with
+    /// its name.
     fn bind(&mut self, index: usize, operation: &'a Operation) -> PathBinding<'a> {
         let seen = &self.context.seen[index];
         let rulebook = self.context.rulebook;
-        let Some((face, about)) = face(rulebook, operation.resource.as_deref()) else {
+        let Some((shown_type, annotations)) =
+            annotated_type(rulebook, operation.resource.as_deref())
+        else {
             return PathBinding::default();
         };
         let texts: Vec<Option<Cow<'_, str>>> = operation
             .path_names()
             .map(|p| seen.exchange.sent.get(&p.name).map(spelled))
             .collect();
-        let identity = about.identity.as_ref();
-        // An alternative name of a resource may be that of its parent: a user's channel.
-        let is_composed = about.is_composed();
+        let identity = annotations.identity.as_ref();
+        // The key of a composed resource consists of the keys of its parents, such as user and channel, so that its path
+        // has no further name for it.
+        let is_composed = annotations.is_composed();
         let names_itself = operation.names_its_resource();
-        let own = usize::from(names_itself && !is_composed);
-        let above = texts.len().saturating_sub(own);
+        let has_own_name = names_itself && !is_composed;
+        let parent_count = texts.len().saturating_sub(usize::from(has_own_name));
         let mut bound = PathBinding {
-            face: Some(face),
+            shown_type: Some(shown_type),
             ..PathBinding::default()
         };
-        if above > about.parents.len() {
+        if parent_count > annotations.parents.len() {
             return bound;
         }
-        for ((at, kind), text) in about.parents.iter().zip(&texts[..above]) {
+        for ((at, kind), text) in annotations.parents.iter().zip(&texts[..parent_count]) {
             let found = text.as_ref().and_then(|text| {
                 let found = self.find(kind, &bound.parents, text);
-                found.or_else(|| self.learn((at, kind), &bound.parents, text, index))
+                found.or_else(|| self.find_in_response((at, kind), &bound.parents, text, index))
             });
             bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
             bound.parents.push(found.map(|(id, _)| id));
@@ -172,34 +187,35 @@ impl<'a> HistoryBuilder<'_, 'a> {
                 .into_iter()
                 .flat_map(|identity| &identity.key)
                 .map(|key| {
-                    let at = about.parents.iter().position(|(at, _)| at == key)?;
+                    let at = annotations.parents.iter().position(|(at, _)| at == key)?;
                     bound.parents.get(at).copied().flatten()
                 })
                 .collect();
-            let keys = parts.map(|parts| self.joined(&parts));
-            if let (Some(key), Some(of)) = (keys, about.of()) {
+            let key = parts.map(|parts| self.joined_key(&parts));
+            if let (Some(key), Some(kind)) = (key, annotations.of()) {
                 let parents: Vec<ResourceId> = bound.parents.iter().flatten().copied().collect();
-                bound.resource = Some(self.find_or_add(of, &key, &parents));
+                bound.resource = Some(self.get_or_add(kind, &key, &parents));
             }
-        } else if own == 1
-            && let (Some(Some(text)), Some(of)) = (texts.last(), about.of())
+        } else if has_own_name
+            && let (Some(Some(text)), Some(kind)) = (texts.last(), annotations.of())
         {
-            let found = self.find(of, &bound.parents, text);
+            let found = self.find(kind, &bound.parents, text);
             bound.resource = found.map(|(id, _)| id);
             bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
         }
         bound
     }
 
-    fn joined(&self, parts: &[ResourceId]) -> String {
+    /// The key of a composed resource, in the form of [`key_of`].
+    fn joined_key(&self, parts: &[ResourceId]) -> String {
         let keys = parts
             .iter()
             .map(|&id| self.history.resources.get(id).key.as_str());
         keys.collect::<Vec<_>>().join("\n")
     }
 
-    /// The resource of a name in a path, and whether the name is not its key. A name in the form of a key is one, even
-    /// if its resource was not observed.
+    /// The resource that a part of a path names, and whether that part is an alternative name instead of the key. A text
+    /// in the form of a key counts as the key of a resource that was not observed yet.
     fn find(
         &mut self,
         kind: &'a str,
@@ -214,37 +230,38 @@ impl<'a> HistoryBuilder<'_, 'a> {
         if let Some(id) = resources.by_name(kind, scope, text) {
             return Some((id, true));
         }
-        // The representation determines the parents: a path may name another parent, and be rejected.
+        // Its parents stay unknown, because a path may name a wrong parent.
         looks_like_key(self.context.rulebook, kind, text)
-            .then(|| (self.history.resources.meet(kind, text), false))
+            .then(|| (self.history.resources.get_or_add(kind, text), false))
     }
 
-    /// The resource of an unknown name in a path: the one in the response.
-    fn learn(
+    /// The parent that an unknown name in a path belongs to: the response contains its key at `at`. Also records the
+    /// name.
+    fn find_in_response(
         &mut self,
         (at, kind): (&str, &'a str),
         parents: &[Option<ResourceId>],
-        text: &str,
+        name: &str,
         index: usize,
     ) -> Option<(ResourceId, bool)> {
-        let shown = self.shown[index].first()?;
-        let key = self.context.representations[*shown].value(at);
+        let representation = self.representations[index].first()?;
+        let key = self.context.representations[*representation].value(at);
         let key = spelled(key.filter(|key| is_key(key))?);
         let parents: Option<Vec<ResourceId>> = parents.iter().copied().collect();
-        let id = self.find_or_add(kind, &key, &parents?);
-        self.history.resources.name(id, text);
+        let id = self.get_or_add(kind, &key, &parents?);
+        self.history.resources.name(id, name);
         Some((id, true))
     }
 
-    /// The resource with a key and its parents.
-    fn find_or_add(&mut self, kind: &'a str, key: &str, parents: &[ResourceId]) -> ResourceId {
-        let id = self.history.resources.meet(kind, key);
-        self.history.resources.place(id, parents);
+    /// The resource with this key, added if it is unknown, with its parents set.
+    fn get_or_add(&mut self, kind: &'a str, key: &str, parents: &[ResourceId]) -> ResourceId {
+        let id = self.history.resources.get_or_add(kind, key);
+        self.history.resources.set_parents(id, parents);
         id
     }
 
-    /// Records a representation as an observation of its resource.
-    fn sight(
+    /// Adds a representation as an observation of its resource. Returns the resource, if it can be identified.
+    fn add_representation(
         &mut self,
         index: usize,
         exchange: Option<usize>,
@@ -252,53 +269,54 @@ impl<'a> HistoryBuilder<'_, 'a> {
         bound: &PathBinding<'a>,
     ) -> Option<ResourceId> {
         let representation = &self.context.representations[index];
-        let (face, about) = face(self.context.rulebook, Some(representation.kind))?;
-        let identity = about.identity.as_ref()?;
+        let (shown_type, annotations) =
+            annotated_type(self.context.rulebook, Some(representation.kind))?;
+        let identity = annotations.identity.as_ref()?;
         let key = key_of(representation, &identity.key);
         let is_item = !representation.prefix.is_empty();
-        let of = self.context.rulebook.kinds.get(&identity.of)?.name.as_str();
+        let kind = self.context.rulebook.kinds.get(&identity.of)?.name.as_str();
         let id = match key {
-            Some(key) => self.history.resources.meet(of, &key),
-            // It violates a rule or is not in the representation: the address names it.
+            Some(key) => self.history.resources.get_or_add(kind, &key),
+            // The representation has no valid key: the path of the request identifies the resource.
             None => bound.resource.filter(|_| !is_item)?,
         };
-        self.place(id, representation, about, bound);
+        self.set_parents(id, representation, annotations, bound);
         for name in &identity.names {
             let name = representation.value(name).and_then(Value::as_str);
             if let Some(name) = name.filter(|name| !name.is_empty()) {
                 self.history.resources.name(id, name);
             }
         }
-        let shows = if is_item {
+        let appearance = if is_item {
             Appearance::Item(index)
         } else {
             Appearance::Whole(index)
         };
-        self.add_observation(id, face, shows, exchange, moment);
+        self.add_observation(id, shown_type, appearance, exchange, moment);
         Some(id)
     }
 
-    /// The parents of a resource from its path or from its representation; unknown if the two
+    /// Sets the parents of a resource, from the path of the request or else from the representation. Sets none if the two
     /// differ.
-    fn place(
+    fn set_parents(
         &mut self,
         id: ResourceId,
         representation: &Representation<'a>,
-        about: &'a Annotations,
+        annotations: &'a Annotations,
         bound: &PathBinding<'a>,
     ) {
         let mut parents = Vec::new();
-        for (n, (at, kind)) in about.parents.iter().enumerate() {
-            let named = bound.parents.get(n).copied().flatten();
-            let said = representation.value(at).filter(|said| is_key(said));
-            let said = said.map(spelled);
-            let parent = match (named, said.as_deref()) {
-                // It was shown where it does not belong: its address says nothing of it.
-                (Some(named), Some(said)) if self.history.resources.get(named).key != said => {
+        for (n, (at, kind)) in annotations.parents.iter().enumerate() {
+            let in_path = bound.parents.get(n).copied().flatten();
+            let key = representation.value(at).filter(|key| is_key(key));
+            let key = key.map(spelled);
+            let parent = match (in_path, key.as_deref()) {
+                // The response shows a resource of another parent: one of the two is wrong.
+                (Some(in_path), Some(key)) if self.history.resources.get(in_path).key != key => {
                     return;
                 }
-                (Some(named), _) => Some(named),
-                (None, Some(said)) => Some(self.find_or_add(kind, said, &parents)),
+                (Some(in_path), _) => Some(in_path),
+                (None, Some(key)) => Some(self.get_or_add(kind, key, &parents)),
                 (None, None) => None,
             };
             match parent {
@@ -306,13 +324,13 @@ impl<'a> HistoryBuilder<'_, 'a> {
                 None => return,
             }
         }
-        self.history.resources.place(id, &parents);
+        self.history.resources.set_parents(id, &parents);
     }
 
     fn add_observation(
         &mut self,
         id: ResourceId,
-        face: &'a str,
+        shown_type: &'a str,
         shows: Appearance,
         exchange: Option<usize>,
         moment: Moment,
@@ -323,7 +341,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             .get_mut(id)
             .observations
             .push(Observation {
-                face,
+                shown_type,
                 shows,
                 exchange,
                 moment,
@@ -331,17 +349,18 @@ impl<'a> HistoryBuilder<'_, 'a> {
             });
     }
 
-    fn write(
+    /// Adds the write of an exchange. `returned` is the first resource in the response, and whether it was unknown before.
+    fn add_write(
         &mut self,
         index: usize,
         operation: &'a Operation,
         seen: &Seen<'a>,
         bound: &PathBinding<'a>,
-        shown: Option<(ResourceId, bool)>,
+        returned: Option<(ResourceId, bool)>,
     ) {
         let rulebook = self.context.rulebook;
-        let face = face(rulebook, operation.resource.as_deref());
-        let identity = face.and_then(|(_, about)| about.identity.as_ref());
+        let annotated = annotated_type(rulebook, operation.resource.as_deref());
+        let identity = annotated.and_then(|(_, annotations)| annotations.identity.as_ref());
         let outcome = if seen.acceptance == Acceptance::Accepted {
             Outcome::Done
         } else if was_refused(self.context.rulebook, seen) {
@@ -349,9 +368,9 @@ impl<'a> HistoryBuilder<'_, 'a> {
         } else {
             Outcome::Unknown
         };
-        let shared = identity.is_some_and(|identity| identity.shared);
+        let is_shared = identity.is_some_and(|identity| identity.shared);
         // A second creation may return the existing resource.
-        let does = match (operation.does, shown) {
+        let does = match (operation.does, returned) {
             (Action::Makes, Some((_, false))) => Action::FindsOrMakes,
             (does, _) => does,
         };
@@ -370,16 +389,16 @@ impl<'a> HistoryBuilder<'_, 'a> {
             origin: Origin::Exchange(index),
             does,
             kind: identity.map_or("", |identity| &identity.of),
-            resource: bound.resource.or(shown.map(|(resource, _)| resource)),
+            resource: bound.resource.or(returned.map(|(resource, _)| resource)),
             parents: bound.parents.clone(),
             named: named.collect(),
             outcome,
             moment: self.history.moments[index],
         };
-        self.apply_write(write, shared);
+        self.apply_write(write, is_shared);
     }
 
-    fn apply_write(&mut self, write: Write<'a>, shared: bool) {
+    fn apply_write(&mut self, write: Write<'a>, is_shared: bool) {
         let id = self.history.writes.len();
         if let Some(resource) = write.resource {
             let resource = self.history.resources.get_mut(resource);
@@ -387,7 +406,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             match (write.does, write.outcome) {
                 (Action::Makes, Outcome::Done) => {
                     resource.made = Some(id);
-                    resource.is_ours |= !shared;
+                    resource.is_ours |= !is_shared;
                 }
                 (Action::Ends, Outcome::Done) => resource.ended = Some(id),
                 _ => {}
@@ -396,8 +415,8 @@ impl<'a> HistoryBuilder<'_, 'a> {
         self.history.writes.push(write);
     }
 
-    /// Records the effect of a hook, by its table.
-    fn hook(&mut self, event: usize, call: &'a HookCall) {
+    /// Adds the writes of a hook: its `effects` in `service.yaml`.
+    fn add_hook(&mut self, event: usize, call: &'a HookCall) {
         let Some(hook) = self.context.rulebook.index.hook(&call.name) else {
             return;
         };
@@ -405,7 +424,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             let Some(kind) = self.context.rulebook.kinds.get(&effect.kind) else {
                 continue;
             };
-            let resource = self.touched(call, effect, &kind.name);
+            let resource = self.affected(call, effect, &kind.name);
             let write = Write {
                 origin: Origin::Hook(event),
                 does: effect.does,
@@ -446,8 +465,8 @@ impl<'a> HistoryBuilder<'_, 'a> {
         }
     }
 
-    /// The resource that a hook names or returns.
-    fn touched(
+    /// The resource that an effect of a hook changes. The result or the arguments of the hook contain its key or name.
+    fn affected(
         &mut self,
         call: &'a HookCall,
         effect: &Effect,
@@ -455,12 +474,12 @@ impl<'a> HistoryBuilder<'_, 'a> {
     ) -> Option<ResourceId> {
         let text = |value: &Value, name: &str| value.get(name).map(as_text);
         let key = effect.key.as_ref().and_then(|name| {
-            let told = call
+            let from_result = call
                 .result
                 .as_ref()
                 .ok()
                 .and_then(|result| text(result, name));
-            told.or_else(|| text(&call.arguments, name))
+            from_result.or_else(|| text(&call.arguments, name))
         });
         let scope = effect.within.as_ref().and_then(|scope| {
             let kind = self.context.rulebook.kinds.get(&scope.kind)?.name.as_str();
@@ -468,13 +487,13 @@ impl<'a> HistoryBuilder<'_, 'a> {
             self.history.resources.by_key(kind, &key)
         });
         if let Some(key) = key.filter(|key| !key.is_empty()) {
-            let id = self.history.resources.meet(kind, &key);
+            let id = self.history.resources.get_or_add(kind, &key);
             if let Some(scope) = scope {
-                self.history.resources.place(id, &[scope]);
+                self.history.resources.set_parents(id, &[scope]);
             }
             return Some(id);
         }
-        // By a name, within the nearest resource that is named by its key.
+        // Without a key, the resource is known by its name in the scope.
         let name = effect
             .name
             .as_ref()
@@ -483,13 +502,16 @@ impl<'a> HistoryBuilder<'_, 'a> {
     }
 }
 
-/// A resource type with its annotations.
-fn face<'a>(rulebook: &'a Rulebook, kind: Option<&str>) -> Option<(&'a str, &'a Annotations)> {
+/// The name and the annotations of a resource type.
+fn annotated_type<'a>(
+    rulebook: &'a Rulebook,
+    kind: Option<&str>,
+) -> Option<(&'a str, &'a Annotations)> {
     let kind = rulebook.kinds.get(kind?)?;
     Some((kind.name.as_str(), &kind.annotations))
 }
 
-/// The values of the key of a resource, as one text.
+/// The key of a resource: the values at the pointers, one a line. `None` if one of them is missing or invalid.
 fn key_of(representation: &Representation<'_>, pointers: &[String]) -> Option<String> {
     let mut key = String::new();
     for (n, at) in pointers.iter().enumerate() {
@@ -510,7 +532,7 @@ fn is_key(value: &Value) -> bool {
     value.is_number() || value.as_str().is_some_and(|text| !text.is_empty())
 }
 
-/// Whether a request was rejected for certain: 4xx, and 2xx where the response says so.
+/// Whether a request was certainly rejected: with 4xx, or with a response that the service defines as a rejection.
 fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     let service = rulebook.index.get(&seen.exchange.service);
     let document = service.zip(seen.exchange.document());
@@ -519,11 +541,12 @@ fn was_refused(rulebook: &Rulebook, seen: &Seen<'_>) -> bool {
     matches!(seen.acceptance, Acceptance::Rejected(_)) && (denied || (400..500).contains(&status))
 }
 
-/// Whether a text has the form of a key of that resource type.
+/// Whether a text has the form of a key of that resource type. Known are only keys whose pattern is two characters and 32
+/// hexadecimal digits, so for other keys the result is `false`.
 fn looks_like_key(rulebook: &Rulebook, kind: &str, text: &str) -> bool {
-    let known = rulebook.kinds.get(kind);
-    let key = known.and_then(|kind| kind.annotations.identity.as_ref()?.key.first());
-    let pattern = known
+    let kind = rulebook.kinds.get(kind);
+    let key = kind.and_then(|kind| kind.annotations.identity.as_ref()?.key.first());
+    let pattern = kind
         .zip(key)
         .and_then(|(kind, key)| reach::pattern(&kind.schema, key));
     let Some(rest) = pattern.and_then(|p| p.strip_prefix('^')) else {

@@ -51,14 +51,14 @@ impl History<'_> {
         let Some((a, b)) = pair else {
             return Vec::new();
         };
-        let about = |face: &str| Some(&context.rulebook.kinds.get(face)?.annotations);
+        let about = |shown_type: &str| Some(&context.rulebook.kinds.get(shown_type)?.annotations);
         let between = Interval {
             history: self,
             context,
             id,
             first,
             later,
-            abouts: [about(first.face), about(later.face)],
+            abouts: [about(first.shown_type), about(later.shown_type)],
         };
         let mut found = Vec::new();
         leaves(
@@ -67,7 +67,7 @@ impl History<'_> {
             &mut String::with_capacity(json::POINTER_BYTES),
             &mut |pointer, before, after| {
                 let is_shown = !a.hides(pointer) && !b.hides(pointer);
-                let applies = first.face == later.face
+                let applies = first.shown_type == later.shown_type
                     || !(is_unspecified(pointer, before) || is_unspecified(pointer, after));
                 if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
@@ -191,7 +191,7 @@ impl Interval<'_, '_> {
         let kind = self.history.resources.get(self.id).kind;
         let services = self.context.rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.face));
+        let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.shown_type));
         let mut parameters = ours.flat_map(|operation| &operation.parameters);
         let is_set = parameters.any(|parameter| {
             let echo = parameter.echo.as_ref();
@@ -206,8 +206,8 @@ impl Interval<'_, '_> {
                 let exchange = self.context.seen[sight.exchange?].exchange;
                 exchange.sent.get(name)
             };
-            let is_other_face = self.first.face != self.later.face;
-            is_other_face || sent(self.first).is_none() || sent(self.first) != sent(self.later)
+            let has_other_type = self.first.shown_type != self.later.shown_type;
+            has_other_type || sent(self.first).is_none() || sent(self.first) != sent(self.later)
         });
         is_across || (how.once && is_unset(before)) || self.moved_by(&how.by)
     }

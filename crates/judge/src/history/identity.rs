@@ -88,8 +88,8 @@ impl<'a> Resources<'a> {
         names.map(|(name, _)| name)
     }
 
-    /// The resource with a key, added if it is new.
-    pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ResourceId {
+    /// The resource with this key, added if it is unknown.
+    pub(super) fn get_or_add(&mut self, kind: &'a str, key: &str) -> ResourceId {
         if let Some(id) = self.by_key(kind, key) {
             return id;
         }
@@ -122,7 +122,7 @@ impl<'a> Resources<'a> {
     }
 
     /// Sets the parents of a resource, if more are known than before.
-    pub(super) fn place(&mut self, id: ResourceId, parents: &[ResourceId]) {
+    pub(super) fn set_parents(&mut self, id: ResourceId, parents: &[ResourceId]) {
         if parents.starts_with(&self.all[id].parents) && !parents.contains(&id) {
             self.all[id].parents = parents.to_vec();
         }

@@ -25,7 +25,7 @@ pub const ITSELF: &str = "/meta/url";
 pub struct List<'a> {
     pub operation: &'a Operation,
     /// The resource type of its items.
-    pub face: &'a str,
+    pub shown_type: &'a str,
     /// The resources in its path, outermost first.
     pub parents: Vec<Option<ResourceId>>,
     /// The sent filters, by parameter.
@@ -209,7 +209,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                 at
             }
             None => {
-                let Some(face) = operation.resource.as_deref() else {
+                let Some(shown_type) = operation.resource.as_deref() else {
                     continue;
                 };
                 let queries = operation
@@ -230,7 +230,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                         .any(|p| is_beyond_first(paging, p, exchange));
                 history.lists.push(List {
                     operation,
-                    face,
+                    shown_type,
                     parents: history.path_bindings[index].parents.clone(),
                     filters,
                     pages: vec![index],

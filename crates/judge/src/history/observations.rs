@@ -10,7 +10,7 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub struct Observation<'a> {
     /// The resource type of the representation.
-    pub face: &'a str,
+    pub shown_type: &'a str,
     pub shows: Appearance,
     /// The exchange that returned it; `None` for other payloads.
     pub exchange: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Moment {
 #[derive(Clone, Debug, Default)]
 pub struct PathBinding<'a> {
     /// The resource type that the operation returns.
-    pub face: Option<&'a str>,
+    pub shown_type: Option<&'a str>,
     /// The resources of all names but the last, outermost first.
     pub parents: Vec<Option<ResourceId>>,
     /// The resource of the last name, if that names one.

@@ -53,7 +53,7 @@ impl Predicate for ConsistentReads {
                 .filter(|s| s.shows != Appearance::NotFound && !s.is_attempt())
                 .collect();
             for pair in shown.windows(2) {
-                if pair[1].face == self.of {
+                if pair[1].shown_type == self.of {
                     evaluate_pair(context, rule, id, (pair[0], pair[1]), verdicts);
                 }
             }
@@ -123,13 +123,13 @@ fn evaluate_pair(
     let about = context
         .rulebook
         .kinds
-        .get(later.face)
+        .get(later.shown_type)
         .map(|kind| &kind.annotations);
     let for_good =
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
     let mut compared = history.compared(context, id, before, later);
     compared.retain(|c| {
-        let applies = before.face == later.face || !is_address(&c.pointer);
+        let applies = before.shown_type == later.shown_type || !is_address(&c.pointer);
         applies && !for_good(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer)
     });
     let changed = compared.iter().find(|c| c.is_changed());

@@ -68,7 +68,11 @@ impl Predicate for CreatedWith {
             return;
         }
         for (_, resource) in context.history.resources.iter() {
-            for sight in resource.observations.iter().filter(|s| s.face == self.kind) {
+            for sight in resource
+                .observations
+                .iter()
+                .filter(|s| s.shown_type == self.kind)
+            {
                 let made = resource.writes.iter().rev().find_map(|&write| {
                     let write = &context.history.writes[write];
                     let index = write

@@ -194,7 +194,7 @@ impl CreationTimes {
             let mut observations = history.resources.get(write.resource?).observations.iter();
             let answer = observations.find(|s| s.exchange == Some(index))?;
             let is_whole = matches!(answer.shows, Appearance::Whole(_));
-            if !is_whole || !self.kinds.contain(answer.face) {
+            if !is_whole || !self.kinds.contain(answer.shown_type) {
                 return None;
             }
             let shown = answer.representation(context)?;

@@ -65,7 +65,11 @@ impl Predicate for Immutable {
                 if ends_unseen { made.count() } else { 0 }
             };
             let life = |sight: &Observation<'_>| (is_again(sight), creations(sight));
-            for later in resource.observations.iter().filter(|s| s.face == self.of) {
+            for later in resource
+                .observations
+                .iter()
+                .filter(|s| s.shown_type == self.of)
+            {
                 let same_life = resource.observations.iter();
                 let same_life = same_life.filter(|sight| life(sight) == life(later));
                 evaluate_observation(context, rule, (same_life, later), fields, verdicts);
@@ -139,7 +143,7 @@ fn evaluate_observation<'s>(
         let (first, value) = first?;
         let after = shown.value(field)?;
         // A field that is unset in one representation may not apply there.
-        let applies = first.face == later.face
+        let applies = first.shown_type == later.shown_type
             || !(is_unspecified(field, value) || is_unspecified(field, after));
         (first.shows != later.shows && applies).then_some((value, after))
     };

@@ -48,7 +48,7 @@ impl Predicate for ImmutableInstant {
                 let Some(at) = shown.value(&self.at).and_then(instant) else {
                     continue;
                 };
-                let is_this = sight.face == self.of;
+                let is_this = sight.shown_type == self.of;
                 let Some((before, was)) = &first else {
                     first = Some((site, at));
                     if is_this {

@@ -105,8 +105,9 @@ impl Predicate for InitialValue {
             let Some(made) = resource.made.map(|write| &history.writes[write]) else {
                 continue;
             };
-            let is_shown =
-                |sight: &&Observation<'_>| !sight.is_attempt() && self.kinds.contain(sight.face);
+            let is_shown = |sight: &&Observation<'_>| {
+                !sight.is_attempt() && self.kinds.contain(sight.shown_type)
+            };
             let mut shown = resource.observations.iter().filter(is_shown).peekable();
             if shown.peek().is_none()
                 || self.sets(context, made)
@@ -338,7 +339,7 @@ impl From {
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();
         let sight =
-            observations.find(|s| s.face == self.kind && s.moment.is_before(&made.moment))?;
+            observations.find(|s| s.shown_type == self.kind && s.moment.is_before(&made.moment))?;
         let touched = history.writes.iter().any(|other| {
             let is_same = other.exchange().is_some() && other.exchange() == sight.exchange;
             !is_same

@@ -109,7 +109,7 @@ impl ListFilterComplete {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let kind = context.rulebook.kinds.get(list.face);
+        let kind = context.rulebook.kinds.get(list.shown_type);
         let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return;
         };

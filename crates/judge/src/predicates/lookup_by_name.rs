@@ -252,7 +252,9 @@ impl LookupByName {
         let Some((place, text)) = place.zip(named) else {
             return;
         };
-        let about = bound.face.and_then(|face| context.rulebook.kinds.get(face));
+        let about = bound
+            .shown_type
+            .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
         let Some(about) = about.map(|kind| &kind.annotations) else {
             return;
         };
@@ -319,7 +321,7 @@ impl LookupByName {
             let about = context
                 .rulebook
                 .kinds
-                .get(sight.face)
+                .get(sight.shown_type)
                 .map(|kind| &kind.annotations);
             let names = about.and_then(|about| about.identity.as_ref());
             sight.moment.is_before(&when)
@@ -342,7 +344,7 @@ fn borne<'a>(
         let about = context
             .rulebook
             .kinds
-            .get(sight.face)
+            .get(sight.shown_type)
             .map(|kind| &kind.annotations);
         let identity = about.and_then(|about| about.identity.as_ref());
         let names = identity.map_or(&[][..], |identity| &identity.names);

@@ -182,7 +182,9 @@ fn survives(
 fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
     let bound = &history.path_bindings[index];
-    let kind = bound.face.and_then(|face| context.rulebook.kinds.get(face));
+    let kind = bound
+        .shown_type
+        .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
     let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
     let Some(key) = identity.and_then(|identity| identity.key.first()) else {
         return;

@@ -51,7 +51,7 @@ impl Predicate for ReferenceScope {
         for (id, resource) in history.resources.iter() {
             for sight in &resource.observations {
                 let mut places = self.shown.iter();
-                let place = places.find(|place| place.kind == sight.face);
+                let place = places.find(|place| place.kind == sight.shown_type);
                 let shown = place.and_then(|place| Some((place, sight.representation(context)?)));
                 let Some((place, shown)) = shown else {
                     continue;

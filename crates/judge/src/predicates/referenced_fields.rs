@@ -46,7 +46,8 @@ impl Predicate for ReferencedFields {
         let history = &context.history;
         let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
         for (id, resource) in history.resources.iter() {
-            let shown = |sight: &&Observation<'_>| sight.face == self.kind && !sight.is_attempt();
+            let shown =
+                |sight: &&Observation<'_>| sight.shown_type == self.kind && !sight.is_attempt();
             for sight in resource.observations.iter().filter(shown) {
                 let key = sight.value(context, &self.at).and_then(Value::as_str);
                 let mut resources = history.resources.of_kind(&self.with);
@@ -138,7 +139,7 @@ impl ReferencedFields {
         let observations = &context.history.resources.get(named).observations;
         let counts = |sight: &&Observation<'_>| {
             let is_later = naming.moment.is_before(&sight.moment);
-            sight.face == self.with && !sight.is_attempt() && (is_later || !self.follows)
+            sight.shown_type == self.with && !sight.is_attempt() && (is_later || !self.follows)
         };
         for sight in observations.iter().filter(counts) {
             let Some(there) = sight.representation(context) else {

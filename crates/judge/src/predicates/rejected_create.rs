@@ -55,7 +55,7 @@ impl Predicate for RejectedCreate {
         let mut judged: Vec<usize> = Vec::new();
         for write in asked.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
-                let kind = context.rulebook.kinds.get(list.face);
+                let kind = context.rulebook.kinds.get(list.shown_type);
                 let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
                 shows
                     && list.parents == write.parents
@@ -170,10 +170,14 @@ fn evaluate_lists(
         Some(id) => !before.holds(id) && history.resources.get(id).made.is_none(),
         None => false,
     };
-    let key = context.rulebook.kinds.get(after.face).and_then(|kind| {
-        let identity = kind.annotations.identity.as_ref()?;
-        identity.key.first().cloned()
-    });
+    let key = context
+        .rulebook
+        .kinds
+        .get(after.shown_type)
+        .and_then(|kind| {
+            let identity = kind.annotations.identity.as_ref()?;
+            identity.key.first().cloned()
+        });
     let shown = |item: &Item| &context.representations[item.representation];
     let items = after
         .items

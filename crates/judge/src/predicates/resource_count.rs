@@ -48,10 +48,10 @@ impl Predicate for ResourceCount {
                 let about = context
                     .rulebook
                     .kinds
-                    .get(sight.face)
+                    .get(sight.shown_type)
                     .map(|kind| &kind.annotations);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
-                let is_shown = self.kinds.contain(sight.face);
+                let is_shown = self.kinds.contain(sight.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
                     self.evaluate_observation(
                         context,

@@ -145,7 +145,7 @@ impl StateAfterHook {
             return;
         }
         let later = |s: &&Observation<'_>| {
-            write.moment.is_before(&s.moment) && !s.is_attempt() && s.face == self.kind
+            write.moment.is_before(&s.moment) && !s.is_attempt() && s.shown_type == self.kind
         };
         for sight in resource.observations.iter().filter(later) {
             let touched = history.writes.iter().any(|other| {

@@ -67,7 +67,7 @@ impl Predicate for StateTimer {
                 .of_kind(kind.annotations.of().unwrap_or(&self.of))
             {
                 let observations = resource.observations.iter();
-                for sight in observations.filter(|s| s.face == self.of && !s.is_attempt()) {
+                for sight in observations.filter(|s| s.shown_type == self.of && !s.is_attempt()) {
                     self.evaluate_observation(context, rule, step, (resource, sight), verdicts);
                 }
             }

@@ -1,5 +1,8 @@
-//! `write-persists` with `of`: later responses show the values of an accepted write. Does not judge the response to the
-//! write, nor values that something else changed since.
+//! `write-persists`: later observations of a resource show the values that an accepted write sent.
+//!
+//! - Not judged: the response to the write itself, and values that something else may have changed since.
+//! - Writes at the same time are rivals: later observations may show the value of any of them.
+//! - Values with `stays-while` may appear late, but must then stay.
 
 use super::prelude::*;
 use crate::compare::as_text;
@@ -21,8 +24,8 @@ use std::time::Duration;
 pub struct WritePersists {
     /// The operation with its service.
     of: OperationName,
-    /// Parameters that come back elsewhere than in the response, each with its place; if omitted, those
-    /// with `x-echo`.
+    /// Where later observations show parameters, by name. If this has an entry, `x-echo` of all other parameters is
+    /// ignored; if it is omitted, the parameters with `x-echo` are expected at their places.
     #[serde(default)]
     shown: BTreeMap<String, Shown>,
     /// Hooks that change the resource, but none of the sent values.
@@ -30,43 +33,49 @@ pub struct WritePersists {
     through: Vec<String>,
 }
 
-/// Pointer to an echoed parameter in a later observation, if there is one.
+/// Where and how later observations show a parameter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct Shown {
-    /// The representation that shows it.
+    /// The resource type of the representation that shows it.
     kind: String,
-    /// Where in it.
+    /// The pointer to it in the representation.
     at: String,
-    /// How the two compare, unless it may have further members.
+    /// How the shown value is compared with the sent one. Not used with `part`.
     #[serde(default, rename = "as")]
     compare: Comparison,
-    /// Whether a number may stand there as a text, and a text as a number.
+    /// Whether a number may be shown as a text, and a text as a number.
     #[serde(default)]
     by_value: bool,
-    /// Whether it may have further members.
+    /// Whether the shown object may have further members.
     #[serde(default)]
     part: bool,
-    /// Members of the representation and their values while the sent value persists: once observed, it is in each
-    /// later observation. Empty for always; omit it if the value may disappear at any time.
+    /// A condition: members of the representation and their values. Once an observation has shown the sent value, each
+    /// later one that meets the condition must show it, too. An empty condition is always met. If this is omitted, the
+    /// value may disappear at any time.
     stays_while: Option<BTreeMap<String, Value>>,
 }
 
-/// One sent value and its expected place.
-struct Expected<'c> {
-    kind: Option<&'c str>,
+/// One sent value, and where later observations show it.
+struct ExpectedValue<'c> {
+    /// The only resource type whose representations show it; `None` for each that has the pointer.
+    only_type: Option<&'c str>,
     at: &'c str,
     sent: &'c Value,
-    /// How long a name of its members may be; a longer one may be cut.
-    names_max: Option<u64>,
-    /// What holds as long as it stays; `None` if it may disappear at any time.
+    /// The maximum length of the name of a member. Longer names may be shortened, so that they are not compared.
+    name_length_max: Option<u64>,
+    /// The condition under which it stays once it was shown; `None` if it may disappear at any time.
     stays_while: Option<&'c BTreeMap<String, Value>>,
-    how: Persistence<'c>,
+    comparison: ValueComparison<'c>,
 }
 
-enum Persistence<'c> {
-    Echoed(Comparison, &'c [Value]),
-    Part { by_value: bool },
+/// How a shown value is compared with the sent one.
+#[derive(Clone, Copy)]
+enum ValueComparison<'c> {
+    /// The values are equal by this comparison, or the shown value is one of the alternatives.
+    Equal(Comparison, &'c [Value]),
+    /// The shown object has every sent member, and possibly others.
+    Contains { by_value: bool },
 }
 
 impl Predicate for WritePersists {
@@ -206,10 +215,10 @@ impl Predicate for WritePersists {
         let (one, other) = ("{\"a\":1}", "{\"a\":2}");
         vec![
             looked(joins(joined(), one, one), other).fails("/attributes"),
-            // A second creation may bring what is there, unchanged.
+            // A second creation may return the existing member unchanged.
             looked(joins(joins(joined(), one, one), other, one), one).not_judged(),
             fetched(made.clone(), " a ").passes(),
-            // Spaces around a name may go.
+            // The service may remove spaces around a name.
             fetched(made.clone(), "a").passes(),
             fetched(made.clone(), "b").fails("/friendly_name"),
             fetched(
@@ -221,7 +230,7 @@ impl Predicate for WritePersists {
                 "b",
             )
             .not_judged(),
-            // Of updates at the same time any may be the last.
+            // Any of several updates at the same time may be the last one.
             fetched(renamed_at_once(), "b").passes(),
             fetched(renamed_at_once(), "c").passes(),
             fetched(renamed_at_once(), " a ").fails("/friendly_name"),
@@ -249,175 +258,190 @@ impl WritePersists {
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
-        let expected: Vec<Expected<'_>> = operation
+        let expected_values: Vec<ExpectedValue<'_>> = operation
             .parameters
             .iter()
-            .filter_map(|p| self.expected(context, index, p))
+            .filter_map(|p| self.expected_value(context, index, p))
             .filter(|e| !verdicts.has_finding_at(&Site::answer(index, e.at)))
             .collect();
-        if expected.is_empty() {
+        if expected_values.is_empty() {
             return;
         }
         let resource = history.resources.get(id);
-        let mut first_shown = vec![FirstShown::default(); expected.len()];
-        for sight in &resource.observations {
-            let is_later = write.moment.is_before(&sight.moment) && !sight.is_attempt();
-            // Another representation, or a list, may lag by an undocumented time.
-            let is_own_face = operation.response.as_deref() == Some(sight.face);
-            let is_whole = matches!(sight.shows, Appearance::Whole(_));
-            let follows = write.does == Action::Changes && !(is_whole && is_own_face);
-            if is_later && !follows {
-                let since = Since::new(context, (write, id), sight, resource.kind, &self.through);
-                since.evaluate(rule, &expected, verdicts);
-                since.evaluate_unchanged_parts(rule, &expected, &mut first_shown, verdicts);
+        let mut first_shown = vec![FirstShown::default(); expected_values.len()];
+        for observation in &resource.observations {
+            let is_later = write.moment.is_before(&observation.moment) && !observation.is_attempt();
+            // After an update, other representations and lists may be outdated for an undocumented time.
+            let is_own_type = operation.response.as_deref() == Some(observation.shown_type);
+            let is_whole = matches!(observation.shows, Appearance::Whole(_));
+            let may_be_outdated = write.does == Action::Changes && !(is_whole && is_own_type);
+            if is_later && !may_be_outdated {
+                let later = LaterObservation::new(
+                    context,
+                    (id, write),
+                    observation,
+                    resource.kind,
+                    &self.through,
+                );
+                later.evaluate(rule, &expected_values, verdicts);
+                later.evaluate_stays(rule, &expected_values, &mut first_shown, verdicts);
             }
         }
     }
 
-    /// The value of a parameter and its expected place.
-    fn expected<'c>(
+    /// The value of a parameter with its expected place; `None` if it was not sent, or need not be shown.
+    fn expected_value<'c>(
         &'c self,
         context: &'c Context<'_>,
         index: usize,
         parameter: &'c Parameter,
-    ) -> Option<Expected<'c>> {
+    ) -> Option<ExpectedValue<'c>> {
         let all = &context.seen[index].exchange.sent;
         let sent = all
             .get(&parameter.name)
             .filter(|_| parameter.applies(all))?;
         let is_allowed = parameter.has_form(sent) && beyond(sent, &parameter.schema).is_none();
-        let kind = context.rulebook.rules.get(&parameter.rule);
-        let binds = kind.is_none_or(|rule| rule.level == Level::Must);
+        let parameter_rule = context.rulebook.rules.get(&parameter.rule);
+        let is_binding = parameter_rule.is_none_or(|rule| rule.level == Level::Must);
         if parameter.place != ParameterLocation::Body || !is_allowed {
             return None;
         }
-        let names_max = json::get(&parameter.schema, "/propertyNames/maxLength");
-        let names_max = names_max.and_then(Value::as_u64);
+        let name_length_max = json::get(&parameter.schema, "/propertyNames/maxLength");
+        let name_length_max = name_length_max.and_then(Value::as_u64);
         if let Some(shown) = self.shown.get(&parameter.name) {
-            return Some(Expected {
-                kind: Some(&shown.kind),
+            return Some(ExpectedValue {
+                only_type: Some(&shown.kind),
                 at: &shown.at,
                 sent,
-                names_max,
+                name_length_max,
                 stays_while: shown.stays_while.as_ref(),
-                how: match shown.part {
-                    true => Persistence::Part {
+                comparison: match shown.part {
+                    true => ValueComparison::Contains {
                         by_value: shown.by_value,
                     },
-                    false => Persistence::Echoed(shown.compare, &[]),
+                    false => ValueComparison::Equal(shown.compare, &[]),
                 },
             });
         }
         let echo = parameter
             .echo
             .as_ref()
-            .filter(|_| self.shown.is_empty() && binds)?;
-        Some(Expected {
-            kind: None,
+            .filter(|_| self.shown.is_empty() && is_binding)?;
+        Some(ExpectedValue {
+            only_type: None,
             at: &echo.at,
             sent,
-            names_max,
+            name_length_max,
             stays_while: None,
-            how: Persistence::Echoed(echo.compare, &echo.or),
+            comparison: ValueComparison::Equal(echo.compare, &echo.or),
         })
     }
 }
 
-/// The observations that showed a value first, one in each format: what one of them never shows the other may.
+/// The first observation that showed a value, in each format. JSON and XML may show different parts of it, so that each is
+/// compared with observations in the same format only.
 #[derive(Clone, Default)]
 struct FirstShown<'c> {
     json: Option<&'c Observation<'c>>,
     xml: Option<&'c Observation<'c>>,
 }
 
-/// A observation some time after a write.
-struct Since<'c> {
+/// An observation of a resource some time after a write.
+struct LaterObservation<'c> {
     context: &'c Context<'c>,
-    sight: &'c Observation<'c>,
-    /// The resource, and the write.
-    of: (ResourceId, &'c Write<'c>),
-    /// The writes meanwhile; `None` if they are unknown.
-    others: Option<Vec<&'c Write<'c>>>,
+    observation: &'c Observation<'c>,
+    resource: ResourceId,
+    write: &'c Write<'c>,
+    /// The writes between the two; `None` if their effect is unknown.
+    writes_between: Option<Vec<&'c Write<'c>>>,
 }
 
-impl<'c> Since<'c> {
+impl<'c> LaterObservation<'c> {
     fn new(
         context: &'c Context<'c>,
-        (write, id): (&'c Write<'c>, ResourceId),
-        sight: &'c Observation<'c>,
-        kind: &str,
-        through: &[String],
+        (resource, write): (ResourceId, &'c Write<'c>),
+        observation: &'c Observation<'c>,
+        resource_type: &str,
+        harmless_hooks: &[String],
     ) -> Self {
-        let leaves = |other: &&Write<'_>| match other.origin {
+        let is_harmless = |other: &&Write<'_>| match other.origin {
             Origin::Hook(event) => match context.evidence.events.get(event) {
-                Some(Event::Hook(call)) => through.contains(&call.name),
+                Some(Event::Hook(call)) => harmless_hooks.contains(&call.name),
                 Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
             },
             Origin::Exchange(_) => false,
         };
-        let meanwhile = |other: &&Write<'_>| {
+        let is_between = |other: &&Write<'_>| {
             other.origin != write.origin
                 && !other.moment.is_before(&write.moment)
-                && !sight.moment.is_before(&other.moment)
-                && other.may_touch(id, kind)
-                && !leaves(other)
+                && !observation.moment.is_before(&other.moment)
+                && other.may_touch(resource, resource_type)
+                && !is_harmless(other)
         };
-        let others: Vec<&Write<'_>> = context.history.writes.iter().filter(meanwhile).collect();
-        let is_known = |other: &&Write<'_>| {
+        let between: Vec<&Write<'_>> = context.history.writes.iter().filter(is_between).collect();
+        let has_known_effect = |other: &&Write<'_>| {
             let sent = other.exchange().map(|index| &context.seen[index]);
             let Some((seen, operation)) = sent.and_then(|seen| Some((seen, seen.operation?)))
             else {
                 return false;
             };
             let mut parameters = operation.parameters.iter();
-            // What a parameter that never comes back changes is not known.
-            let silent = parameters.any(|p| {
+            // It is unknown what a parameter without `x-echo` changes.
+            let has_unknown_parameter = parameters.any(|p| {
                 p.echo.is_none()
                     && p.place == ParameterLocation::Body
                     && seen.exchange.sent.contains_key(&p.name)
             });
-            other.outcome == Outcome::Done && other.does == Action::Changes && !silent
+            other.outcome == Outcome::Done
+                && other.does == Action::Changes
+                && !has_unknown_parameter
         };
-        let others = others.iter().all(is_known).then_some(others);
+        let are_known = between.iter().all(has_known_effect);
         Self {
             context,
-            sight,
-            of: (id, write),
-            others,
+            observation,
+            resource,
+            write,
+            writes_between: are_known.then_some(between),
         }
     }
 
-    fn evaluate(&self, rule: &Rule, expected: &[Expected<'_>], verdicts: &mut Verdicts<'_>) {
-        let Some(shown) = self.sight.representation(self.context) else {
+    /// Compares the observation with the expected values.
+    fn evaluate(&self, rule: &Rule, expected: &[ExpectedValue<'_>], verdicts: &mut Verdicts<'_>) {
+        let Some(shown) = self.observation.representation(self.context) else {
             return;
         };
         let mut sites = Vec::new();
         let mut wrong = None;
+        // Values that no other write changed: the sent value must be shown.
         for one in expected {
-            let Some(got) = self.open(one).then(|| shown.value(one.at)).flatten() else {
+            let Some(got) = self.must_show(one).then(|| shown.value(one.at)).flatten() else {
                 continue;
             };
             let site = shown.site(one.at);
             if verdicts.has_finding_at(&site) {
                 continue;
             }
-            if let Some(fact) = one.wrong(got, self.is_xml()) {
+            if let Some(fact) = one.difference(got, self.is_xml()) {
                 wrong.get_or_insert((site.clone(), fact));
             }
             sites.push(site);
         }
+        // Values that writes at the same time changed: one of the sent values must be shown.
         for one in expected {
-            let rivals = self.rivals(one);
+            let rivals = self.rival_values(one);
             let got = shown.value(one.at).filter(|_| !rivals.is_empty());
             let site = shown.site(one.at);
             let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
                 continue;
             };
-            let is_of_one = one.wrong(got, self.is_xml()).is_none()
-                || rivals
-                    .iter()
-                    .any(|value| one.of(value).wrong(got, self.is_xml()).is_none());
-            if !is_of_one {
+            let is_sent_by_one = one.difference(got, self.is_xml()).is_none()
+                || rivals.iter().any(|value| {
+                    one.with_sent(value)
+                        .difference(got, self.is_xml())
+                        .is_none()
+                });
+            if !is_sent_by_one {
                 let sent: Vec<String> = rivals.iter().map(|value| json::short(value)).collect();
                 let fact = Fact {
                     kind: "not-kept",
@@ -434,19 +458,20 @@ impl<'c> Since<'c> {
         }
     }
 
-    /// What an earlier observation has shown this one shows still; which one showed it first is noted.
-    fn evaluate_unchanged_parts(
+    /// Checks values with `stays-while`: if an earlier observation showed the value, this one must show it, too. Otherwise
+    /// records this observation in `first_shown` if it shows the value.
+    fn evaluate_stays(
         &self,
         rule: &Rule,
-        expected: &[Expected<'_>],
+        expected: &[ExpectedValue<'_>],
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(shown) = self.sight.representation(self.context) else {
+        let Some(shown) = self.observation.representation(self.context) else {
             return;
         };
         for (one, first) in expected.iter().zip(first_shown) {
-            let Some(holds) = one.stays_while.filter(|_| self.open(one)) else {
+            let Some(condition) = one.stays_while.filter(|_| self.must_show(one)) else {
                 continue;
             };
             let is_xml = self.is_xml();
@@ -455,21 +480,22 @@ impl<'c> Since<'c> {
             } else {
                 &mut first.json
             };
-            let stands = shown
+            let is_shown = shown
                 .value(one.at)
-                .is_some_and(|got| one.wrong(got, is_xml).is_none() && !is_empty(got));
-            let has_followed = |first: &Observation<'_>| match self.sight.shows {
-                Appearance::Item(_) => first.moment.is_settled(&self.sight.moment),
+                .is_some_and(|got| one.difference(got, is_xml).is_none() && !is_empty(got));
+            // A list may be outdated until the consistency window after the first observation has passed.
+            let is_up_to_date = |first: &Observation<'_>| match self.observation.shows {
+                Appearance::Item(_) => first.moment.is_settled(&self.observation.moment),
                 Appearance::Whole(_) | Appearance::NotFound => true,
             };
-            let stays = holds
+            let meets_condition = condition
                 .iter()
                 .all(|(at, value)| shown.value(at) == Some(value));
             match *first {
-                None => *first = stands.then_some(self.sight),
-                Some(first) if stays && has_followed(first) => {
+                None => *first = is_shown.then_some(self.observation),
+                Some(first) if meets_condition && is_up_to_date(first) => {
                     let site = shown.site(one.at);
-                    let wrong = (!stands && !verdicts.has_finding_at(&site)).then(|| {
+                    let wrong = (!is_shown && !verdicts.has_finding_at(&site)).then(|| {
                         let got = shown.value(one.at);
                         let fact = Fact {
                             kind: "not-kept",
@@ -489,13 +515,13 @@ impl<'c> Since<'c> {
         }
     }
 
-    /// Values that other writes at the same time sent for the field: one of all these must be shown. None if another
-    /// write named it later, or if this is not the first of them.
-    fn rivals(&self, one: &Expected<'_>) -> Vec<&'c Value> {
-        let (_, write) = self.of;
-        let is_plain = matches!(one.how, Persistence::Echoed(..)) && one.kind.is_none();
+    /// The values that writes at the same time sent for the field. The observation must show one of these or the sent one.
+    /// Empty if there are no such writes, if a later write changed the field, or if this write is not the first of them.
+    fn rival_values(&self, one: &ExpectedValue<'_>) -> Vec<&'c Value> {
+        let is_plain =
+            matches!(one.comparison, ValueComparison::Equal(..)) && one.only_type.is_none();
         let others = self
-            .others
+            .writes_between
             .iter()
             .flatten()
             .filter(|_| is_plain && self.shows(one));
@@ -503,8 +529,8 @@ impl<'c> Since<'c> {
         for other in others {
             let mut named = other.named.iter().filter(|n| overlaps(&n.echo.at, one.at));
             let Some(value) = named.next() else { continue };
-            let is_rival =
-                other.moment.overlaps(&write.moment) && other.moment.event > write.moment.event;
+            let is_rival = other.moment.overlaps(&self.write.moment)
+                && other.moment.event > self.write.moment.event;
             if !is_rival || value.echo.at != one.at || named.next().is_some() {
                 return Vec::new();
             }
@@ -513,38 +539,37 @@ impl<'c> Since<'c> {
         values
     }
 
-    /// Whether this observation must contain the value: no other action named it meanwhile.
-    fn open(&self, one: &Expected<'_>) -> bool {
-        let named = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
-        let others = self.others.as_ref();
-        self.shows(one) && others.is_some_and(|others| !others.iter().any(named))
+    /// Whether this observation must show the sent value: no write since then changed the field.
+    fn must_show(&self, one: &ExpectedValue<'_>) -> bool {
+        let changes = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
+        let others = self.writes_between.as_ref();
+        self.shows(one) && others.is_some_and(|others| !others.iter().any(changes))
     }
 
-    /// Whether this observation shows what requests sent for the field.
-    fn shows(&self, one: &Expected<'_>) -> bool {
-        let face = self.sight.face;
-        let about = self
-            .context
-            .rulebook
-            .kinds
-            .get(face)
-            .map(|kind| &kind.annotations);
-        let moves = |how: &Derived| {
-            let (id, write) = self.of;
-            let moments = (&write.moment, &self.sight.moment);
+    /// Whether this observation shows the value that a request sent for the field. It does not if the service derives the
+    /// value of the field and may have done so since the write.
+    fn shows(&self, one: &ExpectedValue<'_>) -> bool {
+        let shown_type = self.observation.shown_type;
+        if let Some(only_type) = one.only_type {
+            return only_type == shown_type;
+        }
+        let kind = self.context.rulebook.kinds.get(shown_type);
+        let may_have_changed = |derived: &Derived| {
+            let moments = (&self.write.moment, &self.observation.moment);
             let history = &self.context.history;
-            how.by.is_empty()
-                || history.moved_by(self.context, id, &how.by, moments, Duration::ZERO)
+            let by = &derived.by;
+            by.is_empty()
+                || history.moved_by(self.context, self.resource, by, moments, Duration::ZERO)
         };
-        let is_derived = about.is_some_and(|about| {
-            about.is_derived(one.at) && about.derived_at(one.at).is_none_or(moves)
-        });
-        one.kind.is_none_or(|kind| kind == face) && (one.kind.is_some() || !is_derived)
+        !kind.is_some_and(|kind| {
+            let derived = kind.annotations.derived_at(one.at);
+            kind.annotations.is_derived(one.at) && derived.is_none_or(may_have_changed)
+        })
     }
 
     fn is_xml(&self) -> bool {
         let exchange = self
-            .sight
+            .observation
             .exchange
             .map(|index| self.context.seen[index].exchange);
         exchange.is_some_and(|e| e.sent.get("FORMAT").is_some_and(|format| *format == "xml"))
@@ -568,42 +593,34 @@ fn overlaps(one: &str, other: &str) -> bool {
     json::within(one, other) || json::within(other, one)
 }
 
-impl Expected<'_> {
-    /// The same place with another value.
-    fn of<'v>(&'v self, sent: &'v Value) -> Expected<'v> {
-        Expected {
-            kind: self.kind,
-            at: self.at,
-            sent,
-            names_max: self.names_max,
-            stays_while: self.stays_while,
-            how: match self.how {
-                Persistence::Echoed(compare, or) => Persistence::Echoed(compare, or),
-                Persistence::Part { by_value } => Persistence::Part { by_value },
-            },
-        }
+impl ExpectedValue<'_> {
+    /// The same expectation for another sent value.
+    fn with_sent<'v>(&'v self, sent: &'v Value) -> ExpectedValue<'v> {
+        ExpectedValue { sent, ..*self }
     }
 
-    fn wrong(&self, got: &Value, is_xml: bool) -> Option<Fact> {
-        match self.how {
-            Persistence::Echoed(compare, or) if is_xml => {
-                let (sent, got) = (spaced(self.sent), spaced(got));
+    /// How the shown value differs from the sent one; `None` if it does not.
+    fn difference(&self, got: &Value, is_xml: bool) -> Option<Fact> {
+        match self.comparison {
+            ValueComparison::Equal(compare, or) if is_xml => {
+                let (sent, got) = (normalized_spaces(self.sent), normalized_spaces(got));
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
-            Persistence::Echoed(compare, or) => differs(self.sent, got, compare, or),
-            Persistence::Part { by_value } => self.lacks(got, is_xml, by_value),
+            ValueComparison::Equal(compare, or) => differs(self.sent, got, compare, or),
+            ValueComparison::Contains { by_value } => self.missing_member(got, is_xml, by_value),
         }
     }
 
-    /// The first sent member that is missing. If all are missing, the field may not be shown.
-    fn lacks(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<Fact> {
+    /// The first sent member that the shown object lacks or has with another value. `None` for an empty object, because a
+    /// service may show the members later.
+    fn missing_member(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<Fact> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
         let got = got.as_object().filter(|members| !members.is_empty())?;
         // Names of elements have no spaces; the documents do not define how other keys are changed.
         let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         let is_short = |name: &str| {
-            self.names_max
+            self.name_length_max
                 .is_none_or(|max| name.chars().count() as u64 <= max)
         };
         let mut members = sent
@@ -613,7 +630,7 @@ impl Expected<'_> {
             let there = got.get(name);
             let is_there = there.is_some_and(|there| match value {
                 _ if by_value && is_same_value(value, there) => true,
-                Value::String(_) if is_xml => spaced(value) == spaced(there),
+                Value::String(_) if is_xml => normalized_spaces(value) == normalized_spaces(there),
                 // A sent text stays a text even if it looks like a number; null is equivalent to an empty text.
                 Value::String(text) => {
                     there.as_str() == Some(text) || text.is_empty() && there.is_null()
@@ -640,7 +657,7 @@ impl Expected<'_> {
     }
 }
 
-/// Whether both are the same, where a number and its text are.
+/// Whether both values are equal, where a number equals its text.
 fn is_same_value(sent: &Value, got: &Value) -> bool {
     match (sent, got) {
         (Value::Number(number), Value::String(text))
@@ -660,13 +677,13 @@ fn is_same_value(sent: &Value, got: &Value) -> bool {
     }
 }
 
-/// Whether the field is empty, so that it contains nothing of what was sent; XML writes an empty object as an empty text.
+/// Whether the shown value is empty. XML has an empty text in place of an empty object.
 fn is_empty(got: &Value) -> bool {
     got.is_null() || got == "" || got.as_object().is_some_and(Map::is_empty)
 }
 
-/// A text without what XML may do to its spaces.
-fn spaced(value: &Value) -> String {
+/// The text of a value, with one space in place of each run of spaces and line breaks, which XML may change.
+fn normalized_spaces(value: &Value) -> String {
     let text = as_text(value);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -100,7 +100,7 @@ pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>)
 }
 
 fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
-    let body = core.shown(&core.operation, body);
+    let body = core.with_effects(&core.operation, body);
     let is_xml = match format {
         Format::Json => core.fails(Fault::AuthJsonIsXml),
         Format::Xml => !core.fails(Fault::AuthXmlIsJson),

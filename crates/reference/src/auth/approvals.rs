@@ -421,7 +421,7 @@ impl Approval {
         } else {
             body
         };
-        let body = core.shown(&Operation::callback("approval-callback"), &body);
+        let body = core.with_effects(&Operation::callback("approval-callback"), &body);
         let method = if core.varies(Variant::AuthCallbackIsGet) {
             "GET"
         } else {

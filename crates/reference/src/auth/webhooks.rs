@@ -45,7 +45,7 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
         "params": {"webhook_id": format!("WH_{}", hashed(url)), "events": [event]},
     });
     let body = core
-        .shown(&Operation::callback("registration-webhook"), &body)
+        .with_effects(&Operation::callback("registration-webhook"), &body)
         .into_owned();
     let method = if core.fails(Fault::AuthWebhookIsGet) {
         "GET"

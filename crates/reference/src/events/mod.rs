@@ -118,7 +118,7 @@ impl Events {
         const TIMEOUT: Duration = Duration::from_secs(10);
         let event = kinds::event(core, kind, facts);
         let event = core
-            .shown(&Operation::callback("event"), &event)
+            .with_effects(&Operation::callback("event"), &event)
             .into_owned();
         if let Some(url) = &self.url {
             let mut request = Request::new("POST", "");

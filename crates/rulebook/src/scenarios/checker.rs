@@ -418,7 +418,7 @@ impl<'a> Checker<'a> {
     /// The problem and the advice for a path parameter that is neither given nor filled.
     pub(super) fn missing(&self, operation: &Operation, parameter: &Parameter) -> (String, String) {
         let name = &parameter.name;
-        match self.path_kinds.of(operation, name) {
+        match self.path_kinds.kind_of(operation, name) {
             Some(kind) => (
                 format!(
                     "the path parameter `{name}` is missing, and no earlier step creates or names a {kind}"

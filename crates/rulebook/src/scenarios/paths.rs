@@ -1,11 +1,20 @@
 //! Fills the path parameters that a call leaves out.
 //!
-//! - A parameter names the resource of its type that an earlier step used last: created, or named in its path.
-//!   All parameters of a call come from one such resource and its parents, as far as the given ones allow.
-//!   Only accepted calls and hooks count: resources of `rejected` and `either` steps may not exist.
-//! - A resource is named by the capture of the call or hook that created it.
-//!   A group uses only its own steps. Its resources are available after the `use` step, under their names there.
-//! - Otherwise the configuration key of `x-path-from` supplies the value.
+//! ```yaml
+//! - { call: create-channel, with: { ServiceSid: "${service.sid}" }, capture: channel }
+//! - { call: create-member, with: { Identity: ann } }
+//! #   filled: ServiceSid: "${service.sid}", ChannelSid: "${channel.sid}"
+//! ```
+//!
+//! - A parameter gets the value of the resource of its type that an earlier step used last. A step uses a resource if it
+//!   creates it or names it in its path.
+//! - All parameters of a call come from one such resource and its parents. It contradicts no parameter that the call
+//!   gives. A resource that has the given inner parameters, such as the channel of a member, is preferred.
+//! - Only calls that must be accepted, and hooks, count as uses. After a call with `rejected` or `either` the resource may
+//!   not exist.
+//! - The value of a created resource is its key in the capture of the call or hook, such as `${channel.sid}`.
+//! - A group sees only its own steps. After the `use` step its resources have the names of the using scenario.
+//! - If no step used such a resource, the configuration key of `x-path-from` supplies the value.
 //!
 //! Specified in specs/README.md, "Path parameters". Runs before validation, so that all later code
 //! reads complete calls. A parameter without a value stays missing and is reported by `step`.
@@ -20,24 +29,27 @@ use crate::step::{Call, Demand, Hook, Step, Use, Verb};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A resource with its parents, outermost first: type and path value of each.
+/// A resource type and the path value of one resource of it: `chat/channel` and `${channel.sid}`.
+type Level = (String, Value);
+
+/// The address of a resource: the levels of its path, from the outermost parent to the resource itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Address(Vec<(String, Value)>);
+struct Address(Vec<Level>);
 
 impl Address {
-    fn of(&self, kind: &str) -> Option<&Value> {
+    fn value_of(&self, kind: &str) -> Option<&Value> {
         let mut levels = self.0.iter();
         levels.find(|(k, _)| k == kind).map(|(_, value)| value)
     }
 
     /// Whether no type has different values in both.
-    fn agrees_with(&self, others: &[(String, Value)]) -> bool {
-        let differs = |(kind, value): &(String, Value)| self.of(kind).is_some_and(|v| v != value);
+    fn agrees_with(&self, others: &[Level]) -> bool {
+        let differs = |(kind, value): &Level| self.value_of(kind).is_some_and(|v| v != value);
         !others.iter().any(differs)
     }
 
-    fn has_all(&self, others: &[(String, Value)]) -> bool {
-        let has = |(kind, value): &(String, Value)| self.of(kind) == Some(value);
+    fn has_all(&self, others: &[Level]) -> bool {
+        let has = |(kind, value): &Level| self.value_of(kind) == Some(value);
         others.iter().all(has)
     }
 
@@ -59,44 +71,47 @@ impl UsedResources {
         }
     }
 
-    fn newest(&self, fits: impl Fn(&Address) -> bool) -> Option<&Address> {
-        self.0.iter().rev().find(|address| fits(address))
+    fn newest(&self, is_match: impl Fn(&Address) -> bool) -> Option<&Address> {
+        self.0.iter().rev().find(|address| is_match(address))
     }
 }
 
-/// Types of path parameters, by service, operation and parameter.
+/// The resource types that path parameters name. By service and operation: parameter and type, outermost first.
 #[derive(Debug, Default)]
 pub(super) struct PathKinds(BTreeMap<(String, String), Vec<(String, String)>>);
 
 impl PathKinds {
+    /// The types follow from the resource of the operation and its parents ([`types_by_position`]). If the path has more
+    /// parameters than that, a parameter has the type that the other operations of the service give its name, as far as
+    /// they agree.
     pub(super) fn from_services(
         services: &BTreeMap<String, Service>,
         kinds: &BTreeMap<String, Kind>,
     ) -> Self {
-        let mut found = BTreeMap::new();
+        let mut all = BTreeMap::new();
         for service in services.values() {
-            let mut by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+            let mut kinds_by_name: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
             for operation in service.operations.values() {
-                for (name, kind) in aligned(operation, kinds).unwrap_or_default() {
-                    by_name.entry(name).or_default().insert(kind);
+                for (name, kind) in types_by_position(operation, kinds).unwrap_or_default() {
+                    kinds_by_name.entry(name).or_default().insert(kind);
                 }
             }
             for operation in service.operations.values() {
-                let levels = aligned(operation, kinds).unwrap_or_else(|| {
+                let levels = types_by_position(operation, kinds).unwrap_or_else(|| {
                     let names = operation.path_names().map(|p| p.name.as_str());
-                    let named = names.filter_map(|name| {
-                        let kinds = by_name.get(name).filter(|kinds| kinds.len() == 1)?;
+                    let with_kind = names.filter_map(|name| {
+                        let kinds = kinds_by_name.get(name).filter(|kinds| kinds.len() == 1)?;
                         Some((name, *kinds.first()?))
                     });
-                    named.collect()
+                    with_kind.collect()
                 });
                 let owned = levels.into_iter();
                 let owned = owned.map(|(name, kind)| (name.to_owned(), kind.to_owned()));
                 let key = (service.name.clone(), operation.id.clone());
-                found.insert(key, owned.collect());
+                all.insert(key, owned.collect());
             }
         }
-        Self(found)
+        Self(all)
     }
 
     /// Path parameters of an operation that name a resource, outermost first, each with its type.
@@ -106,7 +121,7 @@ impl PathKinds {
     }
 
     /// The type of one path parameter.
-    pub(super) fn of(&self, operation: &Operation, parameter: &str) -> Option<&str> {
+    pub(super) fn kind_of(&self, operation: &Operation, parameter: &str) -> Option<&str> {
         let mut levels = self.levels(operation).iter();
         levels
             .find(|(name, _)| name == parameter)
@@ -114,28 +129,33 @@ impl PathKinds {
     }
 }
 
-/// Path parameters with the types of the resource's parents and, if the path ends with it, its own.
-fn aligned<'a>(
+/// The path parameters with their types, by their positions: first the parents of the operation's resource, and last the
+/// resource itself if the path ends with its name. `None` if the path has more parameters than types are known.
+fn types_by_position<'a>(
     operation: &'a Operation,
     kinds: &'a BTreeMap<String, Kind>,
 ) -> Option<Vec<(&'a str, &'a str)>> {
-    let about = about(operation, kinds)?;
+    let annotations = annotations_of(operation, kinds)?;
     let names: Vec<&str> = operation.path_names().map(|p| p.name.as_str()).collect();
-    let has_own = operation.names_its_resource() && !about.is_composed();
-    let parents = about.parents.iter().map(|(_, kind)| kind.as_str());
+    let has_own_name = operation.names_its_resource() && !annotations.is_composed();
+    let parents = annotations.parents.iter().map(|(_, kind)| kind.as_str());
     let mut types: Vec<&str> = parents.collect();
-    let above = names.len().saturating_sub(usize::from(has_own));
-    if above > types.len() {
+    let parent_count = names.len().saturating_sub(usize::from(has_own_name));
+    if parent_count > types.len() {
         return None;
     }
-    types.truncate(above);
-    if has_own {
-        types.extend(about.of());
+    types.truncate(parent_count);
+    if has_own_name {
+        types.extend(annotations.of());
     }
     Some(names.into_iter().zip(types).collect())
 }
 
-fn about<'a>(operation: &Operation, kinds: &'a BTreeMap<String, Kind>) -> Option<&'a Annotations> {
+/// The annotations of an operation's resource.
+fn annotations_of<'a>(
+    operation: &Operation,
+    kinds: &'a BTreeMap<String, Kind>,
+) -> Option<&'a Annotations> {
     Some(&kinds.get(operation.resource.as_ref()?)?.annotations)
 }
 
@@ -162,21 +182,21 @@ pub(super) fn fill(
         index,
         path_kinds,
         groups,
-        results: BTreeMap::new(),
-        open: BTreeSet::new(),
+        used_by_group: BTreeMap::new(),
+        in_progress: BTreeSet::new(),
     };
     let names: Vec<(String, String)> = filler.groups.keys().cloned().collect();
     for name in &names {
-        filler.group(name);
+        filler.fill_group(name);
     }
     for (service, paths) in &mut happy_paths {
         for (operation, path) in paths {
-            filler.happy_path(service, operation, path);
+            filler.fill_happy_path(service, operation, path);
         }
     }
     for (service, scenarios) in &mut scenarios {
         for (scenario, _) in scenarios.values_mut() {
-            filler.steps(service, &mut scenario.steps, &mut UsedResources::default());
+            filler.fill_steps(service, &mut scenario.steps, &mut UsedResources::default());
         }
     }
     let groups = filler.groups;
@@ -203,10 +223,10 @@ struct Filler<'a> {
     index: &'a ServiceIndex,
     path_kinds: &'a PathKinds,
     groups: BTreeMap<(String, String), Group>,
-    /// The resources that each group used, in the group's own names.
-    results: BTreeMap<(String, String), UsedResources>,
-    /// Groups in progress; one that uses itself is reported elsewhere.
-    open: BTreeSet<(String, String)>,
+    /// The resources that each filled group uses, with the names that its steps give them.
+    used_by_group: BTreeMap<(String, String), UsedResources>,
+    /// Groups that are being filled. A group that uses itself is not filled again; another check reports it.
+    in_progress: BTreeSet<(String, String)>,
 }
 
 impl<'a> Filler<'a> {
@@ -215,36 +235,37 @@ impl<'a> Filler<'a> {
         self.services.get(service)?.operations.get(name)
     }
 
-    fn group(&mut self, name: &(String, String)) -> UsedResources {
-        if let Some(used) = self.results.get(name) {
+    /// Fills a group, unless that is done, and returns the resources that it uses.
+    fn fill_group(&mut self, name: &(String, String)) -> UsedResources {
+        if let Some(used) = self.used_by_group.get(name) {
             return used.clone();
         }
-        if !self.open.insert(name.clone()) {
+        if !self.in_progress.insert(name.clone()) {
             return UsedResources::default();
         }
         let Some(mut steps) = self.groups.get(name).map(|group| group.steps.clone()) else {
             return UsedResources::default();
         };
         let mut used = UsedResources::default();
-        self.steps(&name.0, &mut steps, &mut used);
+        self.fill_steps(&name.0, &mut steps, &mut used);
         if let Some(group) = self.groups.get_mut(name) {
             group.steps = steps;
         }
-        self.open.remove(name);
-        self.results.insert(name.clone(), used.clone());
+        self.in_progress.remove(name);
+        self.used_by_group.insert(name.clone(), used.clone());
         used
     }
 
-    fn happy_path(&mut self, service: &str, operation: &str, path: &mut HappyPath) {
+    fn fill_happy_path(&mut self, service: &str, operation: &str, path: &mut HappyPath) {
         let mut used = UsedResources::default();
-        self.steps(service, &mut path.setup, &mut used);
+        self.fill_steps(service, &mut path.setup, &mut used);
         if let Some(operation) = self.operation(service, operation) {
             self.fill_path(operation, &mut path.with, &used);
             let address = self.address_in_path(operation, &path.with, &used);
             used.push(address);
         }
         if let Some(more) = &mut path.more {
-            self.steps(service, more, &mut used);
+            self.fill_steps(service, more, &mut used);
         }
     }
 
@@ -252,36 +273,38 @@ impl<'a> Filler<'a> {
         clippy::wildcard_enum_match_arm,
         reason = "the other verbs use no resource"
     )]
-    fn steps(&mut self, service: &str, steps: &mut [Step], used: &mut UsedResources) {
+    fn fill_steps(&mut self, service: &str, steps: &mut [Step], used: &mut UsedResources) {
         for step in steps {
             let is_repeated = step.repeat.is_some();
-            let mut found = UsedResources::default();
+            let mut used_here = UsedResources::default();
             match &mut step.verb {
                 Verb::Call(call) => {
                     if let Some(operation) = self.operation(service, &call.call) {
                         self.fill_path(operation, &mut call.with, used);
                         let path = self.address_in_path(operation, &call.with, used);
                         if matches!(call.demand, Demand::Own | Demand::Accepted(_)) {
-                            found.push(path.clone());
+                            used_here.push(path.clone());
                             if !is_repeated {
-                                found.push(self.address_in_answer(operation, path, call));
+                                used_here.push(self.address_in_response(operation, path, call));
                             }
                         }
                     }
                 }
-                Verb::Hook(hook) if !is_repeated => found.push(address_in_result(self.index, hook)),
-                Verb::Use(group) if !is_repeated => found = self.used_in(service, group),
+                Verb::Hook(hook) if !is_repeated => {
+                    used_here.push(address_in_result(self.index, hook))
+                }
+                Verb::Use(group) if !is_repeated => used_here = self.used_in(service, group),
                 _ => {}
             }
-            for address in found.0 {
-                // Each repetition has its own index.
+            for address in used_here.0 {
+                // Each repetition uses a resource of its own.
                 if !address.has_text("${index}") {
                     used.push(address);
                 }
             }
             match &mut step.verb {
-                Verb::Call(call) => self.steps(service, &mut call.between, used),
-                Verb::Concurrently(race) => self.steps(service, &mut race.concurrently, used),
+                Verb::Call(call) => self.fill_steps(service, &mut call.between, used),
+                Verb::Concurrently(race) => self.fill_steps(service, &mut race.concurrently, used),
                 _ => {}
             }
         }
@@ -295,16 +318,16 @@ impl<'a> Filler<'a> {
         used: &UsedResources,
     ) {
         let levels = self.path_kinds.levels(operation);
-        let mut known = self.named(levels, with, used);
+        let mut known = self.given_levels(levels, with, used);
         for (n, (name, kind)) in levels.iter().enumerate().rev() {
             if with.contains_key(name) {
                 continue;
             }
-            let deeper = self.named(&levels[n + 1..], with, used);
-            let fits = |a: &Address| a.of(kind).is_some() && a.agrees_with(&known);
-            let parent = used.newest(|a| fits(a) && a.has_all(&deeper));
-            let newest = parent.or_else(|| used.newest(fits));
-            if let Some(value) = newest.and_then(|address| address.of(kind)).cloned() {
+            let inner_levels = self.given_levels(&levels[n + 1..], with, used);
+            let is_match = |a: &Address| a.value_of(kind).is_some() && a.agrees_with(&known);
+            let parent_of_inner = used.newest(|a| is_match(a) && a.has_all(&inner_levels));
+            let newest = parent_of_inner.or_else(|| used.newest(is_match));
+            if let Some(value) = newest.and_then(|address| address.value_of(kind)).cloned() {
                 with.insert(name.clone(), value.clone());
                 known.push((kind.clone(), value));
             }
@@ -327,27 +350,28 @@ impl<'a> Filler<'a> {
         with: &Map<String, Value>,
         used: &UsedResources,
     ) -> Address {
-        Address(self.named(self.path_kinds.levels(operation), with, used))
+        Address(self.given_levels(self.path_kinds.levels(operation), with, used))
     }
 
-    /// The values of some path parameters, with their types.
-    fn named(
+    /// The levels whose parameters `with` contains.
+    fn given_levels(
         &self,
         levels: &[(String, String)],
         with: &Map<String, Value>,
         used: &UsedResources,
-    ) -> Vec<(String, Value)> {
+    ) -> Vec<Level> {
         let given = levels.iter().filter_map(|(name, kind)| {
             let value = with.get(name).filter(|value| !value.is_null())?;
-            Some((kind.clone(), self.by_key(kind, value, used)))
+            Some((kind.clone(), self.with_key(kind, value, used)))
         });
         given.collect()
     }
 
-    /// `${channel.unique_name}` as `${channel.sid}`, if an earlier step used that resource.
-    fn by_key(&self, kind: &str, value: &Value, used: &UsedResources) -> Value {
-        let about = self.kinds.get(kind).map(|kind| &kind.annotations);
-        let identity = about.and_then(|about| about.identity.as_ref());
+    /// Replaces a reference to an alternative name, such as `${channel.unique_name}`, by the reference to the key of the
+    /// same resource, `${channel.sid}`. Leaves other values, and names of resources that no earlier step used.
+    fn with_key(&self, kind: &str, value: &Value, used: &UsedResources) -> Value {
+        let annotations = self.kinds.get(kind).map(|kind| &kind.annotations);
+        let identity = annotations.and_then(|annotations| annotations.identity.as_ref());
         let by_key = identity.and_then(|identity| {
             let [key] = &identity.key[..] else {
                 return None;
@@ -359,13 +383,15 @@ impl<'a> Filler<'a> {
             Some(Value::from(format!("{resource}{}", end(key))))
         });
         by_key
-            .filter(|key| used.newest(|a| a.of(kind) == Some(key)).is_some())
+            .filter(|key| used.newest(|a| a.value_of(kind) == Some(key)).is_some())
             .unwrap_or_else(|| value.clone())
     }
 
-    /// The resource in a response, below the one in the path, by its capture.
-    fn address_in_answer(&self, operation: &Operation, path: Address, call: &Call) -> Address {
-        let identity = about(operation, self.kinds).and_then(|about| about.identity.as_ref());
+    /// The address of the resource that a call creates: its key in the capture, within the resource in the path. Empty if
+    /// the call creates none, or captures nothing.
+    fn address_in_response(&self, operation: &Operation, path: Address, call: &Call) -> Address {
+        let annotations = annotations_of(operation, self.kinds);
+        let identity = annotations.and_then(|annotations| annotations.identity.as_ref());
         let (Some(name), Some(identity)) = (&call.capture, identity) else {
             return Address::default();
         };
@@ -382,14 +408,14 @@ impl<'a> Filler<'a> {
         Address(levels)
     }
 
-    /// The resources that a group used, in the names of its results after the `use` step.
+    /// The resources that a group uses, with the names that they have after the `use` step.
     fn used_in(&mut self, service: &str, group: &Use) -> UsedResources {
-        let (of, name) = group
+        let (service, name) = group
             .r#use
             .split_once('/')
             .unwrap_or((service, &group.r#use));
-        let name = (of.to_owned(), name.to_owned());
-        let inside = self.group(&name);
+        let name = (service.to_owned(), name.to_owned());
+        let inside = self.fill_group(&name);
         let Some(defaults) = self.groups.get(&name).map(|group| &group.with) else {
             return UsedResources::default();
         };
@@ -404,7 +430,10 @@ impl<'a> Filler<'a> {
     }
 }
 
-/// A value of a group as it is written outside: captures with the prefix, parameters replaced by their values.
+/// Translates a value from within a group to the scenario that uses the group: adds the prefix to captures, and replaces
+/// parameters of the group by their values. `None` if a parameter has no value.
+///
+/// For `use: a-channel` with `as: first`, `${channel.sid}` becomes `${first.channel.sid}`.
 fn renamed(value: Value, group: &Use, defaults: &Map<String, Value>) -> Option<Value> {
     let Value::String(text) = &value else {
         return Some(value);
@@ -438,7 +467,7 @@ fn renamed(value: Value, group: &Use, defaults: &Map<String, Value>) -> Option<V
     Some(Value::from(out))
 }
 
-/// The resource that a hook creates, by its capture.
+/// The address of the resource that a hook creates: its key in the capture, within the resource that an argument names.
 fn address_in_result(index: &ServiceIndex, hook: &Hook) -> Address {
     let created = index.hook(&hook.hook).and_then(|known| {
         let makes = |does| matches!(does, Action::Makes | Action::FindsOrMakes);

@@ -362,19 +362,19 @@ impl Sessions for Live {
     }
 
     fn resource_claim(&self, planned: &Planned<'_>) -> ResourceClaim {
-        let mut touches = planned.touches();
+        let mut services = planned.touches();
         if self.needs_lease(planned) {
             // Only these services depend on time and addresses. Scenarios of others are retried if a moved clock
             // disturbed them.
-            touches.extend(self.settings.index.service_of_hook(SET_CALLBACK));
+            services.extend(self.settings.index.service_of_hook(SET_CALLBACK));
         }
         ResourceClaim {
-            touches,
+            services,
             concurrency: self.concurrency(planned),
             moves_the_clock: self.moves_the_clock(planned) || self.calls(planned, ADVANCE_CLOCK),
             needs_phone_number: self.phone_numbers.is_some() && self.takes_a_shared_value(planned),
-            length: planned.length(),
-            duration: planned.length(),
+            target_time: planned.length(),
+            real_time: planned.length(),
         }
     }
 
