@@ -5,7 +5,7 @@
 //!   requests before the operation is handled, and effects on responses after it.
 //! - A test run records which switches the reference reads. A switch that was not read cannot have made a difference, so
 //!   that the run need not be repeated with it. So an effect reads its switch only if it would change something.
-//! - Behavior that depends on the state, or that accepts invalid requests, is no effect. The code of the operation reads
+//! - Behavior that depends on the state, or that accepts invalid requests, is not an effect. The code of the operation reads
 //!   such a switch itself.
 
 use super::garble::Garble;
