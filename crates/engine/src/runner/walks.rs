@@ -93,20 +93,15 @@ impl Runner<'_> {
         first: &Called,
     ) -> Result<Value, Stop> {
         if operation.list_key.is_none() {
-            return Err(Stop::Error(format!(
-                "{} does not return a list",
-                operation.id
-            )));
+            let message = format!("{} does not return a list", operation.id);
+            return Err(Stop::Error(message));
         }
         let mut pages = vec![first.exchange];
         // A long list is large, so it is copied only if later steps read it.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();
-        let copied_items = |page: &Value| {
-            if wants_items {
-                operation.items_of(page).to_vec()
-            } else {
-                Vec::new()
-            }
+        let copied_items = |page: &Value| match wants_items {
+            true => operation.items_of(page).to_vec(),
+            false => Vec::new(),
         };
         let mut items: Vec<Value> = copied_items(&first.value);
         let mut count = operation.items_of(&first.value).len();

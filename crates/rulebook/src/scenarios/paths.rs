@@ -291,7 +291,7 @@ impl<'a> Filler<'a> {
                     }
                 }
                 Verb::Hook(hook) if !is_repeated => {
-                    used_here.push(address_in_result(self.index, hook))
+                    used_here.push(address_in_result(self.index, hook));
                 }
                 Verb::Use(group) if !is_repeated => used_here = self.used_in(service, group),
                 _ => {}
