@@ -60,6 +60,8 @@ pub(super) fn console<'a>(
         },
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
+        reports: paths(reports),
+        is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
 }
@@ -115,6 +117,17 @@ pub(super) fn sayable(text: &str) -> String {
         None => text.into(),
     };
     conformant_base::text::escape(&text).into_owned()
+}
+
+/// The paths of the reports that are files.
+fn paths(reports: &[Report]) -> Vec<String> {
+    let files = reports
+        .iter()
+        .filter_map(|report| match &report.destination {
+            Destination::File(path) => Some(path.display().to_string()),
+            _ => None,
+        });
+    files.collect()
 }
 
 /// The address of the HTML report.

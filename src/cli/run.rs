@@ -36,6 +36,7 @@ const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.output.reports, &REPORTS)?;
     let mut config = config::read(args)?;
+    config::check_target(args, &config)?;
     config.settings.rounds = match args.rounds {
         Some(rounds) => usize::from(rounds),
         None if config.settings.targets.is_empty() => 1,
@@ -125,7 +126,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             }
             waiver_problems = accepted.apply(record, is_whole(args));
             conformant_record::recognise(record, &known_defects(args.specs.specs.as_deref()));
-            record.invocation = invocation::invocation();
+            record.invocation = invocation::of_run(args, &config, seed);
             record.places = places(args.config.as_deref(), &rulebook, &planned);
             record.history = kept
                 .as_ref()

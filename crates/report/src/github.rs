@@ -17,7 +17,13 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             .findings
             .first()
             .and_then(|first| view::written_at(record, first));
-        annotate(&mut out, command, broken.id, place, &message(&broken));
+        annotate(
+            &mut out,
+            command,
+            broken.id,
+            place,
+            &message(record, &broken),
+        );
     }
     let errors = view::not_judged(record);
     for (reason, ids) in errors
@@ -50,7 +56,7 @@ fn annotate(
     .expect("writing to a String succeeds");
 }
 
-fn message(broken: &Broken) -> String {
+fn message(record: &RunRecord, broken: &Broken) -> String {
     let Some(first) = broken.findings.first() else {
         return broken.origin();
     };
@@ -62,7 +68,7 @@ fn message(broken: &Broken) -> String {
     format!(
         "{}\n{origin}\n{}{more}",
         first.message,
-        view::describe(first)
+        view::describe(record, first)
     )
 }
 

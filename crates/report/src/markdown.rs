@@ -35,7 +35,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     about(record, &mut tail);
     let room = BYTES_MAX.saturating_sub(tail.len());
     for (at, card) in cards.iter().enumerate() {
-        let block = block(card);
+        let block = block(record, card);
         if out.len() + block.len() > room {
             let more = view::count(cards.len() - at, "more defect");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
@@ -105,7 +105,7 @@ fn defects(cards: &[Card], out: &mut String) {
 }
 
 /// One folded defect with rules and findings.
-fn block(card: &Card) -> String {
+fn block(record: &RunRecord, card: &Card) -> String {
     let word = card.weight.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
     let mut out = format!("\n<details><summary>{word} <code>{title}</code></summary>\n");
@@ -113,7 +113,7 @@ fn block(card: &Card) -> String {
         writeln!(out, "\n{}", code(&guess)).expect(MEMORY);
     }
     for broken in card.rules.iter().take(RULES_MAX) {
-        out += &rule(broken);
+        out += &rule(record, broken);
     }
     let more: Vec<String> = card
         .rules
@@ -128,7 +128,7 @@ fn block(card: &Card) -> String {
     out + "\n</details>\n"
 }
 
-fn rule(broken: &Broken) -> String {
+fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
     if let Some(says) = broken
         .rule
@@ -141,7 +141,7 @@ fn rule(broken: &Broken) -> String {
         write!(out, "\n- {}\n\n", code(&finding.message)).expect(MEMORY);
         let mut without_diff = (*finding).clone();
         let diff = std::mem::take(&mut without_diff.diff);
-        out += &fenced("text", &view::describe(&without_diff));
+        out += &fenced("text", &view::describe(record, &without_diff));
         out += &fenced("diff", &diff);
     }
     let more = broken.findings.len().saturating_sub(FINDINGS_MAX);

@@ -256,6 +256,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let [failing, warnings, advice] = [Weight::Fails, Weight::Warns, Weight::Advises].map(weighs);
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
+    let silent = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
     let mut line = if failing > 0 {
         format!("not conformant: {} broken", count(failing, "rule"))
     } else if counts.error > 0 {
@@ -283,10 +284,16 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if advice > 0 {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
+    if silent > 0 && judged > 0 {
+        line = format!("{line}, {silent} without verdict");
+    }
     if !record.complete {
         line += " (the run was interrupted)";
     }
-    line
+    match cards::target_of(record).as_str() {
+        "" => line,
+        target => format!("{line} · target: {target}"),
+    }
 }
 
 /// How many passed rules fail under a mutation of the responses.
@@ -405,13 +412,17 @@ pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a Wai
 }
 
 /// A finding in full, over several indented lines.
-pub(super) fn describe(finding: &Finding) -> String {
+pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
     let fields = [
         ("where", place(finding)),
         ("expected", finding.expected.clone()),
         ("actual", finding.actual.clone()),
         ("diff", finding.diff.clone()),
-        ("reproduce", finding.reproduce.clone()),
+        ("request", finding.reproduce.clone()),
+        (
+            "reproduce",
+            cards::repeat(record, finding).unwrap_or_default(),
+        ),
         ("waived", finding.waived.clone()),
     ];
     let mut out = String::new();
@@ -524,7 +535,7 @@ mod tests {
     #[test]
     fn findings_are_described_with_their_place_and_a_command() {
         assert_eq!(
-            describe(&sample().findings[0]),
+            describe(&sample(), &sample().findings[0]),
             "  where     flow/create-execution, scenario flow/create-execution/happy, step 1, \
              exchange 4, at /status\n\
              \x20 expected  one of active, ended\n\
@@ -537,9 +548,10 @@ mod tests {
              \x20   -  \"status\": \"active\"\n\
              \x20   +  \"status\": \"running\"\n\
              \x20    }\n\
-             \x20 reproduce\n\
+             \x20 request\n\
              \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
-             \x20     -H 'Authorization: [redacted]'\n"
+             \x20     -H 'Authorization: [redacted]'\n\
+             \x20 reproduce conformant run --seed 7 --filter flow/create-execution/happy\n"
         );
     }
 }

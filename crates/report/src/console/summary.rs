@@ -5,7 +5,7 @@
 
 use super::defect::{blocks, first_place, title, word};
 use super::leftover::{blind, flaky, not_judged, waived};
-use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
+use super::look::{Look, MEMORY, Paint, Verbosity, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::texts::escaped;
 use crate::view::{self, Broken};
@@ -34,9 +34,10 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
     tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &table(&cards, look);
-    tail += &first(&cards, look);
+    tail += &first(record, &cards, look);
     tail += "\n";
     tail += &conclusion(record, look);
+    tail += &ending(record, &cards, look);
     let room = LINES_MAX.saturating_sub(head.lines().count() + tail.lines().count());
     head += &blocks(record, &cards, room, look);
     head += "\n";
@@ -45,7 +46,7 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
     let line = view::headline(record, look.settings);
-    let paint = if line.starts_with("conformant") {
+    let paint = if line.starts_with("passed") {
         Paint::Green
     } else {
         Paint::Red
@@ -61,8 +62,8 @@ fn services(record: &RunRecord, look: &Look) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<8} {:>7} {:>7} {:>8} {:>11}  scenarios\n",
-        "", "pass", "broken", "warnings", "not judged"
+        "\n{:<8} {:>7} {:>7} {:>8} {:>15}  scenarios\n",
+        "rules", "pass", "broken", "warnings", "without verdict"
     );
     for tally in tallies {
         let broken = format!("{:>7}", tally.broken);
@@ -79,7 +80,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
         };
         writeln!(
             out,
-            "{:<8} {:>7} {broken} {warned} {:>11}  {} of {} pass",
+            "{:<8} {:>7} {broken} {warned} {:>15}  {} of {} pass",
             tally.name,
             tally.hold,
             tally.unjudged(),
@@ -142,46 +143,77 @@ fn table(cards: &[Card], look: &Look) -> String {
     out
 }
 
-/// The first defects again: a long table fills the last screen.
-fn first(cards: &[Card], look: &Look) -> String {
+/// The first defects again, each with its first place: a long table fills the last screen.
+fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     // A single defect is right above.
-    let [foremost, _, ..] = cards else {
+    if cards.len() < 2 {
         return String::new();
-    };
-    let mut out = format!(
-        "\nfix first, of {}\n",
-        view::count(cards.len(), "likely defect")
-    );
+    }
+    let mut out = format!("\nfix first, of {}\n", view::count(cards.len(), "defect"));
     for card in &cards[..cards.len().min(FIRST_MAX)] {
         out += &title(card, look);
-    }
-    if let Some(rule) = foremost.rules.first() {
-        writeln!(out, "details: conformant explain {}", rule.id).expect(MEMORY);
+        let finding = card.rules.first().and_then(|rule| rule.findings.first());
+        let Some(finding) = finding else { continue };
+        let mut place = first_place(finding);
+        if let Some(exchange) = cards::exchange_of(record, finding) {
+            place = format!("{place}: {} {}", exchange.method, exchange.url);
+        }
+        writeln!(
+            out,
+            "     first in {}",
+            cut(&place, look.width.max(60) - 14)
+        )
+        .expect(MEMORY);
     }
     out
 }
 
+/// Where the reports are, and the next command.
+fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+    let mut out = String::new();
+    if !look.reports.is_empty() {
+        writeln!(out, "reports: {}", look.reports.join(", ")).expect(MEMORY);
+    }
+    let is_run = record.invocation.starts_with("conformant run");
+    let next = match cards.first().and_then(|card| card.rules.first()) {
+        Some(rule) => format!("conformant explain {}", rule.id),
+        None if is_run && !record.is_live() => "conformant init --target SERVICE=URL".to_owned(),
+        None if is_run && !cards::needs(record).is_empty() => "conformant doctor".to_owned(),
+        None => return out,
+    };
+    writeln!(out, "next: {next}").expect(MEMORY);
+    out
+}
+
 fn summary(record: &RunRecord, look: &Look) -> String {
-    let rules = list_counts(view::rule_counts(record).into_iter());
+    let whole = cards::whole(record, look.settings);
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
-    let exchanges = format!("{}, seed {}", record.summary.exchanges, record.seed);
+    let exchanges = format!("{}, seed {}", record.summary.exchanges, cards::seed(record));
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
+        let accept = if record.waivers.len() == 1 {
+            "accepts"
+        } else {
+            "accept"
+        };
         format!(
-            "{} accept {}",
+            "{} {accept} {}",
             view::count(record.waivers.len(), "waiver"),
             view::count(waived, "finding")
         )
     });
+    let limits = cards::limits(record);
+    let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
     let proof = record.proof.as_ref();
     let sample = proof.and_then(|proof| proof.sample.as_ref());
     for (label, text) in [
-        ("rules", Some(rules)),
+        ("rules", Some(whole.words())),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
+        ("limited by", limits),
         ("waivers", waivers),
         ("self-check", proof.map(view::proof)),
         ("sensitivity", sample.map(view::sensitivity)),
@@ -194,7 +226,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
 
 fn list_counts<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
     let counts: Vec<_> = counts
-        .map(|(verdict, n)| format!("{verdict} {n}"))
+        .map(|(verdict, n)| format!("{n} {verdict}"))
         .collect();
     if counts.is_empty() {
         "none".to_owned()
