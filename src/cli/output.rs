@@ -164,6 +164,16 @@ fn takes_links(terminal: bool) -> bool {
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
+/// Refuses reports that cannot be written, before a run that could not keep its result.
+pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
+    for report in reports {
+        if let Err(why) = report.destination.check() {
+            return Err(Failure::Usage(format!("--report: {why}")));
+        }
+    }
+    Ok(())
+}
+
 /// Writes every report; returns the first error after trying all.
 pub(super) fn write_reports(
     reports: &[Report],

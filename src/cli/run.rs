@@ -55,6 +55,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
+    super::baseline::check_ids(&rulebook, &waivers)?;
     let is_live = !config.settings.targets.is_empty() && !args.dry_run;
     let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
     config.settings.names = names;
@@ -76,6 +77,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         print(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
+    output::check_reports(&reports)?;
     let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let mut options = options(args, &config, seed);

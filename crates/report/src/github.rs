@@ -32,7 +32,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     {
         annotate(&mut out, "error", reason, None, &ids.join("\n"));
     }
-    let headline = view::headline(record, settings);
+    let headline = view::verdict(record, settings);
     annotate(&mut out, "notice", "conformant", None, &headline);
     out
 }
@@ -107,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "::notice title=conformant::not conformant: 1 rule broken, 1 warning"
+            "::notice title=conformant::not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow"
         );
     }
 

@@ -24,7 +24,12 @@ const TAIL_BYTES_MAX: usize = 15_000;
 const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
-    let mut out = format!("## {}\n\n", view::headline(record, settings));
+    let mut out = format!("## {}", view::headline(record, settings));
+    match cards::target_of(record).as_str() {
+        "" => {}
+        target => write!(out, " · target: {}", code(target)).expect(MEMORY),
+    }
+    out += "\n\n";
     services(record, settings, &mut out);
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
@@ -32,7 +37,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     not_judged(record, &mut tail);
     waivers(record, &mut tail);
     open_points(record, &mut tail);
-    about(record, &mut tail);
+    about(record, settings, &mut tail);
     let room = BYTES_MAX.saturating_sub(tail.len());
     for (at, card) in cards.iter().enumerate() {
         let block = block(record, card);
@@ -48,7 +53,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 fn services(record: &RunRecord, settings: Settings, out: &mut String) {
     out.push_str(
-        "| | pass | broken | warnings | not judged | scenarios |\n|---|---|---|---|---|---|\n",
+        "| | pass | broken | warnings | without verdict | scenarios |\n|---|---|---|---|---|---|\n",
     );
     for tally in cards::services(record, settings) {
         let target = tally
@@ -157,7 +162,7 @@ fn not_judged(record: &RunRecord, out: &mut String) {
     if groups.is_empty() {
         return;
     }
-    out.push_str("\n### Not judged\n\n| to judge them | rules | such as |\n|---|---|---|\n");
+    out.push_str("\n### Without verdict\n\n| to judge them | rules | such as |\n|---|---|---|\n");
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
@@ -231,13 +236,9 @@ fn open_points(record: &RunRecord, out: &mut String) {
 }
 
 /// Settings of the run.
-fn about(record: &RunRecord, out: &mut String) {
-    let rules: Vec<_> = view::rule_counts(record)
-        .into_iter()
-        .map(|(verdict, n)| format!("{verdict} {n}"))
-        .collect();
+fn about(record: &RunRecord, settings: Settings, out: &mut String) {
     let facts = [
-        ("rules", rules.join(" · ")),
+        ("rules", cards::whole(record, settings).words()),
         ("exchanges", record.summary.exchanges.to_string()),
         ("seed", record.seed.to_string()),
         ("rulebook", cell(&record.rulebook.digest)),
@@ -315,7 +316,7 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning\n\n| | pass | broken | warnings | not judged | scenarios |\n",
+            "## not conformant: 1 rule broken, 1 warning, 5 without verdict · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | without verdict | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",

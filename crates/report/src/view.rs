@@ -290,6 +290,12 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if !record.complete {
         line += " (the run was interrupted)";
     }
+    line
+}
+
+/// The conclusion with what was judged.
+pub(super) fn verdict(record: &RunRecord, settings: Settings) -> String {
+    let line = headline(record, settings);
     match cards::target_of(record).as_str() {
         "" => line,
         target => format!("{line} · target: {target}"),
@@ -485,7 +491,7 @@ mod tests {
         );
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 note to clients"
+            "not conformant: 1 rule broken, 1 note to clients, 5 without verdict"
         );
     }
 
@@ -505,24 +511,27 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 warning"
+            "not conformant: 1 rule broken, 1 warning, 5 without verdict"
         );
-        assert_eq!(headline(&record, STRICT), "not conformant: 2 rules broken");
+        assert_eq!(
+            headline(&record, STRICT),
+            "not conformant: 2 rules broken, 5 without verdict"
+        );
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not fully judged: 1 internal error, 1 waived"
+            "not fully judged: 1 internal error, 1 waived, 5 without verdict"
         );
         record.summary.rules.error = 0;
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "passed: 3 rules judged, 1 waived"
+            "passed: 3 rules judged, 1 waived, 4 without verdict"
         );
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules passed, 1 waived"
+            "not concluded (exit 3): 3 rules passed, 1 waived, 4 without verdict"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;

@@ -48,7 +48,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "PART")]
     pub partition: Option<String>,
     /// Run N scenarios in parallel [default: 8; without a target at most one more than processors].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// Set the seed of names, identifiers and order.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]

@@ -341,7 +341,9 @@ mod tests {
         console.finish().unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "… 10 s: 2 of 3 scenarios · 2 failing\n… 20 s: 2 of 3 scenarios · 1 failing\n"
+            "target: http://127.0.0.1:4010/flow\n\
+             … 10 s: 2 of 3 scenarios · 2 failing (listed in plan order)\n\
+             … 20 s: 2 of 3 scenarios · 1 failing (listed in plan order)\n"
         );
     }
 
@@ -373,7 +375,9 @@ mod tests {
             progress: true,
             ..Look::default()
         };
-        assert!(shown(&sample(), look).ends_with("not conformant: 1 rule broken, 1 warning\n"));
+        assert!(
+            shown(&sample(), look).ends_with("next: conformant explain flow/execution/status\n")
+        );
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
 }
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
-    let line = view::headline(record, look.settings);
+    let line = view::verdict(record, look.settings);
     let paint = if line.starts_with("passed") {
         Paint::Green
     } else {
@@ -243,8 +243,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · matches the known defect flow/execution-status-wrong
-     (a guess)
+     flow · 1 rule · 2 findings in 1 scenario · looks like the built-in example fault
+     flow/execution-status-wrong (guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
@@ -259,9 +259,10 @@ FAIL An execution has a third state
      }
   exchange  POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions -> 201, application/json, 41
             bytes (exchange 4)
-  reproduce
+  request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  reproduce conformant run --seed 7 --filter flow/create-execution/happy
   also      /status is "running", expected one of active, ended (flow/create-execution/happy, step …
 
 WARN /shape is not a documented field
@@ -279,19 +280,20 @@ WARN /shape is not a documented field
         "sid": "FN00",
     >   "status": "running"
       }
-  reproduce
+  request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  reproduce conformant run --seed 7 --filter flow/create-execution/happy
 
-rules       pass 1 · fail 2 · open 1 · inconclusive 1 · not-applicable 2 · waived 1 · error 1 ·
-            not-judged 1
-scenarios   fail 1 · inconclusive 1 · not-applicable 1 · pass 1
+rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 without verdict (1
+            inconclusive, 1 internal error, 1 not judged, 2 not applicable)
+scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
 exchanges   12, seed 7
-waivers     1 waiver accept 3 findings
+waivers     1 waiver accepts 3 findings
 self-check  1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations caught)
             · 1 that no mutation breaks, not judged
 sensitivity 0.75: 6 of 8 mutations at random caught, at most 4 per scenario (flow 0.75)
-not judged
+rules without verdict
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
@@ -305,12 +307,14 @@ undetected mutations
 FAIL  flow/execution/status                 2         1  flow/create-execution/happy, step 1
 WARN  flow/execution/no-other-fields        1         1  flow/create-execution/happy, step 1
 
-fix first, of 2 likely defects
+fix first, of 2 defects
 FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)
+     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
 WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)
-details: conformant explain flow/execution/status
+     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
 
-not conformant: 1 rule broken, 1 warning
+not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow
+next: conformant explain flow/execution/status
 "#;
 
     #[test]
@@ -333,7 +337,7 @@ not conformant: 1 rule broken, 1 warning
             render(&sample(), &look),
             "FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 1 rule broken, 1 warning\n"
+             not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow\n"
         );
     }
 
@@ -383,16 +387,18 @@ not conformant: 1 rule broken, 1 warning
             let text = render(&record, &Look::default());
             let lines = text.lines().count();
             assert!(lines <= LINES_MAX + 1 && lines > 200, "{rules}: {lines}");
-            assert!(text.ends_with(&format!("not conformant: {rules} rules broken\n")));
+            assert!(text.contains(&format!(
+                "\nnot conformant: {rules} rules broken, 5 without verdict · target: "
+            )));
             assert!(
                 text.contains("FAIL  flow/thing-0/field"),
                 "the table is there"
             );
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
-            let first = format!("fix first, of {rules} likely defects");
+            let first = format!("fix first, of {rules} defects");
             assert!(screen.contains(&first.as_str()), "{screen:?}");
-            assert!(screen.contains(&"details: conformant explain flow/thing-0/field"));
+            assert!(screen.contains(&"next: conformant explain flow/thing-0/field"));
             let all = Look {
                 verbosity: Verbosity::Verbose,
                 ..Look::default()

@@ -162,7 +162,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         .filter(|s| s.verdict != Verdict::NotApplicable);
     context! {
         style => STYLE, script => SCRIPT, style_hash => hash(STYLE), script_hash => hash(SCRIPT),
-        headline => view::headline(record, settings),
+        headline => view::verdict(record, settings),
         state, verdict,
         short => top::short(&whole),
         what_of => top::what_of(record),
