@@ -17,7 +17,7 @@ const DAYS: i64 = 90;
 
 /// Refuses waivers that no rule of the rulebook can use.
 pub(super) fn check_ids(rulebook: &Rulebook, waivers: &[Waiver]) -> Result<(), Failure> {
-    let known: Vec<&str> = rulebook.rules.iter().map(|rule| rule.id.as_str()).collect();
+    let known: Vec<&str> = rulebook.rules.iter().map(|(id, _)| id.as_str()).collect();
     let names_one = |waiver: &Waiver| known.iter().any(|id| waiver.names(id));
     let unknown = waivers.iter().filter(|waiver| {
         let has_version = waiver

@@ -230,25 +230,6 @@ pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
-/// Nonzero counts by verdict, in the report's order.
-pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
-    let counts = &record.summary.rules;
-    [
-        (Verdict::Pass, counts.pass),
-        (Verdict::Fail, counts.fail),
-        (Verdict::Open, counts.open),
-        (Verdict::Inconclusive, counts.inconclusive),
-        (Verdict::NotApplicable, counts.not_applicable),
-        (Verdict::Waived, counts.waived),
-        (Verdict::Error, counts.error),
-        (Verdict::NotJudged, counts.not_judged),
-    ]
-    .into_iter()
-    .filter(|(_, count)| *count > 0)
-    .map(|(verdict, count)| (name(verdict), count))
-    .collect()
-}
-
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
