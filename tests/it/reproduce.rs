@@ -247,7 +247,7 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
         "--fault",
         "flow/meta-page-size-wrong",
         "--fault",
-        "auth/approval-body-created-at",
+        "auth/approval-not-taken",
     ];
     let served = Served::start(folder, &faults);
     let (target, control) = (

@@ -321,7 +321,7 @@ mod tests {
             "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
             "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
-            "| rules | pass 1 · fail 2 · open 1",
+            "| rules | 1 pass · 1 broken · 1 warning",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
             "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",

@@ -211,7 +211,10 @@ impl Consumer for Console<'_> {
             }
             RunEvent::ScenarioPlayed { id, verdict } => self.finished(id, *verdict),
             RunEvent::Waiting { service, why } => {
-                let line = format!("{service}: {why}");
+                let line = match service.as_str() {
+                    "" => why.clone(),
+                    service => format!("{service}: {why}"),
+                };
                 let since = self.state.seconds;
                 self.state.waiting = Some((text::escape_line(&line).into_owned(), since));
                 self.bar.set_message(self.state.words());
