@@ -312,3 +312,46 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
         assert_eq!(again, expected, "{words:?}");
     }
 }
+
+#[test]
+fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &["--fault", "chat/webhook-silent"]);
+    let (target, control) = (
+        format!("all={}", served.url),
+        format!("{}/_control", served.url),
+    );
+    std::fs::write(folder.join("conformant.yaml"), "limits: { callback: 1s }\n")
+        .expect("the temporary folder is writable");
+    let (code, out, err) = run(
+        folder,
+        &[
+            "run",
+            "--target",
+            &target,
+            "--hooks",
+            &control,
+            "--filter",
+            "chat/callbacks/after-an-update",
+            "--prove",
+            "off",
+        ],
+    );
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(
+        out.contains("FAIL no callback came within 1s, expected at least 1\n"),
+        "{out}"
+    );
+    assert!(!out.contains("caused by"), "{out}");
+    let after = out
+        .split("  expected after ")
+        .nth(1)
+        .expect("it is printed");
+    let request = after.split("->").next().unwrap_or_default().trim();
+    // The set-up creates a message after the update of the webhook.
+    assert!(
+        request.starts_with("POST") && request.ends_with("/Messages"),
+        "{request}"
+    );
+}
