@@ -307,12 +307,29 @@ fn refuse(error: &clap::Error) {
     if given == escaped {
         // A closed pipe is not an error.
         let _ = error.print();
+        if let Some(command) = similar_command(error) {
+            note(&format!("did you mean `conformant {command}`?"));
+        }
         return;
     }
     match Cli::try_parse_from(escaped) {
         Err(again) if again.use_stderr() => note(again.render().to_string().trim_end()),
         Ok(_) | Err(_) => note(&text::escape_line(&error.render().to_string())),
     }
+}
+
+/// The command most similar to an unknown one for which clap has no suggestion.
+fn similar_command(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let all = Cli::command();
+    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+    text::did_you_mean(word, &names).map(str::to_owned)
 }
 
 fn complain(failure: &Failure) {

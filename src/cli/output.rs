@@ -60,6 +60,8 @@ pub(super) fn console<'a>(
         },
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
+        reports: paths(reports),
+        is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
 }
@@ -117,6 +119,17 @@ pub(super) fn sayable(text: &str) -> String {
     conformant_base::text::escape(&text).into_owned()
 }
 
+/// The paths of the reports that are files.
+fn paths(reports: &[Report]) -> Vec<String> {
+    let files = reports
+        .iter()
+        .filter_map(|report| match &report.destination {
+            Destination::File(path) => Some(path.display().to_string()),
+            _ => None,
+        });
+    files.collect()
+}
+
 /// The address of the HTML report.
 fn page(reports: &[Report]) -> Option<String> {
     reports
@@ -149,6 +162,16 @@ fn takes_links(terminal: bool) -> bool {
         && (known.iter().any(|name| set(name).is_some())
             || vte.is_some_and(|version| version >= 5_000)
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
+}
+
+/// Refuses reports that cannot be written, before a run that could not keep its result.
+pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
+    for report in reports {
+        if let Err(why) = report.destination.check() {
+            return Err(Failure::Usage(format!("--report: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Writes every report; returns the first error after trying all.

@@ -42,6 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
+    super::baseline::check_ids(&rulebook, &waivers)?;
     let is_live = !config.settings.targets.is_empty() && !args.dry_run;
     let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
     config.settings.names = names;
@@ -81,6 +82,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
 /// Reads the configuration and applies the flags that change it.
 fn configuration(args: &RunArgs) -> Result<Config, Failure> {
     let mut config = config::read(args)?;
+    config::check_target(args, &config)?;
     let is_live = !config.settings.targets.is_empty();
     config.settings.rounds = match args.rounds {
         Some(rounds) => usize::from(rounds),
@@ -115,6 +117,7 @@ impl SelectedRun<'_> {
     /// Runs the scenarios, and writes the reports and what the flags ask to keep.
     fn execute(&self, reports: &[Report]) -> Done {
         let (args, config) = (self.args, self.config);
+        output::check_reports(reports)?;
         let _claim = Claim::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
         let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
         let mut options = options(args, config, self.seed);
@@ -240,7 +243,7 @@ impl Finish<'_> {
         let waiver_problems = self.run.waivers.apply(record, is_whole(args));
         let specs = args.specs.specs.as_deref();
         conformant_record::add_defects(record, &known_defects(specs));
-        record.invocation = invocation::invocation();
+        record.invocation = invocation::of_run(args, self.run.config, self.run.seed);
         record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));

@@ -63,7 +63,7 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.env_remove("BLESS");
+    command.env_remove("BLESS").env_remove("CI");
     command
 }
 

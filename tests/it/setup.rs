@@ -194,3 +194,98 @@ fn a_baseline_accepts_present_failures_only() {
     assert_eq!(code, 0, "{err}");
     assert!(read(folder.path(), "waivers.yaml").ends_with("waivers: []\n"));
 }
+
+#[test]
+fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let one = ["run", "--filter", "flow/read-flows/happy", "--prove", "off"];
+    let ended = |more: &[&str], ci: &str| {
+        let mut command = conformant(folder, &[&one[..], more].concat());
+        let output = command.env("CI", ci).output().expect("it can be started");
+        let code = output.status.code().expect("it ends");
+        let text = [output.stdout, output.stderr].concat();
+        (code, String::from_utf8_lossy(&text).into_owned())
+    };
+    for (more, ci, expected, says) in [
+        (
+            &[][..],
+            "",
+            0,
+            "target: built-in reference (no target configured)\n",
+        ),
+        (
+            &[],
+            "true",
+            2,
+            "no target to judge: there is no conformant.yaml, and CI is set",
+        ),
+        (&["--reference"], "true", 0, "target: built-in reference\n"),
+        (&["--require-target"], "", 2, "no target to judge"),
+        (
+            &["--target", "flow=http://127.0.0.1:9"],
+            "true",
+            3,
+            "target: http://127.0.0.1:9\n",
+        ),
+    ] {
+        let (code, text) = ended(more, ci);
+        assert_eq!(code, expected, "{more:?} {text}");
+        assert!(text.contains(says), "{more:?} {text}");
+    }
+    let (_, text) = ended(&[], "");
+    let verdict = text.lines().find(|line| line.starts_with("passed: "));
+    let verdict = verdict.expect("the verdict is printed");
+    assert!(
+        verdict.ends_with(" · target: built-in reference (no target configured)"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn mistakes_that_would_waste_a_run_are_refused_before_it() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("taken")).expect("the disk is writable");
+    std::fs::write(folder.join("file"), "").expect("the disk is writable");
+    let waivers =
+        "waivers:\n  - { rule: flow/read-flows/page-sise, reason: x, expires: 2099-01-01 }\n";
+    std::fs::write(folder.join("w.yaml"), waivers).expect("the disk is writable");
+    for (more, expected) in [
+        (
+            &["--jobs", "0"][..],
+            "invalid value '0' for '--jobs <N>': expected a number from 1",
+        ),
+        (&["--report", "json=taken"], "--report: taken is a folder"),
+        (
+            &["--report", "json=file/run.json"],
+            "--report: file/run.json cannot be written: ",
+        ),
+        (
+            &["--waivers", "w.yaml"],
+            "no rule is named flow/read-flows/page-sise; did you mean flow/read-flows/page-size?",
+        ),
+    ] {
+        let arguments = [
+            &["run", "--reference", "--filter", "flow/read-flows/happy"],
+            more,
+        ]
+        .concat();
+        let (code, out, err) = run(folder, &arguments);
+        assert_eq!(code, 2, "{more:?} {out}{err}");
+        assert!(
+            err.contains(expected) && out.is_empty(),
+            "{more:?} {out}{err}"
+        );
+    }
+    let (code, _, err) = run(
+        folder,
+        &["fixtures", "generate", "--count", "0", "--out", "x"],
+    );
+    assert_eq!(code, 2, "{err}");
+    let (code, out, err) = run(
+        folder,
+        &["run", "--reference", "--filter", "flow/none-such"],
+    );
+    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+}

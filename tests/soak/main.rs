@@ -235,7 +235,8 @@ fn reference(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let jobs = chance.random_range(1..=16_u8).to_string();
     let seed = chance.random_range(1..4_u8).to_string();
     let mut command = conformant(folder.path());
-    command.args(["run", "--filter", filter, "--jobs", &jobs, "--seed", &seed]);
+    command.args(["run", "--reference", "--filter", filter]);
+    command.args(["--jobs", &jobs, "--seed", &seed]);
     command.args(["--report", "json=run.json"]);
     if chance.random_ratio(1, 2) {
         command.arg("--shuffle");

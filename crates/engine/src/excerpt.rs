@@ -274,20 +274,16 @@ fn callbacks_of(result: &Value) -> Value {
     json!({"count": requests.len(), "requests": requests})
 }
 
-/// The number of the last request before a step, preferably one that was not a set-up.
+/// The number of the last request before a step, preferably one that changed something.
 fn cause_of(evidence: &Evidence, step: usize) -> usize {
-    let before = || {
-        evidence
-            .exchanges
-            .iter()
-            .enumerate()
-            .filter(|(_, e)| e.step <= step)
-    };
-    before()
-        .rfind(|(_, e)| !e.setup && e.request.method != "GET")
-        .or_else(|| before().rfind(|(_, e)| e.request.method != "GET"))
-        .or_else(|| before().next_back())
-        .map_or(0, |(index, _)| index + 1)
+    let mut before = evidence
+        .exchanges
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.step <= step);
+    let last = before.clone().next_back();
+    let change = before.rfind(|(_, e)| e.request.method != "GET");
+    change.or(last).map_or(0, |(index, _)| index + 1)
 }
 
 /// The steps of a scenario in order; groups are expanded.

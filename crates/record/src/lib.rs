@@ -494,7 +494,7 @@ pub enum RunEvent {
     },
     /// A deliberate wait, such as for a rate limit.
     Waiting {
-        /// The service that caused it.
+        /// The service that caused it; empty for callbacks.
         service: String,
         /// The reason in words: `429, waiting 1 s`.
         why: String,

@@ -38,7 +38,13 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
             }
             (outcome, _) => outcome,
         };
-        let mut case = case(&rule.id, "rules", outcome, summary, details(findings));
+        let mut case = case(
+            &rule.id,
+            "rules",
+            outcome,
+            summary,
+            details(record, findings),
+        );
         let mut about = format!("{}\n{}, {}", rule.says, rule.level.word(), rule.source);
         if rule.judged > 0 {
             about += &format!(", judged {}×", rule.judged);
@@ -139,10 +145,15 @@ fn case(id: &str, kind: &str, outcome: Outcome, message: &str, details: String) 
     }
 }
 
-fn details(findings: &[&Finding]) -> String {
+fn details(record: &RunRecord, findings: &[&Finding]) -> String {
     let mut out = String::new();
     for finding in findings.iter().take(FINDINGS_MAX) {
-        for part in [&finding.message, "\n", &view::describe(finding), "\n"] {
+        for part in [
+            &finding.message,
+            "\n",
+            &view::describe(record, finding),
+            "\n",
+        ] {
             out += part;
         }
     }

@@ -17,6 +17,12 @@ pub struct RunArgs {
     /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
     #[arg(long = "target", value_name = "SERVICE=URL")]
     pub targets: Vec<String>,
+    /// Judge the built-in reference, whatever the configuration names.
+    #[arg(long, conflicts_with_all = ["targets", "require_target"])]
+    pub reference: bool,
+    /// Exit 2 if no target is configured [default: where CI is set].
+    #[arg(long)]
+    pub require_target: bool,
     /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
     #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
     pub hooks: Option<String>,
@@ -42,7 +48,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "PART")]
     pub partition: Option<String>,
     /// Run N scenarios in parallel [default: 8; without a target at most one more than processors].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// Set the seed of names, identifiers and order.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]

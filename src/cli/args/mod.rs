@@ -249,3 +249,9 @@ pub struct ManArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
+
+/// A count that must not be zero.
+fn at_least_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| *number != N::from(0));
+    number.ok_or_else(|| "expected a number from 1".to_owned())
+}

@@ -20,7 +20,7 @@ pub(super) enum ConfigError {
     )]
     NoUrl { service: String },
     /// An invalid URL.
-    #[error("{at}: {url}: {source}")]
+    #[error("{at}: {url}: {source}{}", scheme_for(url))]
     Url {
         /// The key or the flag.
         at: String,
@@ -100,4 +100,12 @@ pub(super) enum ConfigError {
 
 fn help(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}
+
+/// Advice for an address without a scheme, such as `127.0.0.1:4010`.
+fn scheme_for(url: &str) -> String {
+    match url.contains("://") {
+        true => String::new(),
+        false => format!("; did you mean http://{url}?"),
+    }
 }

@@ -34,6 +34,10 @@ pub struct Look {
     pub page: Option<String>,
     /// What fails the run.
     pub settings: Settings,
+    /// Where the reports will be, for the last screen.
+    pub reports: Vec<String>,
+    /// The command line asks for the built-in reference.
+    pub is_reference_named: bool,
 }
 
 impl Default for Look {
@@ -47,6 +51,8 @@ impl Default for Look {
             verbosity: Verbosity::default(),
             page: None,
             settings: Settings::default(),
+            reports: Vec::new(),
+            is_reference_named: false,
         }
     }
 }

@@ -41,7 +41,7 @@ struct State {
     served: u32,
     /// When requests were served within the longest period.
     served_at: VecDeque<Instant>,
-    /// The last wait that was not reported yet: the service, and the reason.
+    /// The last wait that was not reported yet: the service, empty for callbacks, and the reason.
     unreported: Option<(String, String)>,
 }
 
@@ -141,6 +141,12 @@ impl Schedule {
             ms => format!("{ms} ms"),
         };
         self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
+    }
+
+    /// Reports that a scenario waits for callbacks, unless a rate limit is to be reported.
+    pub(super) fn report_callbacks(&self) {
+        let why = || (String::new(), "waiting for callbacks".to_owned());
+        self.state().unreported.get_or_insert_with(why);
     }
 
     /// The last wait since the last call.
@@ -258,6 +264,19 @@ fn wait_of(text: &str, now: clock::Timestamp) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_for_callbacks_is_reported_unless_a_rate_limit_is() {
+        let schedule = Schedule::new();
+        schedule.report_callbacks();
+        let (_, why) = schedule.waits().expect("it waits");
+        assert_eq!(why, "waiting for callbacks");
+        schedule.report("flow", 429, Duration::from_secs(1));
+        schedule.report_callbacks();
+        let (service, _) = schedule.waits().expect("it waits");
+        assert_eq!(service, "flow");
+        assert_eq!(schedule.waits(), None);
+    }
 
     fn answer(status: u16, retry_after: Option<&str>) -> Response {
         let mut response = Response::empty(status);

@@ -216,6 +216,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn listen(&self, duration: Duration) {
+        self.live.schedule.report_callbacks();
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
     }
 
