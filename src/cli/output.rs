@@ -4,7 +4,7 @@ use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
 use conformant_base::redact::Redactor;
 use conformant_record::RunRecord;
-use conformant_report::console::{Look, Verbosity};
+use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{Console, Destination, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -45,14 +45,17 @@ pub(super) fn console<'a>(
     let color = wished.unwrap_or(terminal);
     let columns = set("COLUMNS").and_then(|c| c.parse().ok());
     let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let progress = std::io::stderr().is_terminal() && !is_dumb && !how.quiet;
+    let progress = match (how.quiet, std::io::stderr().is_terminal() && !is_dumb) {
+        (true, _) => Progress::None,
+        (false, true) => Progress::Bar,
+        (false, false) => Progress::Lines,
+    };
     let look = Look {
         width: columns
             .or_else(|| size().filter(|_| terminal))
             .unwrap_or(WIDTH_DEFAULT),
         color,
         progress,
-        alive: !progress && !how.quiet,
         verbosity: match (how.quiet, how.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, true) => Verbosity::Verbose,
@@ -125,7 +128,7 @@ fn paths(reports: &[Report]) -> Vec<String> {
         .iter()
         .filter_map(|report| match &report.destination {
             Destination::File(path) => Some(path.display().to_string()),
-            _ => None,
+            Destination::Stdout => None,
         });
     files.collect()
 }

@@ -125,8 +125,8 @@ impl Destination {
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or_else(|| Path::new("."));
-        let tried = fs::create_dir_all(folder)
-            .and_then(|()| NamedTempFile::new_in(folder).map(drop));
+        let tried =
+            fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder).map(drop));
         tried.map_err(|why| format!("{shown} cannot be written: {why}"))
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A write error stops the output, never the run.
 
-use super::look::{Look, Paint, Verbosity, WIDTH_MIN};
+use super::look::{Look, Paint, Progress, Verbosity, WIDTH_MIN};
 use super::summary::render;
 use crate::Consumer;
 use crate::cards;
@@ -125,7 +125,7 @@ impl<'a> Console<'a> {
         if !target.is_empty() && self.look.verbosity != Verbosity::Quiet {
             self.write(&format!("target: {}\n", text::escape_line(&target)));
         }
-        if self.look.progress {
+        if self.look.progress == Progress::Bar {
             self.bar = ProgressBar::new(scenarios as u64).with_style(
                 ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
                     .expect("the template is well-formed"),
@@ -146,7 +146,7 @@ impl<'a> Console<'a> {
             self.state.waiting = None;
         }
         self.bar.set_message(self.state.words());
-        if self.look.alive && seconds >= self.state.said + ALIVE_SECONDS {
+        if self.look.progress == Progress::Lines && seconds >= self.state.said + ALIVE_SECONDS {
             self.state.said = seconds;
             let (done, all) = (self.state.done, self.state.scenarios);
             self.write(&format!(
@@ -299,7 +299,7 @@ mod tests {
     #[test]
     fn a_pipe_gets_status_lines_with_the_reason_of_a_wait() {
         let look = Look {
-            alive: true,
+            progress: Progress::Lines,
             ..Look::default()
         };
         let text = shown(&sample(), look);
@@ -318,7 +318,7 @@ mod tests {
         let record = sample();
         let mut out = Vec::new();
         let look = Look {
-            alive: true,
+            progress: Progress::Lines,
             ..Look::default()
         };
         let mut console = Console::new(&mut out, look);
@@ -375,7 +375,7 @@ mod tests {
     fn narrow_terminals_and_progress_do_not_matter() {
         let look = Look {
             width: 0,
-            progress: true,
+            progress: Progress::Bar,
             ..Look::default()
         };
         assert!(
@@ -389,7 +389,7 @@ mod tests {
             for width in [20, 80] {
                 let look = Look {
                     width,
-                    alive: true,
+                    progress: Progress::Lines,
                     ..Look::default()
                 };
                 let shown = shown(&every_text_is(text), look);
