@@ -7,7 +7,7 @@
 
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_engine::{Options, Planned, Target, plan};
 use conformant_judge::prove::Mode;
 use conformant_net::server::{Deliver, Outcome, Server, Settings, World, WorldClock};
@@ -127,12 +127,12 @@ impl Run<'_> {
     fn over_tcp(&self) -> f64 {
         let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
         let sessions = Offline::over_tcp(SEED, faults, variants, Target::all_of_reference());
-        self.play(&sessions.expect("loopback is there"))
+        self.measure(&sessions.expect("loopback is there"))
     }
 
     fn in_process(&self) -> f64 {
         let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
-        self.play(&Offline::in_process(
+        self.measure(&Offline::in_process(
             SEED,
             faults,
             variants,
@@ -141,14 +141,14 @@ impl Run<'_> {
     }
 
     /// Judged exchanges a second.
-    fn play(&self, sessions: &Offline<'_>) -> f64 {
+    fn measure(&self, sessions: &Offline<'_>) -> f64 {
         let options = Options {
             seed: SEED,
             jobs: JOBS,
             shuffle: false,
             run_max: Duration::from_secs(600),
             prove: Mode::Off,
-            keeper: None,
+            evidence_writer: None,
         };
         let calm = AtomicBool::new(false);
         let mut exchanges = 0;
@@ -181,14 +181,14 @@ impl Run<'_> {
     /// The requests of every scenario, in order, each scenario with an instance of its own.
     fn record(&self) -> Vec<Vec<Request>> {
         let calm = AtomicBool::new(false);
-        let play = |(index, one): (usize, &Planned<'_>)| {
+        let measure = |(index, one): (usize, &Planned<'_>)| {
             let recorder = Recorder {
                 world: index,
                 sent: Mutex::default(),
             };
             let (faults, variants) = (BTreeSet::new(), BTreeSet::new());
             let sessions = Offline::in_process(SEED, faults, variants, Target::all_of_reference());
-            let sessions = sessions.mangled(&recorder);
+            let sessions = sessions.mutated(&recorder);
             conformant_engine::conclude(self.rulebook, self.schemas, one, &sessions, SEED, &calm);
             drop(sessions);
             recorder
@@ -196,7 +196,7 @@ impl Run<'_> {
                 .into_inner()
                 .unwrap_or_else(PoisonError::into_inner)
         };
-        self.planned.iter().enumerate().map(play).collect()
+        self.planned.iter().enumerate().map(measure).collect()
     }
 }
 
@@ -207,7 +207,7 @@ struct Recorder {
     sent: Mutex<Vec<Request>>,
 }
 
-impl Mangle for Recorder {
+impl Mutate for Recorder {
     fn request(&self, _service: &str, request: &mut Request) {
         let target = format!("/_world/{}{}", self.world, request.target);
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);

@@ -102,8 +102,8 @@ fn ours(plan: &Plan, count: u64, threads: usize) -> u64 {
 }
 
 fn generated(plan: &Plan, count: u64, threads: usize, out: &mut dyn Write) {
-    let told = &mut |_| Ok(());
-    stream::write(plan, SEED, count, threads, Layout::Ndjson, out, told)
+    let on_document = &mut |_| Ok(());
+    stream::write(plan, SEED, count, threads, Layout::Ndjson, out, on_document)
         .expect("memory takes all that is written");
 }
 

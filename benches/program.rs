@@ -266,7 +266,7 @@ fn rules(folder: &Path) {
         // The same scenarios with both: the cost of an exchange with ten times the rules.
         (
             "and judges what it did before",
-            &["run", "--jobs", "1", "--filter", "*/happy"],
+            &["run", "--reference", "--jobs", "1", "--filter", "*/happy"],
         ),
     ];
     for (name, words) in jobs {

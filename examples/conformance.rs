@@ -15,8 +15,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .into_iter()
         .map(|trial| {
             Trial::ignorable_test(trial.id().to_owned(), move || {
-                let played = trial.run()?;
-                Ok(played
+                let outcome = trial.run()?;
+                Ok(outcome
                     .not_applicable()
                     .map_or(Completion::Completed, Completion::ignored_with))
             })

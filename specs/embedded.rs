@@ -1,6 +1,6 @@
-//! The files of this folder as bytes, with the trees of its YAML files as the build script has read them.
+//! The files of this folder as bytes, with the trees of its YAML files from the build script.
 //!
-//! Reads and validates nothing: `conformant-rulebook` does.
+//! `conformant-rulebook` reads and validates them.
 
 /// A file of the rulebook.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct File {
     pub path: &'static str,
     /// Its content.
     pub bytes: &'static [u8],
-    /// Its tree in the form of `conformant_yaml::Form`; empty where it is no YAML file that all readers understand alike.
+    /// Its tree as `conformant_yaml::Form`; empty if it is not a YAML file, or one that YAML readers parse differently.
     pub tree: &'static [u8],
 }
 
@@ -21,11 +21,11 @@ pub fn file(path: &str) -> Option<File> {
     Some(FILES[index])
 }
 
-/// The text of a file that is known to be there.
+/// The text of an existing file.
 ///
 /// # Panics
 ///
-/// Where there is no such file, or it is no text: a mistake of the caller.
+/// If the file does not exist, or is not text.
 pub fn text(path: &str) -> &'static str {
     let file = file(path).expect("the file is embedded");
     std::str::from_utf8(file.bytes).expect("the file is text")

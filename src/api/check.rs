@@ -2,7 +2,7 @@
 
 use super::error::Error;
 use super::rulebook::Rulebook;
-use super::tell;
+use super::write_finding;
 use conformant_base::clock;
 use conformant_check::{Checker, Kind, KindError, Surroundings};
 use conformant_record::{Finding, Level, Verdict};
@@ -94,7 +94,7 @@ impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} documents judged", self.documents)?;
         for finding in &self.findings {
-            tell(f, &self.rulebook.inner, finding)?;
+            write_finding(f, &self.rulebook.inner, finding)?;
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ use conformant_record::Finding;
 use std::fmt;
 
 /// Prints a finding in a few lines: rule, source, place, expected and found.
-fn tell(
+fn write_finding(
     f: &mut fmt::Formatter<'_>,
     rulebook: &conformant_rulebook::Rulebook,
     finding: &Finding,

@@ -3,7 +3,7 @@
 use super::error::Error;
 use super::rulebook::Rulebook;
 use super::target::Target;
-use super::tell;
+use super::write_finding;
 use conformant_engine::{Conclusion, Demands, Options, plan};
 use conformant_judge::prove::Mode;
 use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
@@ -125,7 +125,7 @@ pub struct Run {
 ///
 /// # Errors
 /// [`Error::Machine`] if the target cannot be opened. A defect of the target is a finding, and an unreachable
-/// target leads to [`Conclusion::Trouble`].
+/// target leads to [`Conclusion::InfrastructureError`].
 pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result<Run, Error> {
     let inner = &*rulebook.inner;
     let planned = plan::plan(inner, &target.selection(&options.filters), None);
@@ -139,10 +139,10 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
         shuffle: false,
         run_max: options.longest,
         prove: Mode::Rules,
-        keeper: None,
+        evidence_writer: None,
     };
     let mut whole = RunRecord::default();
-    let (mut conclusion, mut reasons) = (Conclusion::Trouble, Vec::new());
+    let (mut conclusion, mut reasons) = (Conclusion::InfrastructureError, Vec::new());
     conformant_engine::run(
         inner,
         &Schemas::default(),
@@ -156,9 +156,13 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
             }
         },
         |record, ended| {
-            conformant_record::recognise(record, &known_defects(rulebook.folder.as_deref()));
-            (conclusion, reasons) =
-                conformant_engine::gate(options.demands, record, &[], ended.trouble);
+            conformant_record::add_defects(record, &known_defects(rulebook.folder.as_deref()));
+            (conclusion, reasons) = conformant_engine::gate(
+                options.demands,
+                record,
+                &[],
+                ended.has_infrastructure_error,
+            );
         },
     );
     let redactor = target.redactor();
@@ -224,13 +228,13 @@ impl Run {
 /// The conclusion, its reasons, and the first findings in full.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let told = match self.conclusion {
+        let conclusion = match self.conclusion {
             Conclusion::Conformant => "conformant",
             Conclusion::Failed => "not conformant",
-            Conclusion::Trouble => "interrupted, or the target is unreachable",
+            Conclusion::InfrastructureError => "interrupted, or the target is unreachable",
             Conclusion::NothingJudged => "too little was judged",
         };
-        writeln!(f, "{told}")?;
+        writeln!(f, "{conclusion}")?;
         for reason in &self.reasons {
             writeln!(f, "  {}", conformant_base::text::escape_line(reason))?;
         }
@@ -241,7 +245,7 @@ impl fmt::Display for Run {
                 "{}",
                 conformant_base::text::escape_line(&finding.scenario)
             )?;
-            tell(f, &self.rulebook.inner, finding)?;
+            write_finding(f, &self.rulebook.inner, finding)?;
         }
         let more = findings.len().saturating_sub(SHOWN_MAX);
         if more > 0 {

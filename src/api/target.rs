@@ -3,7 +3,7 @@
 use super::error::Error;
 use conformant_base::clock;
 use conformant_base::redact::{Redactor, is_secret_header};
-use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{Hook, Selection, Settings, SharedSessions};
 use conformant_net::server;
 use conformant_net::transport::{BaseUrl, Limits};
@@ -30,10 +30,10 @@ use std::time::Duration;
 /// # Ok::<(), conformant::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Target(Way);
+pub struct Target(TargetKind);
 
 #[derive(Clone, Debug)]
-enum Way {
+enum TargetKind {
     Reference(Reference),
     Live {
         settings: Box<Settings>,
@@ -163,7 +163,7 @@ impl Target {
                 why: "it has no service; add one with Service::at".to_owned(),
             });
         }
-        Ok(Self(Way::Live { settings, secrets }))
+        Ok(Self(TargetKind::Live { settings, secrets }))
     }
 
     /// Sets the URL of the hooks, which simulate people and devices: every hook is `POST URL/NAME` with a JSON body and
@@ -173,7 +173,7 @@ impl Target {
     /// [`Error::Unusable`] for an invalid address.
     pub fn hooks(mut self, url: &str) -> Result<Self, Error> {
         address(url)?;
-        if let Way::Live { settings, .. } = &mut self.0 {
+        if let TargetKind::Live { settings, .. } = &mut self.0 {
             settings.hooks = Hook::control_plane(&settings.index, url, None);
         }
         Ok(self)
@@ -182,8 +182,8 @@ impl Target {
     /// The scenarios of its services, and of events.
     pub(super) fn selection(&self, filters: &[String]) -> Selection {
         let services = match &self.0 {
-            Way::Reference(_) => Vec::new(),
-            Way::Live { settings, .. } => {
+            TargetKind::Reference(_) => Vec::new(),
+            TargetKind::Live { settings, .. } => {
                 let names = settings.targets.keys().cloned();
                 let feeds = settings.index.feeds();
                 names.chain(feeds.into_iter().map(str::to_owned)).collect()
@@ -199,21 +199,21 @@ impl Target {
     /// A live target keeps the names of earlier runs; the reference starts empty.
     pub(super) fn seed(&self, given: Option<u64>) -> u64 {
         given.unwrap_or_else(|| match &self.0 {
-            Way::Reference(reference) => reference.seed,
-            Way::Live { .. } => u64::from(rand::random::<u32>()),
+            TargetKind::Reference(reference) => reference.seed,
+            TargetKind::Live { .. } => u64::from(rand::random::<u32>()),
         })
     }
 
     /// Default number of scenarios in parallel.
     pub(super) fn jobs(&self) -> usize {
-        conformant_engine::jobs_default(matches!(self.0, Way::Reference(_)))
+        conformant_engine::jobs_default(matches!(self.0, TargetKind::Reference(_)))
     }
 
     /// Redacts secrets from output.
     pub(super) fn redactor(&self) -> Redactor {
         match &self.0 {
-            Way::Reference(_) => Redactor::new(Vec::<String>::new()),
-            Way::Live { secrets, .. } => Redactor::new(secrets),
+            TargetKind::Reference(_) => Redactor::new(Vec::<String>::new()),
+            TargetKind::Live { secrets, .. } => Redactor::new(secrets),
         }
     }
 
@@ -225,22 +225,22 @@ impl Target {
         interrupted: &Arc<AtomicBool>,
     ) -> Result<SharedSessions, Error> {
         match &self.0 {
-            Way::Reference(reference) => {
+            TargetKind::Reference(reference) => {
                 let (faults, variants) = (reference.faults.clone(), reference.variants.clone());
                 let targets = conformant_engine::Target::all_of_reference();
                 Ok(Arc::new(Offline::in_process(
                     seed, faults, variants, targets,
                 )))
             }
-            Way::Live { settings, .. } => {
-                let manner = Manner {
+            TargetKind::Live { settings, .. } => {
+                let manner = LiveOptions {
                     limits: Limits {
                         connect: CONNECT_MAX,
                         ..Limits::default()
                     },
                     jobs,
                     deadline: clock::monotonic() + longest,
-                    tell: Box::new(|_| ()),
+                    notify: Box::new(|_| ()),
                 };
                 let live = Live::new((**settings).clone(), manner, interrupted);
                 let live = live.map_err(|why| Error::machine("open the target", why))?;
@@ -255,7 +255,7 @@ const CONNECT_MAX: Duration = Duration::from_secs(3);
 
 impl From<Reference> for Target {
     fn from(reference: Reference) -> Self {
-        Self(Way::Reference(reference))
+        Self(TargetKind::Reference(reference))
     }
 }
 
@@ -374,7 +374,7 @@ impl Server {
         }
         settings.hooks = Hook::control_plane(&settings.index, &self.control_plane(), None);
         let secrets = Vec::new();
-        Target(Way::Live { settings, secrets })
+        Target(TargetKind::Live { settings, secrets })
     }
 }
 

@@ -4,9 +4,9 @@ use super::error::Error;
 use super::rulebook::Rulebook;
 use super::run::LONGEST;
 use super::target::Target;
-use super::tell;
+use super::write_finding;
 use conformant_base::redact::Redactor;
-use conformant_engine::{Singly, plan};
+use conformant_engine::{OnDemandRunner, plan};
 use conformant_record::{Finding, Level, RunRecord, Verdict};
 use conformant_report::redact_record;
 use std::fmt;
@@ -27,7 +27,7 @@ pub struct Trial {
 #[derive(Debug)]
 struct Suite {
     rulebook: Rulebook,
-    stories: Singly,
+    stories: OnDemandRunner,
     redactor: Redactor,
 }
 
@@ -69,7 +69,7 @@ impl Rulebook {
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
         let sessions = target.sessions(seed, target.jobs(), LONGEST, &interrupted)?;
-        let stories = Singly::new(&self.inner, planned, sessions, seed, interrupted);
+        let stories = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),
             stories,
@@ -96,28 +96,28 @@ impl Trial {
     /// [`Failure`] if must-rules are broken, or nothing could be concluded. A second call fails.
     pub fn run(&self) -> Result<Played, Failure> {
         let suite = &*self.suite;
-        let Some(concluded) = suite.stories.play(self.index) else {
+        let Some(concluded) = suite.stories.run(self.index) else {
             return Err(self.failure(Verdict::Error, "it was run before", Vec::new()));
         };
         if let Some(service) = suite.stories.denied_by() {
             let why = format!("{service} answers nothing but 401 and 403");
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }
-        let mut told = RunRecord {
-            findings: concluded.judgement.findings,
+        let mut redacted = RunRecord {
+            findings: concluded.judgment.findings,
             ..RunRecord::default()
         };
-        redact_record(&mut told, &suite.redactor);
+        redact_record(&mut redacted, &suite.redactor);
         let reason = suite.redactor.redact(&concluded.result.reason);
-        let is_broken = told.findings.iter().any(|f| f.level == Level::Must);
+        let is_broken = redacted.findings.iter().any(|f| f.level == Level::Must);
         let verdict = concluded.result.verdict;
         let has_ended_well = matches!(verdict, Verdict::Pass | Verdict::NotApplicable);
         if is_broken || !has_ended_well {
-            return Err(self.failure(verdict, &reason, told.findings));
+            return Err(self.failure(verdict, &reason, redacted.findings));
         }
         Ok(Played {
             why_not: (verdict == Verdict::NotApplicable).then(|| reason.into_owned()),
-            warnings: told.findings,
+            warnings: redacted.findings,
         })
     }
 
@@ -161,7 +161,7 @@ impl fmt::Display for Failure {
         let reason = conformant_base::text::escape_line(&self.reason);
         writeln!(f, "{}: {} {reason}", self.id, self.verdict.word())?;
         for finding in &self.findings {
-            tell(f, &self.rulebook.inner, finding)?;
+            write_finding(f, &self.rulebook.inner, finding)?;
         }
         Ok(())
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 const ENDINGS: [&str; 5] = ["ndjson", "jsonl", "json", "xml", "har"];
 
 /// Expands the arguments to files, sorted by name within a folder.
-pub(super) fn named(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let mut files = Vec::new();
     for argument in arguments {
         let shown = argument.to_string_lossy();
@@ -77,7 +77,7 @@ fn is_read(path: &Path) -> bool {
 }
 
 /// An opened input.
-pub(super) enum Opened {
+pub(super) enum OpenedArchive {
     /// A plain, seekable file.
     Plain(File),
     /// A stream that is decompressed while it is read.
@@ -86,18 +86,18 @@ pub(super) enum Opened {
 }
 
 /// Opens a file; `-` is standard input.
-pub(super) fn open(path: &Path) -> Result<Opened, Failure> {
+pub(super) fn open(path: &Path) -> Result<OpenedArchive, Failure> {
     if path == Path::new(STANDARD_INPUT) {
-        return Ok(Opened::StandardInput);
+        return Ok(OpenedArchive::StandardInput);
     }
     let file = files::open(path)?;
     let ending = path.extension().unwrap_or_default();
     Ok(if ending == "gz" {
-        Opened::Unpacked(Box::new(flate2::read::MultiGzDecoder::new(file)))
+        OpenedArchive::Unpacked(Box::new(flate2::read::MultiGzDecoder::new(file)))
     } else if ending == "zst" {
-        Opened::Unpacked(Box::new(Frames::new(BufReader::new(file))))
+        OpenedArchive::Unpacked(Box::new(Frames::new(BufReader::new(file))))
     } else {
-        Opened::Plain(file)
+        OpenedArchive::Plain(file)
     })
 }
 
@@ -198,8 +198,10 @@ mod tests {
     fn unpacked(path: &Path) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         match open(path).unwrap() {
-            Opened::Unpacked(mut source) => source.read_to_end(&mut bytes)?,
-            Opened::Plain(_) | Opened::StandardInput => panic!("the file is compressed"),
+            OpenedArchive::Unpacked(mut source) => source.read_to_end(&mut bytes)?,
+            OpenedArchive::Plain(_) | OpenedArchive::StandardInput => {
+                panic!("the file is compressed")
+            }
         };
         Ok(bytes)
     }
@@ -221,14 +223,14 @@ mod tests {
         ] {
             std::fs::write(at(name), bytes).unwrap();
         }
-        let found = named(&[folder.path().to_owned()]).unwrap();
+        let found = expand(&[folder.path().to_owned()]).unwrap();
         assert_eq!(
             found,
             [at("a.ndjson"), at("b.ndjson.gz"), at("deep/c.ndjson.zst")]
         );
-        let found = named(&[at("*.gz")]).unwrap();
+        let found = expand(&[at("*.gz")]).unwrap();
         assert_eq!(found, [at("b.ndjson.gz")]);
-        assert!(named(&[at("*.none")]).is_err());
+        assert!(expand(&[at("*.none")]).is_err());
         let read = |name: &str| {
             let bytes = unpacked(&at(name)).unwrap();
             String::from_utf8(bytes).unwrap()

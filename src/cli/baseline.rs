@@ -8,11 +8,38 @@ use super::run::read_waivers;
 use super::{Done, Exit, Failure, note, stored};
 use conformant_record::waivers::{Waiver, place_of};
 use conformant_record::{Finding, Level, RunRecord, Verdict};
+use conformant_rulebook::Rulebook;
 use jiff::civil::Date;
 use std::path::Path;
 
 /// Days until a waiver expires, by default.
 const DAYS: i64 = 90;
+
+/// Refuses waivers that no rule of the rulebook can use.
+pub(super) fn check_ids(rulebook: &Rulebook, waivers: &[Waiver]) -> Result<(), Failure> {
+    let known: Vec<&str> = rulebook.rules.iter().map(|(id, _)| id.as_str()).collect();
+    let names_one = |waiver: &Waiver| known.iter().any(|id| waiver.names(id));
+    let unknown = waivers.iter().filter(|waiver| {
+        let has_version = waiver
+            .without_version()
+            .is_some_and(|id| known.contains(&id.as_str()));
+        !has_version && !names_one(waiver)
+    });
+    let problems: Vec<String> = unknown
+        .map(|waiver| {
+            let id = &waiver.rule;
+            let hint = conformant_base::text::did_you_mean(id, &known);
+            let hint = hint
+                .map(|id| format!("; did you mean {id}?"))
+                .unwrap_or_default();
+            format!("--waivers: no rule is named {id}{hint} (`conformant list rules` shows them)")
+        })
+        .collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Usage(problems.join("\nerror: "))),
+    }
+}
 
 pub(super) fn baseline(args: &BaselineArgs) -> Done {
     let record = stored::read(&args.run)?;
@@ -28,12 +55,12 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
     } else {
         Vec::new()
     };
-    let (waivers, told) = if args.update {
+    let (waivers, summary) = if args.update {
         let (keep, gone): (Vec<Waiver>, Vec<Waiver>) = known
             .into_iter()
             .partition(|waiver| !is_fixed(waiver, &record));
-        let told = format!("{} removed, {} kept", gone.len(), keep.len());
-        (keep, told)
+        let summary = format!("{} removed, {} kept", gone.len(), keep.len());
+        (keep, summary)
     } else {
         let reason = args.reason.as_deref().unwrap_or_default();
         let owner = args.owner.as_deref().unwrap_or_default();
@@ -52,8 +79,8 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
             owner: Some(owner.to_owned()),
             expires,
         });
-        let told = format!("{} added, {kept} kept", waivers.len() - kept);
-        (waivers, told)
+        let summary = format!("{} added, {kept} kept", waivers.len() - kept);
+        (waivers, summary)
     };
     for rule in record
         .rules
@@ -70,7 +97,7 @@ pub(super) fn baseline(args: &BaselineArgs) -> Done {
         }
     }
     write(&args.out, &waivers)?;
-    note(&format!("{}: {told}", args.out.display()));
+    note(&format!("{}: {summary}", args.out.display()));
     Ok(Exit::Conformant)
 }
 

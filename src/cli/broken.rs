@@ -9,7 +9,7 @@
 use super::Failure;
 use conformant_base::files;
 use conformant_base::json::{self, Limits};
-use conformant_judge::payload::judge_payload;
+use conformant_judge::payload::validate_payload;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use conformant_versions::{Comparison, Subject};
@@ -113,7 +113,7 @@ impl<'a> Bump<'a> {
                 continue;
             };
             let place = format!("{path}, entry {number}");
-            let kind = self.brought(method, url);
+            let kind = self.replacement(method, url);
             let pair = self
                 .kinds
                 .iter()
@@ -125,7 +125,7 @@ impl<'a> Bump<'a> {
     }
 
     /// The type that the operation with that address returns.
-    fn brought(&self, method: &str, url: &str) -> Option<String> {
+    fn replacement(&self, method: &str, url: &str) -> Option<String> {
         let path = url.split_once("://").map_or(url, |(_, rest)| rest);
         let path = path.split(['?', '#']).next().unwrap_or_default();
         let asked: Vec<&str> = path.split('/').collect();
@@ -155,7 +155,7 @@ impl<'a> Bump<'a> {
         if !self.is_right(old, value) {
             return;
         }
-        let judged = judge_payload(self.new.0, &self.new.1, new, value);
+        let judged = validate_payload(self.new.0, &self.new.1, new, value);
         found.extend(judged.violations.iter().map(|one| {
             format!(
                 "{place}: {} at `{}`: {}",
@@ -165,7 +165,7 @@ impl<'a> Bump<'a> {
     }
 
     fn is_right(&self, kind: &str, value: &Value) -> bool {
-        judge_payload(self.old.0, &self.old.1, kind, value)
+        validate_payload(self.old.0, &self.old.1, kind, value)
             .violations
             .is_empty()
     }

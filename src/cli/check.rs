@@ -1,6 +1,6 @@
 //! `check`: judges files offline.
 
-use super::archives::Opened;
+use super::archives::OpenedArchive;
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
@@ -24,15 +24,12 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
-        note("no application is configured: the reference's application is assumed");
+        note("no application is configured: its name, id, scheme and key are not compared");
     }
-    let configured = match kind {
-        Kind::Har => known.of_traffic(),
-        Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Events(_) => known.of_files(),
-    };
+    let api_key = known.of_application("api_key");
     let surroundings = Surroundings {
-        api_key: known.of_application("api_key"),
-        configured,
+        api_key: api_key.filter(|_| !known.is_reference),
+        configured: known.of_traffic(),
         targets: known.targets,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
@@ -41,12 +38,12 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
     let mut piped = None;
-    for path in &archives::named(&args.files)? {
+    for path in &archives::expand(&args.files)? {
         let name = path.display().to_string();
         let checked = match archives::open(path)? {
-            Opened::Plain(file) => checker.opened(&name, &file),
-            Opened::Unpacked(mut source) => checker.file(&name, source.as_mut()),
-            Opened::StandardInput => {
+            OpenedArchive::Plain(file) => checker.opened(&name, &file),
+            OpenedArchive::Unpacked(mut source) => checker.file(&name, source.as_mut()),
+            OpenedArchive::StandardInput => {
                 let (mut source, digest) = archives::Digested::new(std::io::stdin());
                 piped = Some(digest);
                 checker.file(&name, &mut source)

@@ -2,7 +2,7 @@
 
 use super::args::{Cli, CompletionsArgs, ManArgs};
 use super::completing::VARIABLE;
-use super::{Done, Exit, Failure, say};
+use super::{Done, Exit, Failure, print};
 use clap::CommandFactory;
 
 pub(super) fn completions(args: &CompletionsArgs) -> Done {
@@ -21,7 +21,7 @@ pub(super) fn completions(args: &CompletionsArgs) -> Done {
             &mut script,
         )
         .map_err(|e| Failure::Trouble(format!("failed to write the script: {e}")))?;
-    say(&String::from_utf8_lossy(&script));
+    print(&String::from_utf8_lossy(&script));
     Ok(Exit::Conformant)
 }
 
@@ -38,6 +38,6 @@ pub(super) fn man(args: &ManArgs) -> Done {
     clap_mangen::Man::new(Cli::command())
         .render(&mut page)
         .map_err(|e| Failure::Trouble(format!("failed to write the manual page: {e}")))?;
-    say(&String::from_utf8_lossy(&page));
+    print(&String::from_utf8_lossy(&page));
     Ok(Exit::Conformant)
 }

@@ -2,7 +2,7 @@
 
 use super::args::{DiffArgs, Specs};
 use super::broken::{Bump, is_named};
-use super::{Done, Exit, Failure, load, note, revision, say};
+use super::{Done, Exit, Failure, load, note, print, revision};
 use conformant_base::files;
 use conformant_base::json::{self, Limits};
 use conformant_engine::plan::{self, Planned};
@@ -120,9 +120,9 @@ fn folder(path: &Path, current: &Rulebook) -> Result<Side, Failure> {
     trace::revision(path, &current.index)
         .map(Side::Documents)
         .map_err(|problems| {
-            let told = lines(&problems);
+            let problem_lines = lines(&problems);
             Failure::Usage(format!(
-                "{}: found neither {RULEBOOK_FILE} nor documents: {told}",
+                "{}: found neither {RULEBOOK_FILE} nor documents: {problem_lines}",
                 path.display()
             ))
         })
@@ -267,7 +267,7 @@ pub(super) fn write(
             Failure::Usage("--report junit and changelog are not available for two runs: use text, json or markdown".to_owned())
         })?;
         match path {
-            None => say(&text),
+            None => print(&text),
             Some(path) => write_whole(path, text.as_bytes()).map_err(|e| {
                 Failure::Trouble(format!("failed to write {}: {e}", path.display()))
             })?,

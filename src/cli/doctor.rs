@@ -1,7 +1,7 @@
 //! `doctor`: checks whether a run can judge the targets, and what it would leave out.
 //!
-//! Sends one harmless request to each target and judges nothing. Of the hooks only `advance_clock` (by zero seconds)
-//! and `call_back` are called; for the others it checks only whether they exist.
+//! Sends one harmless request to each target and judges nothing. Of the hooks `advance_clock` (by zero seconds) and
+//! `call_back` are called, and HTTP hooks that need arguments without any, to see whether they are supported.
 
 mod callbacks;
 mod hooks;
@@ -9,11 +9,11 @@ mod targets;
 
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
-use super::{Done, Exit, Failure, say};
+use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Limits};
-use conformant_rulebook::{Rulebook, unlocked};
+use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -60,15 +60,15 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
             &mut checks,
         );
     }
-    hooks::check(&config, &rulebook, &client, &mut checks);
+    let unsupported = hooks::check(&config, &rulebook, &client, &mut checks);
     checks.push(callbacks::check(&config, &client));
-    let left_out = left_out(&config, &rulebook);
+    let left_out = left_out(&config, &rulebook, &unsupported);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
         ListFormat::Text => as_text(&checks, &left_out),
         ListFormat::Json => as_json(&checks, &left_out),
     };
-    say(&redactor.redact(&text));
+    print(&redactor.redact(&text));
     let is_ok = checks.iter().all(|check| check.is_ok);
     Ok(if is_ok {
         Exit::Conformant
@@ -103,22 +103,31 @@ fn probe(rulebook: &Rulebook, service: &str) -> String {
     }
 }
 
-/// The rules that would not be judged, by reason.
-fn left_out(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
+/// The rules of the configured services that would not be judged, by reason.
+fn left_out(
+    config: &Config,
+    rulebook: &Rulebook,
+    unsupported: &[String],
+) -> Vec<(String, Vec<String>)> {
+    let untargeted = rulebook.index.targets();
+    let untargeted: Vec<&str> = untargeted
+        .into_iter()
+        .filter(|service| !config.settings.targets.contains_key(*service))
+        .collect();
+    let is_targeted = |rule: &String| {
+        let service = rule.split('/').next().unwrap_or_default();
+        !untargeted.contains(&service)
+    };
     let mut left_out = Vec::new();
-    for service in rulebook.index.targets() {
-        if !config.settings.targets.contains_key(service) {
-            let own = format!("{service}/");
-            let rules = rulebook.rules.keys().filter(|id| id.starts_with(&own));
-            left_out.push((
-                format!("targets.{service} is not configured"),
-                rules.cloned().collect(),
-            ));
-        }
-    }
-    for (hook, rules) in unlocked::by_hook(rulebook) {
-        if !config.settings.hooks.contains_key(&hook) {
-            left_out.push((format!("hook {hook} is not configured"), rules));
+    for (hook, mut rules) in hook_rules::rules_by_hook(rulebook) {
+        let why = match config.settings.hooks.contains_key(&hook) {
+            true if unsupported.contains(&hook) => "reports that it is not supported",
+            true => continue,
+            false => "is not configured",
+        };
+        rules.retain(is_targeted);
+        if !rules.is_empty() {
+            left_out.push((format!("hook {hook} {why}"), rules));
         }
     }
     left_out

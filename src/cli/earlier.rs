@@ -72,14 +72,18 @@ pub(super) fn mark_flaky(last: &RunRecord, now: &mut RunRecord) {
 
 /// Unspecified behaviors whose answer has changed since the last run of the same targets.
 pub(super) fn answered_differently(last: &RunRecord, now: &RunRecord) -> Vec<String> {
-    let told = |record: &RunRecord| {
+    let selection_of = |record: &RunRecord| {
         record
             .scenarios
             .iter()
             .map(|s| s.id.clone())
             .collect::<Vec<_>>()
     };
-    if last.targets != now.targets || !last.complete || !now.complete || told(last) != told(now) {
+    if last.targets != now.targets
+        || !last.complete
+        || !now.complete
+        || selection_of(last) != selection_of(now)
+    {
         return Vec::new();
     }
     let earlier = |id: &str| last.open_points.iter().find(|point| point.id == id);

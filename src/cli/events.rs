@@ -1,7 +1,7 @@
 //! `events new`: creates the next version of an event from its last one.
 
 use super::args::{EventsArgs, EventsCommand};
-use super::{Done, Exit, Failure, say};
+use super::{Done, Exit, Failure, print};
 use conformant_base::text::did_you_mean;
 use conformant_rulebook::Rulebook;
 use conformant_versions::{NextVersion, next_version};
@@ -23,7 +23,7 @@ fn begin(name: &str, specs: &Path) -> Done {
     let rulebook = conformant_judge::load::from_dir(specs).map_err(Failure::Problems)?;
     let next = next_version(&rulebook, name).ok_or_else(|| unknown(&rulebook, name))?;
     copy(specs, &next)?;
-    say(&format!(
+    print(&format!(
         "{} is a copy of {}. Edit it, add it to events/asyncapi.yaml, and check what breaks:\n  \
          conformant diff --specs {} {} {}\n",
         next.to,

@@ -1,7 +1,7 @@
 //! `explain`: prints everything the rulebook contains about one id.
 
 use super::args::ExplainArgs;
-use super::{Done, Exit, Failure, glossary, load_to_tell, say};
+use super::{Done, Exit, Failure, glossary, load_to_tell, print};
 use conformant_engine::{Planned, plan};
 use conformant_judge::predicate_of;
 use conformant_reference::{Fault, Variant};
@@ -47,11 +47,11 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
             variant.says()
         );
     }
-    text += &glossary::told(&rulebook, &planned, id);
+    text += &glossary::describe(&rulebook, &planned, id);
     if text.is_empty() {
         return Err(unknown(&rulebook, &plan::all(&rulebook), id));
     }
-    say(&text);
+    print(&text);
     Ok(Exit::Conformant)
 }
 

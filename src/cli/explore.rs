@@ -3,7 +3,7 @@
 use super::args::{ExploreArgs, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, load, note, run, say};
+use super::{Done, Exit, Failure, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
@@ -47,17 +47,14 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     let schemas = Schemas::default();
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let is_live = !config.settings.targets.is_empty();
-    let seed = args.seed.unwrap_or_else(|| {
-        if !is_live {
-            return 0;
-        }
-        let seed = u64::from(rand::random::<u32>());
-        note(&format!(
-            "seed {seed}: repeat these sequences with --seed {seed}"
-        ));
-        seed
-    });
+    let given = (args.seed, args.names.as_deref());
+    let (seed, names) = run::seed_and_names(given, is_live)?;
+    config.settings.names = names;
     let jobs = args.jobs.unwrap_or(JOBS_DEFAULT);
+    if let Budget::Time(time) = budget {
+        // Waits for the target end with the budget, too.
+        config.run_max = config.run_max.min(time);
+    }
     let sessions = sessions(&config, seed, jobs, &signals)?;
     let options = ExploreOptions {
         seed,
@@ -73,7 +70,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         explorer.explore(sessions.as_ref(), &signals.interrupted)
     });
     let redactor = Redactor::new(&config.secrets);
-    say(&redactor.redact(&text::escape(&told(&explored))));
+    print(&redactor.redact(&text::escape(&report_text(&explored))));
     let seconds = started.elapsed().as_secs_f64();
     note(&format!(
         "{} exchanges in {seconds:.1} s",
@@ -104,7 +101,7 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
             };
             let began = conformant_base::clock::monotonic();
             while waits.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                let far = far(explorer.progress());
+                let far = progress_text(explorer.progress());
                 if is_terminal {
                     bar.set_message(far);
                     bar.tick();
@@ -120,16 +117,16 @@ fn watched<T>(explorer: &Explorer<'_>, work: impl FnOnce() -> T) -> T {
     })
 }
 
-fn far(progress: Progress) -> String {
+fn progress_text(progress: Progress) -> String {
     let Progress {
         sequences,
         exchanges,
         shrinking,
     } = progress;
-    let played = format!("{sequences} sequences · {exchanges} requests");
+    let counts = format!("{sequences} sequences · {exchanges} requests");
     match shrinking {
-        0 => played,
-        number => format!("{played} · shrinking finding {number}"),
+        0 => counts,
+        number => format!("{counts} · shrinking finding {number}"),
     }
 }
 
@@ -198,7 +195,7 @@ fn sessions<'a>(
         shuffle: false,
         run_max: config.run_max,
         prove: Mode::Off,
-        keeper: None,
+        evidence_writer: None,
     };
     run::sessions(config, &options, signals)
 }
@@ -239,7 +236,7 @@ fn save(folder: &Path, found: &[Shrunk], redactor: &Redactor) -> Result<(), Fail
     Ok(())
 }
 
-fn told(explored: &Explored) -> String {
+fn report_text(explored: &Explored) -> String {
     let mut out = String::new();
     for shrunk in &explored.found {
         let finding = &shrunk.finding;
@@ -255,10 +252,10 @@ fn told(explored: &Explored) -> String {
         );
         let _ = writeln!(out, "  {}", finding.message);
         match &shrunk.certainty {
-            Certainty::Sure => out += &shrunk.told(),
+            Certainty::Sure => out += &shrunk.to_text(),
             Certainty::Untried => {
                 out += "  not shortened, because nothing more could be sent:\n";
-                out += &shrunk.told();
+                out += &shrunk.to_text();
             }
             Certainty::Flaky { first, again } => {
                 let _ = writeln!(
@@ -266,7 +263,7 @@ fn told(explored: &Explored) -> String {
                     "  found once, in sequence {}, but not when the same requests were sent again:",
                     shrunk.sequence
                 );
-                out += &shrunk.told();
+                out += &shrunk.to_text();
                 for (when, lines) in [("first", first), ("again", again)] {
                     let _ = writeln!(out, "  {when}");
                     for line in lines {
@@ -338,10 +335,10 @@ mod tests {
             Some(Budget::Time(Duration::from_secs(2)))
         );
         for wrong in ["0", "0s", "soon", "-1"] {
-            let said = budget_of(wrong)
+            let message = budget_of(wrong)
                 .expect_err("the budget is invalid")
                 .to_string();
-            assert!(said.contains(wrong), "{said}");
+            assert!(message.contains(wrong), "{message}");
         }
     }
 }

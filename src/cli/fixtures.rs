@@ -3,7 +3,7 @@
 //! Fixtures and their verification are implemented in `conformant_fixtures`.
 
 use super::args::{ExportArgs, ExportFormat, FixturesCommand, VerifyArgs};
-use super::{Done, Exit, Failure, generate, load, note, say};
+use super::{Done, Exit, Failure, generate, load, note, of_reference, print};
 use conformant_fixtures::export::{self, ExportError, Format};
 use conformant_fixtures::{Entry, PlanError, SetError, Verifier};
 
@@ -54,7 +54,7 @@ fn verify(args: &VerifyArgs) -> Done {
     for entry in &manifest.fixtures {
         if let Err(why) = verifier.verify(entry) {
             failed += 1;
-            say(&format!(
+            print(&format!(
                 "{}: {}\n",
                 conformant_base::text::escape(&entry.place()),
                 conformant_base::text::escape(&why.to_string())
@@ -63,7 +63,7 @@ fn verify(args: &VerifyArgs) -> Done {
     }
     for file in verifier.unlisted(&manifest) {
         failed += 1;
-        say(&format!(
+        print(&format!(
             "{}: not listed in the manifest\n",
             conformant_base::text::escape(&file)
         ));
@@ -74,7 +74,7 @@ fn verify(args: &VerifyArgs) -> Done {
         );
     }
     let count: u64 = manifest.fixtures.iter().map(|e| e.lines.unwrap_or(1)).sum();
-    say(&format!("{count} fixtures, {failed} failed\n"));
+    print(&format!("{count} fixtures, {failed} failed\n"));
     Ok(if failed == 0 {
         Exit::Conformant
     } else {
@@ -119,11 +119,11 @@ fn verify_against(args: &VerifyArgs) -> Done {
             failed_here += usize::from(!found.is_empty());
             for (rule, pointer) in found {
                 let line = format!("{}: {rule} at `{pointer}`", entry.place());
-                say(&format!("{}\n", conformant_base::text::escape(&line)));
+                print(&format!("{}\n", conformant_base::text::escape(&line)));
             }
         }
         if !others.is_empty() {
-            say(&format!(
+            print(&format!(
                 "{} fixtures of other versions, {failed_here} fail against {kind}\n",
                 others.len()
             ));
@@ -156,10 +156,16 @@ fn export(args: &ExportArgs) -> Done {
             )));
         }
     }
+    let is_recorded = matches!(args.format, ExportFormat::Har | ExportFormat::Hurl);
+    let services = if is_recorded && args.specs.specs.is_some() {
+        of_reference(&rulebook, &args.services, "a recording")?
+    } else {
+        args.services.clone()
+    };
     let scope = export::Scope {
         rulebook: &rulebook,
         specs: args.specs.specs.as_deref(),
-        services: &args.services,
+        services: &services,
         seed: args.seed,
     };
     let format = match args.format {

@@ -82,12 +82,12 @@ pub(super) fn generate(args: &GenerateArgs) -> Done {
 
 /// One selected type.
 #[derive(Clone, Copy)]
-enum Wish<'a> {
+enum ResourceRequest<'a> {
     Document(&'a Subject),
     Text(Text),
 }
 
-impl Wish<'_> {
+impl ResourceRequest<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Document(subject) => &subject.name,
@@ -118,9 +118,11 @@ fn select<'a>(
     rulebook: &Rulebook,
     all: &'a [Subject],
     kinds: &[String],
-) -> Result<Vec<Wish<'a>>, Failure> {
-    let documents = all.iter().map(Wish::Document);
-    let wishes: Vec<Wish<'_>> = documents.chain(Text::ALL.map(Wish::Text)).collect();
+) -> Result<Vec<ResourceRequest<'a>>, Failure> {
+    let documents = all.iter().map(ResourceRequest::Document);
+    let wishes: Vec<ResourceRequest<'_>> = documents
+        .chain(Text::ALL.map(ResourceRequest::Text))
+        .collect();
     if kinds.is_empty() {
         return Ok(wishes);
     }
@@ -134,17 +136,18 @@ fn select<'a>(
             return Err(unknown(kind, &wishes));
         }
     }
-    let is_asked_for = |wish: &Wish<'_>| kinds.iter().any(|kind| names(rulebook, kind, wish));
+    let is_asked_for =
+        |wish: &ResourceRequest<'_>| kinds.iter().any(|kind| names(rulebook, kind, wish));
     Ok(wishes.into_iter().filter(is_asked_for).collect())
 }
 
-fn names(rulebook: &Rulebook, kind: &str, wish: &Wish<'_>) -> bool {
+fn names(rulebook: &Rulebook, kind: &str, wish: &ResourceRequest<'_>) -> bool {
     let current = rulebook.event_types.get(kind).and_then(Option::as_deref);
     current == Some(wish.name()) || glob(kind, wish.name())
 }
 
-fn unknown(kind: &str, wishes: &[Wish<'_>]) -> Failure {
-    let known: Vec<&str> = wishes.iter().map(Wish::name).collect();
+fn unknown(kind: &str, wishes: &[ResourceRequest<'_>]) -> Failure {
+    let known: Vec<&str> = wishes.iter().map(ResourceRequest::name).collect();
     let help = conformant_base::text::did_you_mean(kind, &known).map_or_else(
         || "see `conformant list kinds` and `conformant list operations`".to_owned(),
         |near| format!("did you mean `{near}`?"),
@@ -158,7 +161,7 @@ struct Generation<'a> {
     rulebook: &'a Rulebook,
     all: &'a [Subject],
     schemas: Schemas,
-    chosen: Vec<Wish<'a>>,
+    chosen: Vec<ResourceRequest<'a>>,
     signals: &'a Signals,
 }
 
@@ -168,17 +171,17 @@ impl<'a> Generation<'a> {
     }
 
     fn texts(&self) -> Vec<Text> {
-        let text = |wish: &Wish<'_>| match wish {
-            Wish::Text(text) => Some(*text),
-            Wish::Document(_) => None,
+        let text = |wish: &ResourceRequest<'_>| match wish {
+            ResourceRequest::Text(text) => Some(*text),
+            ResourceRequest::Document(_) => None,
         };
         self.chosen.iter().filter_map(text).collect()
     }
 
     fn subjects(&self) -> Vec<&'a Subject> {
-        let subject = |wish: &Wish<'a>| match wish {
-            Wish::Document(subject) => Some(*subject),
-            Wish::Text(_) => None,
+        let subject = |wish: &ResourceRequest<'a>| match wish {
+            ResourceRequest::Document(subject) => Some(*subject),
+            ResourceRequest::Text(_) => None,
         };
         self.chosen.iter().filter_map(subject).collect()
     }
@@ -201,7 +204,7 @@ impl<'a> Generation<'a> {
             )));
         }
         conformant_fixtures::check_replaceable(&args.out)?;
-        let set = self.made(filing, valid)?;
+        let set = self.generate_set(filing, valid)?;
         set.write(&args.out, &self.signals.interrupted)?;
         let broken = set.manifest.fixtures.iter().filter(|e| !e.valid).count();
         note(&format!(
@@ -212,7 +215,11 @@ impl<'a> Generation<'a> {
         Ok(Exit::Conformant)
     }
 
-    fn made(&self, filing: Filing, valid: u64) -> Result<conformant_fixtures::Set, Failure> {
+    fn generate_set(
+        &self,
+        filing: Filing,
+        valid: u64,
+    ) -> Result<conformant_fixtures::Set, Failure> {
         let wanted = Wanted {
             subjects: self.subjects(),
             texts: self.texts(),
@@ -246,7 +253,7 @@ impl<'a> Generation<'a> {
             entries.push(stream_entry(file, wish, count, sha256));
         }
         if args.invalid {
-            let set = self.made(Filing::Lines, 0)?;
+            let set = self.generate_set(Filing::Lines, 0)?;
             let is_streamed = |file: &str| entries.iter().any(|e| e.file == file);
             let beside = set.files.iter().filter(|(file, _)| !is_streamed(file));
             for (file, bytes) in beside {
@@ -297,7 +304,7 @@ impl<'a> Generation<'a> {
                         "failed to write to standard output: {error}"
                     )));
                 }
-                Err(Unwritten::Told(failure)) => return Err(failure),
+                Err(Unwritten::Reported(failure)) => return Err(failure),
                 Ok(()) => {}
             }
         }
@@ -307,7 +314,7 @@ impl<'a> Generation<'a> {
 
     fn flawless(
         &self,
-        wish: &Wish<'_>,
+        wish: &ResourceRequest<'_>,
         count: u64,
         layout: Layout,
         out: &mut dyn Write,
@@ -315,7 +322,7 @@ impl<'a> Generation<'a> {
     ) -> Result<(), Unwritten> {
         let source = wish.source(layout)?;
         let before = bar.position();
-        let mut told = |n| {
+        let mut on_document = |n| {
             bar.set_position(before + n);
             self.go_on()
         };
@@ -327,7 +334,7 @@ impl<'a> Generation<'a> {
             threads,
             layout,
             out,
-            &mut told,
+            &mut on_document,
         )?;
         Ok(())
     }
@@ -336,7 +343,7 @@ impl<'a> Generation<'a> {
     /// count is reached.
     fn broken(
         &self,
-        wish: &Wish<'_>,
+        wish: &ResourceRequest<'_>,
         count: Option<u64>,
         layout: Layout,
         out: &mut dyn Write,
@@ -356,7 +363,7 @@ impl<'a> Generation<'a> {
                 out.line(&Line {
                     kind: wish.name().to_owned(),
                     breaks_schema: match wish {
-                        Wish::Document(subject) => {
+                        ResourceRequest::Document(subject) => {
                             let document = &broken.document;
                             Some(conformant_fixtures::breaks_schema(
                                 &self.schemas,
@@ -364,7 +371,7 @@ impl<'a> Generation<'a> {
                                 document,
                             ))
                         }
-                        Wish::Text(_) => None,
+                        ResourceRequest::Text(_) => None,
                     },
                     breaks_rule: broken.rule,
                     pointer: broken.pointer,
@@ -379,16 +386,16 @@ impl<'a> Generation<'a> {
         Ok(out.end()?)
     }
 
-    fn breaker(&self, wish: &Wish<'a>) -> Result<Breaker<'_>, Failure> {
+    fn breaker(&self, wish: &ResourceRequest<'a>) -> Result<Breaker<'_>, Failure> {
         let seed = self.args.seed;
         match wish {
-            Wish::Document(subject) => Ok(Breaker::of_subject(
+            ResourceRequest::Document(subject) => Ok(Breaker::of_subject(
                 self.rulebook,
                 &self.schemas,
                 subject,
                 seed,
             )?),
-            Wish::Text(text) => {
+            ResourceRequest::Text(text) => {
                 let subject = self.all.iter().find(|s| s.name == text.kind());
                 let subject = subject.ok_or_else(|| {
                     Failure::Usage(format!("the rulebook does not describe `{}`", text.kind()))
@@ -404,7 +411,7 @@ enum Unwritten {
     /// Writing failed.
     Out(io::Error),
     /// Generation failed.
-    Told(Failure),
+    Reported(Failure),
 }
 
 impl From<io::Error> for Unwritten {
@@ -415,7 +422,7 @@ impl From<io::Error> for Unwritten {
 
 impl<T: Into<Failure>> From<T> for Unwritten {
     fn from(failure: T) -> Self {
-        Self::Told(failure.into())
+        Self::Reported(failure.into())
     }
 }
 
@@ -460,10 +467,10 @@ impl<W: Write> Lines<W> {
 }
 
 /// All valid documents of a type, named as files of their own would be.
-fn stream_entry(file: String, wish: &Wish<'_>, lines: u64, sha256: String) -> Entry {
+fn stream_entry(file: String, wish: &ResourceRequest<'_>, lines: u64, sha256: String) -> Entry {
     let (folder, ending) = match wish {
-        Wish::Document(subject) => (conformant_fixtures::folder_of(subject), "json"),
-        Wish::Text(text) => (text.name().to_owned(), "txt"),
+        ResourceRequest::Document(subject) => (conformant_fixtures::folder_of(subject), "json"),
+        ResourceRequest::Text(text) => (text.name().to_owned(), "txt"),
     };
     Entry {
         name: format!("{folder}/valid-*.{ending}"),
@@ -495,7 +502,7 @@ fn into_file(
     };
     write(&mut out).map_err(|unwritten| match unwritten {
         Unwritten::Out(error) => failed(error),
-        Unwritten::Told(failure) => failure,
+        Unwritten::Reported(failure) => failure,
     })?;
     Ok(conformant_base::text::hex(out.hasher.finalize()))
 }

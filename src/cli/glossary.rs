@@ -15,7 +15,7 @@ const SCENARIOS_MAX: usize = 8;
 const FIELDS_MAX: usize = 60;
 
 /// Descriptions of everything with this name.
-pub(super) fn told(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
+pub(super) fn describe(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str) -> String {
     let mut text = String::new();
     hook(rulebook, planned, name, &mut text);
     form(name, &mut text);
@@ -85,7 +85,7 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         arguments.join(", ")
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
-    // The table of the guide: names, arguments, result.
+    // The table of the guide: names, arguments, result, effect, example.
     let row = conformant_specs::text("README.md")
         .lines()
         .find(|line| line.starts_with("| `") && line.contains(&format!("`{name}`")));
@@ -95,6 +95,12 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .collect();
     if let Some(result) = cells.get(3).filter(|cell| !cell.is_empty()) {
         let _ = writeln!(text, "  result     {}", result.replace('`', ""));
+    }
+    if let Some(effect) = cells.get(4).filter(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "  effect     {}", effect.replace('`', ""));
+    }
+    if let Some(example) = cells.get(5).filter(|cell| !cell.is_empty()) {
+        let _ = writeln!(text, "  example    {}", example.replace('`', ""));
     }
     let _ = writeln!(
         text,
@@ -106,10 +112,10 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         .filter(|planned| planned.any_step(&|step| step.hook() == Some(name)))
         .map(|planned| planned.scenario.id.as_str())
         .collect();
-    listed("scenarios", &uses, text);
+    push_list("scenarios", &uses, text);
 }
 
-fn listed(label: &str, ids: &[&str], text: &mut String) {
+fn push_list(label: &str, ids: &[&str], text: &mut String) {
     for (at, id) in ids.iter().take(SCENARIOS_MAX).enumerate() {
         let label = if at == 0 { label } else { "" };
         let _ = writeln!(text, "  {label:<10} {id}");
@@ -148,7 +154,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
         .collect();
     if !versions.is_empty() {
         let _ = writeln!(text, "event {name}");
-        listed("versions", &versions, text);
+        push_list("versions", &versions, text);
     }
     let known = rulebook
         .kinds
@@ -181,7 +187,7 @@ fn kind(rulebook: &Rulebook, name: &str, text: &mut String) {
             .is_some_and(|kind| kind == id || is_one_event(kind, id))
     });
     let rules: Vec<&str> = rules.map(|rule| rule.id.as_str()).collect();
-    listed("rules", &rules, text);
+    push_list("rules", &rules, text);
 }
 
 /// A key of `conformant.yaml`, such as `limits.rate` or `targets.flow.url`.
@@ -338,10 +344,10 @@ mod tests {
                 "cause refused\n  Nothing listens at the address.",
             ),
         ] {
-            let text = told(&rulebook, &planned, name);
+            let text = describe(&rulebook, &planned, name);
             assert!(text.starts_with(begin), "{name}: {text}");
         }
-        assert_eq!(told(&rulebook, &planned, "no-such-thing"), "");
+        assert_eq!(describe(&rulebook, &planned, "no-such-thing"), "");
     }
 
     #[test]
@@ -350,7 +356,7 @@ mod tests {
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for cause in Cause::examples() {
-            let text = told(&rulebook, &planned, &cause.to_string());
+            let text = describe(&rulebook, &planned, &cause.to_string());
             assert!(text.contains(cause.says()), "{cause}: {text}");
         }
     }
@@ -361,7 +367,7 @@ mod tests {
             conformant_judge::load::embedded().unwrap_or_else(|problems| panic!("{problems}"));
         let planned = plan::all(&rulebook);
         for name in names(&rulebook) {
-            assert_ne!(told(&rulebook, &planned, &name), "", "{name}");
+            assert_ne!(describe(&rulebook, &planned, &name), "", "{name}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `--history DIR` and `history`: keeps and compares the records of earlier runs.
 
 use super::args::{HistoryArgs, ListFormat};
-use super::{Done, Exit, Failure, note, say};
+use super::{Done, Exit, Failure, note, print};
 use conformant_base::files;
 use conformant_base::text;
 use conformant_record::RunRecord;
@@ -79,9 +79,9 @@ pub(super) fn history(args: &HistoryArgs) -> Done {
         ListFormat::Json => {
             let text = text::safe_json(&trend)
                 .map_err(|e| Failure::Trouble(format!("failed to write the history: {e}")))?;
-            say(&format!("{}\n", text.trim_end()));
+            print(&format!("{}\n", text.trim_end()));
         }
-        ListFormat::Text => say(&table(&trend)),
+        ListFormat::Text => print(&table(&trend)),
     }
     Ok(Exit::Conformant)
 }

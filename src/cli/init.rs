@@ -4,7 +4,7 @@
 //! Never overwrites a file.
 
 use super::args::{Forge, InitArgs};
-use super::{Done, Exit, Failure, config, note, say};
+use super::{Done, Exit, Failure, config, note, print};
 use conformant_base::http::Request;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Limits};
@@ -22,8 +22,11 @@ const GITHUB: &str = include_str!("init/github.yml");
 const GITLAB: &str = include_str!("init/gitlab.yml");
 
 pub(super) fn init(args: &InitArgs) -> Done {
-    let index = ServiceIndex::embedded();
-    let targets = targets(index, &args.targets)?;
+    if let Some((document, folder)) = args.from.as_ref().zip(args.dir.as_ref()) {
+        return super::import::init_from(document, folder);
+    }
+    let index = ServiceIndex::load(args.specs.specs.as_deref()).map_err(Failure::Problems)?;
+    let targets = targets(&index, &args.targets)?;
     let services: Vec<_> = index
         .iter()
         .filter(|(_, file)| file.base.is_some())
@@ -43,7 +46,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
         .collect();
     let hooks: Vec<_> = index.hooks().map(described).collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
-    let schema = serde_json::to_string_pretty(&config::schema(index))
+    let schema = serde_json::to_string_pretty(&config::schema(&index))
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
@@ -80,7 +83,7 @@ fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String
     let mut stdin = std::io::stdin().lock();
     if targets.is_empty() && std::io::stdin().is_terminal() {
         for service in index.targets() {
-            say(&format!("base URL of {service} (leave empty to skip): "));
+            print(&format!("base URL of {service} (leave empty to skip): "));
             let mut line = String::new();
             let read = stdin.read_line(&mut line);
             read.map_err(|e| Failure::Usage(format!("standard input: {e}")))?;
@@ -162,6 +165,6 @@ fn write(path: &Path, text: &str) -> Result<bool, Failure> {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }
     std::fs::write(path, text).map_err(failed)?;
-    say(&format!("{}\n", path.display()));
+    print(&format!("{}\n", path.display()));
     Ok(true)
 }

@@ -1,5 +1,9 @@
 //! The command line for a record: what decides the outcome, without the destinations of output.
 
+use super::args::RunArgs;
+use super::config::{self, Config};
+use conformant_base::text;
+
 /// Flags with a value that do not change the verdict.
 const OUTPUT: [&str; 4] = ["--report", "--jobs", "--history", "--color"];
 /// Flags without a value that do not change the verdict.
@@ -7,12 +11,54 @@ const SWITCHES: [&str; 3] = ["--verbose", "--quiet", "--timings"];
 
 /// The command line of this process, quoted for a shell.
 pub(super) fn invocation() -> String {
-    let arguments = std::env::args_os().skip(1);
-    words(arguments.map(|argument| argument.to_string_lossy().into_owned()))
+    words(
+        std::env::args_os()
+            .skip(1)
+            .map(|a| a.to_string_lossy().into_owned()),
+    )
+}
+
+/// The same for a run, with what it took from its environment and what was drawn: configuration, targets, hooks, seed and
+/// names. Secrets stay in the environment.
+pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
+    let mut line = invocation();
+    let mut add = |is_given: bool, flag: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|_| !is_given) {
+            line = format!("{line} {flag} {}", text::shell_quoted(&value));
+        }
+    };
+    let is_given = |flag: &str| {
+        let begin = format!("{flag}=");
+        let mut given = std::env::args_os().map(|a| a.to_string_lossy().into_owned());
+        given.any(|argument| argument == flag || argument.starts_with(&begin))
+    };
+    if config.settings.targets.is_empty() {
+        return line;
+    }
+    let shown = |path: &std::path::Path| path.display().to_string();
+    let specs = args.specs.specs.as_deref().map(shown);
+    add(is_given("--specs"), "--specs", specs);
+    let file = config::found(args.config.as_deref());
+    add(is_given("--config"), "--config", file.as_deref().map(shown));
+    for (service, url) in config::targets_of_environment(&config.settings.index) {
+        add(
+            is_given("--target"),
+            "--target",
+            Some(format!("{service}={url}")),
+        );
+    }
+    add(is_given("--hooks"), "--hooks", args.hooks.clone());
+    add(is_given("--seed"), "--seed", Some(seed.to_string()));
+    add(
+        is_given("--names"),
+        "--names",
+        Some(config.settings.names.clone()),
+    );
+    line
 }
 
 fn words(arguments: impl Iterator<Item = String>) -> String {
-    let mut text = "conformant".to_owned();
+    let mut line = "conformant".to_owned();
     let mut is_value = false;
     for argument in arguments {
         if std::mem::take(&mut is_value) {
@@ -24,20 +70,11 @@ fn words(arguments: impl Iterator<Item = String>) -> String {
             continue;
         }
         if !SWITCHES.contains(&name) {
-            text.push(' ');
-            text.push_str(&quoted(&argument));
+            line.push(' ');
+            line.push_str(&text::shell_quoted(&argument));
         }
     }
-    text
-}
-
-/// Quotes a word for a shell.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
+    line
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `list`: prints one line or JSON object for each item.
 
 use super::args::{ListArgs, ListFormat, Listed};
-use super::{Done, Exit, Failure, glossary, load_to_tell, say};
+use super::{Done, Exit, Failure, glossary, load_to_tell, print};
 use conformant_base::source::Source;
 use conformant_engine::plan;
 use conformant_record::{Basis, Level};
@@ -18,13 +18,13 @@ struct Row<'r> {
     id: Cow<'r, str>,
     says: Cow<'r, str>,
     #[serde(flatten)]
-    more: More<'r>,
+    more: ExtraColumns<'r>,
 }
 
 /// Members of the JSON object only.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum More<'r> {
+enum ExtraColumns<'r> {
     Nothing {},
     Rule {
         level: Level,
@@ -60,9 +60,9 @@ pub(super) fn list(args: &ListArgs) -> Done {
         ListFormat::Json => {
             let text = serde_json::to_string_pretty(&rows)
                 .map_err(|e| Failure::Trouble(format!("failed to write the list: {e}")))?;
-            say(&format!("{text}\n"));
+            print(&format!("{text}\n"));
         }
-        ListFormat::Text => say(&table(&rows)),
+        ListFormat::Text => print(&table(&rows)),
     }
     Ok(Exit::Conformant)
 }
@@ -72,16 +72,16 @@ impl<'r> Row<'r> {
         Self {
             id: id.into(),
             says: says.into(),
-            more: More::Nothing {},
+            more: ExtraColumns::Nothing {},
         }
     }
 
-    fn with(self, more: More<'r>) -> Self {
+    fn with(self, more: ExtraColumns<'r>) -> Self {
         Self { more, ..self }
     }
 }
 
-fn named(all: Vec<(String, String)>) -> Vec<Row<'static>> {
+fn named_rows(all: Vec<(String, String)>) -> Vec<Row<'static>> {
     all.into_iter()
         .map(|(id, says)| Row::new(id, says))
         .collect()
@@ -89,7 +89,7 @@ fn named(all: Vec<(String, String)>) -> Vec<Row<'static>> {
 
 fn of_rules<'r>(rules: impl Iterator<Item = &'r Rule>) -> Vec<Row<'r>> {
     let row = |rule: &'r Rule| {
-        Row::new(&rule.id, &rule.says).with(More::Rule {
+        Row::new(&rule.id, &rule.says).with(ExtraColumns::Rule {
             level: rule.level,
             basis: rule.basis,
             source: &rule.source,
@@ -104,7 +104,7 @@ fn of_operation(operation: &Operation) -> Row<'_> {
         None => operation.path.as_str().into(),
     };
     let id = format!("{}/{}", operation.service, operation.id);
-    Row::new(id, &operation.summary).with(More::Operation {
+    Row::new(id, &operation.summary).with(ExtraColumns::Operation {
         method: &operation.method,
         path,
         source: &operation.source,
@@ -116,7 +116,7 @@ fn of_event<'r>(name: &'r str, schema: Option<&'r str>) -> Row<'r> {
         || "the documents do not describe its payload".into(),
         |schema| Cow::from(format!("carries {schema}")),
     );
-    Row::new(name, says).with(More::Event { schema })
+    Row::new(name, says).with(ExtraColumns::Event { schema })
 }
 
 fn of_hook(hook: &Hook) -> Row<'_> {
@@ -142,7 +142,7 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
             .open_points
             .values()
             .map(|entry| {
-                Row::new(&entry.point.id, &entry.point.says).with(More::OpenPoint {
+                Row::new(&entry.point.id, &entry.point.says).with(ExtraColumns::OpenPoint {
                     treatment: &entry.point.treatment,
                     source: &entry.source,
                 })
@@ -162,8 +162,8 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
             .iter()
             .map(|(name, schema)| of_event(name, schema.as_deref()))
             .collect(),
-        Listed::Keys => named(glossary::keys()),
-        Listed::Causes => named(glossary::causes()),
+        Listed::Keys => named_rows(glossary::keys()),
+        Listed::Causes => named_rows(glossary::causes()),
         Listed::Kinds => rulebook
             .kinds
             .values()

@@ -18,6 +18,7 @@ mod fixtures;
 mod generate;
 mod glossary;
 mod history;
+mod import;
 mod init;
 mod invocation;
 mod list;
@@ -47,6 +48,7 @@ use conformant_base::files::{self, FileError};
 use conformant_base::parallel::processors;
 use conformant_base::text;
 use conformant_engine::Conclusion;
+use conformant_reference::{FEEDS, SERVICES};
 use conformant_report::{Report, ReportError};
 use conformant_rulebook::Rulebook;
 use signals::Signals;
@@ -79,7 +81,7 @@ impl From<Conclusion> for Exit {
         match conclusion {
             Conclusion::Conformant => Self::Conformant,
             Conclusion::Failed => Self::Failed,
-            Conclusion::Trouble => Self::Trouble,
+            Conclusion::InfrastructureError => Self::Trouble,
             Conclusion::NothingJudged => Self::NothingJudged,
         }
     }
@@ -153,7 +155,7 @@ fn done() -> Done {
             return Ok(Exit::Usage);
         }
         Err(shown) => {
-            say(&help(&shown));
+            print(&help(&shown));
             return Ok(Exit::Conformant);
         }
     };
@@ -207,6 +209,37 @@ pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
     .map_err(Failure::Problems)
 }
 
+/// Whether the reference implements a service.
+pub(crate) fn is_implemented(service: &str) -> bool {
+    SERVICES.contains(&service) || FEEDS.contains(&service)
+}
+
+/// The services that the reference implements: all of them, or those selected. An error if one of them is missing, or
+/// if the reference implements nothing of the rulebook.
+pub(crate) fn of_reference(
+    rulebook: &Rulebook,
+    selected: &[String],
+    what: &str,
+) -> Result<Vec<String>, Failure> {
+    let targets = rulebook.index.targets();
+    let mut missing = selected.iter().map(String::as_str);
+    let missing = missing.find(|name| !is_implemented(name));
+    let missing = missing.or_else(|| {
+        let is_any = targets.iter().any(|name| is_implemented(name));
+        targets.first().copied().filter(|_| !is_any)
+    });
+    if let Some(service) = missing {
+        return Err(Failure::Usage(format!(
+            "{what} needs the reference, which does not implement {service}"
+        )));
+    }
+    let all = rulebook.index.iter().map(|(name, _)| name.to_owned());
+    Ok(match selected {
+        [] => all.filter(|name| is_implemented(name)).collect(),
+        _ => selected.to_vec(),
+    })
+}
+
 /// The same for commands that only print from it: the embedded rulebook is not checked again, and is never freed,
 /// because that takes as long as reading it.
 pub(crate) fn load_to_tell(
@@ -250,7 +283,7 @@ pub(crate) fn reports_of(
 }
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.
-pub(crate) fn say(text: &str) {
+pub(crate) fn print(text: &str) {
     let mut out = output::Out;
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -274,6 +307,9 @@ fn refuse(error: &clap::Error) {
     if given == escaped {
         // A closed pipe is not an error.
         let _ = error.print();
+        if let Some(command) = similar_command(error) {
+            note(&format!("did you mean `conformant {command}`?"));
+        }
         return;
     }
     match Cli::try_parse_from(escaped) {
@@ -282,12 +318,26 @@ fn refuse(error: &clap::Error) {
     }
 }
 
+/// The command most similar to an unknown one for which clap has no suggestion.
+fn similar_command(error: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    if error.get(ContextKind::SuggestedSubcommand).is_some() {
+        return None;
+    }
+    let all = Cli::command();
+    let names: Vec<&str> = all.get_subcommands().map(clap::Command::get_name).collect();
+    text::did_you_mean(word, &names).map(str::to_owned)
+}
+
 fn complain(failure: &Failure) {
     match failure {
         Failure::Usage(why) | Failure::Trouble(why) => note(&format!("error: {why}")),
         Failure::Problems(problems) => {
             for problem in problems {
-                tell(problem);
+                print_problem(problem, Level::ERROR);
             }
             note(&format!("error: {failure}"));
         }
@@ -295,14 +345,14 @@ fn complain(failure: &Failure) {
 }
 
 /// Prints a problem with its source lines, in color if the terminal supports it and nothing has to be escaped.
-fn tell(problem: &conformant_rulebook::Problem) {
+fn print_problem(problem: &conformant_rulebook::Problem, level: Level<'static>) {
     use std::io::IsTerminal;
-    let plain = rendered(problem, &Renderer::plain());
+    let plain = rendered(problem, level.clone(), &Renderer::plain());
     let is_harmless = output::sayable(&plain) == plain;
     let mut out = std::io::stderr().lock();
     let colors = out.is_terminal() && config::environment("NO_COLOR").is_none();
     let text = if is_harmless && colors {
-        rendered(problem, &Renderer::styled())
+        rendered(problem, level, &Renderer::styled())
     } else {
         output::sayable(&plain)
     };
@@ -310,8 +360,12 @@ fn tell(problem: &conformant_rulebook::Problem) {
 }
 
 /// A problem with the lines around its place, as compilers print it.
-fn rendered(problem: &conformant_rulebook::Problem, renderer: &Renderer) -> String {
-    let title = Level::ERROR.primary_title(&problem.message);
+fn rendered(
+    problem: &conformant_rulebook::Problem,
+    level: Level<'static>,
+    renderer: &Renderer,
+) -> String {
+    let title = level.primary_title(&problem.message);
     let place = match problem.snippet() {
         Some((lines, first, span)) => title.element(
             Snippet::source(lines)

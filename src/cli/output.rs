@@ -4,7 +4,7 @@ use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
 use conformant_base::redact::Redactor;
 use conformant_record::RunRecord;
-use conformant_report::console::{Look, Verbosity};
+use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{Console, Destination, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
@@ -32,27 +32,30 @@ pub(super) fn console<'a>(
     settings: Settings,
 ) -> Console<'a> {
     let terminal = std::io::stdout().is_terminal();
-    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
-    let is_dumb = said("TERM").is_some_and(|term| term == "dumb");
+    let set = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    let is_dumb = set("TERM").is_some_and(|term| term == "dumb");
     let wished = match how.color {
         When::Always => Some(true),
         When::Never => Some(false),
-        When::Auto if said("NO_COLOR").is_some() || is_dumb => Some(false),
-        When::Auto if said("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Some(true),
-        When::Auto if said("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
+        When::Auto if set("NO_COLOR").is_some() || is_dumb => Some(false),
+        When::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => Some(true),
+        When::Auto if set("CLICOLOR").is_some_and(|value| value == "0") => Some(false),
         When::Auto => None,
     };
     let color = wished.unwrap_or(terminal);
-    let columns = said("COLUMNS").and_then(|c| c.parse().ok());
+    let columns = set("COLUMNS").and_then(|c| c.parse().ok());
     let size = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-    let progress = std::io::stderr().is_terminal() && !is_dumb && !how.quiet;
+    let progress = match (how.quiet, std::io::stderr().is_terminal() && !is_dumb) {
+        (true, _) => Progress::None,
+        (false, true) => Progress::Bar,
+        (false, false) => Progress::Lines,
+    };
     let look = Look {
         width: columns
             .or_else(|| size().filter(|_| terminal))
             .unwrap_or(WIDTH_DEFAULT),
         color,
         progress,
-        alive: !progress && !how.quiet,
         verbosity: match (how.quiet, how.verbose) {
             (true, _) => Verbosity::Quiet,
             (false, true) => Verbosity::Verbose,
@@ -60,6 +63,8 @@ pub(super) fn console<'a>(
         },
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
+        reports: paths(reports),
+        is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
 }
@@ -117,6 +122,17 @@ pub(super) fn sayable(text: &str) -> String {
     conformant_base::text::escape(&text).into_owned()
 }
 
+/// The paths of the reports that are files.
+fn paths(reports: &[Report]) -> Vec<String> {
+    let files = reports
+        .iter()
+        .filter_map(|report| match &report.destination {
+            Destination::File(path) => Some(path.display().to_string()),
+            Destination::Stdout => None,
+        });
+    files.collect()
+}
+
 /// The address of the HTML report.
 fn page(reports: &[Report]) -> Option<String> {
     reports
@@ -132,8 +148,8 @@ fn page(reports: &[Report]) -> Option<String> {
 
 /// Terminals that support hyperlinks; others would print the escape sequence or drop the text.
 fn takes_links(terminal: bool) -> bool {
-    let said = |name: &str| config::environment(name).filter(|value| !value.is_empty());
-    if let Some(forced) = said("FORCE_HYPERLINK") {
+    let set = |name: &str| config::environment(name).filter(|value| !value.is_empty());
+    if let Some(forced) = set("FORCE_HYPERLINK") {
         return forced != "0";
     }
     let known = [
@@ -142,13 +158,23 @@ fn takes_links(terminal: bool) -> bool {
         "KITTY_WINDOW_ID",
         "WEZTERM_PANE",
     ];
-    let vte = said("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
-    let program = said("TERM_PROGRAM").unwrap_or_default();
+    let vte = set("VTE_VERSION").and_then(|version| version.parse::<u32>().ok());
+    let program = set("TERM_PROGRAM").unwrap_or_default();
     terminal
-        && said("CI").is_none()
-        && (known.iter().any(|name| said(name).is_some())
+        && set("CI").is_none()
+        && (known.iter().any(|name| set(name).is_some())
             || vte.is_some_and(|version| version >= 5_000)
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
+}
+
+/// Refuses reports that cannot be written, before a run that could not keep its result.
+pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
+    for report in reports {
+        if let Err(why) = report.destination.check() {
+            return Err(Failure::Usage(format!("--report: {why}")));
+        }
+    }
+    Ok(())
 }
 
 /// Writes every report; returns the first error after trying all.

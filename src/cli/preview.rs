@@ -5,7 +5,7 @@
 use conformant_engine::{Planned, Settings};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Step, Verb};
-use conformant_rulebook::{Operation, Place, Rulebook, Service};
+use conformant_rulebook::{Operation, ParameterLocation, Rulebook, Service};
 use serde_json::{Map, Value};
 
 /// Limit of nested groups; the rulebook check rejects cycles.
@@ -48,7 +48,7 @@ impl Preview<'_> {
                 continue;
             }
             text.push_str(&format!("{indent}{}\n", self.step(service, step)));
-            self.steps(service, step.between(), &inner, text, depth);
+            self.steps(service, step.nested(), &inner, text, depth);
         }
     }
 
@@ -77,7 +77,7 @@ impl Preview<'_> {
         let mut rest = Map::new();
         for (name, value) in &call.with {
             let place = operation.parameters.iter().find(|p| p.name == *name);
-            if place.is_some_and(|p| p.place == Place::Path) {
+            if place.is_some_and(|p| p.place == ParameterLocation::Path) {
                 path = path.replace(&format!("{{{name}}}"), &shown(value));
             } else if !value.is_null() {
                 rest.insert(name.clone(), value.clone());

@@ -6,7 +6,7 @@
 use super::args::ProxyArgs;
 use super::signals::Signals;
 use super::traffic::Watch;
-use super::{Done, Failure, config, load, reports_of, say};
+use super::{Done, Failure, config, load, print, reports_of};
 use conformant_base::clock;
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
@@ -39,7 +39,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         sides: args.judge.into(),
         ..Surroundings::default()
     };
-    let deadline = args.time.as_deref().map(within).transpose()?;
+    let deadline = args.time.as_deref().map(deadline).transpose()?;
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let limits = Limits {
         timeout: known.timeout,
@@ -59,11 +59,11 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         drop(sender.send(forwarded));
     })
     .map_err(|e| Failure::Trouble(format!("failed to {e}")))?;
-    say(&format!("listening http://{}\n", gateway.address()));
+    print(&format!("listening http://{}\n", gateway.address()));
     let inline = Inline::new("proxy", &rulebook, &surroundings);
     let mut watch = Watch::new(inline, known.secrets);
     let most = args.max_exchanges;
-    let is_full = |watch: &Watch<'_>| most.is_some_and(|most| watch.passed() >= most);
+    let is_full = |watch: &Watch<'_>| most.is_some_and(|most| watch.exchange_count() >= most);
     loop {
         let ended = signals.interrupted.load(Ordering::Relaxed)
             || deadline.is_some_and(|end| clock::monotonic() >= end)
@@ -115,7 +115,7 @@ fn upstreams(index: &ServiceIndex, flags: &[String]) -> Result<BTreeMap<String, 
     Ok(upstreams)
 }
 
-fn within(text: &str) -> Result<Instant, Failure> {
+fn deadline(text: &str) -> Result<Instant, Failure> {
     let wrong = || {
         Failure::Usage(format!(
             "invalid --for `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`"

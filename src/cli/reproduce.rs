@@ -2,7 +2,7 @@
 
 use super::args::RunArgs;
 use super::config;
-use super::{Done, Exit, Failure, note, say, stored};
+use super::{Done, Exit, Failure, note, print, stored};
 use clap::{Args, ValueEnum};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
@@ -81,7 +81,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let format = match args.format {
         ReproduceFormat::Scenario => {
             let (file, text) = found.file(&rulebook, finding);
-            say(&text::escape(&text));
+            print(&text::escape(&text));
             note(&format!(
                 "{requests} steps{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
                 found.scenario.id
@@ -122,7 +122,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     };
     let script = chain(scope, &planned, about, format)
         .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
-    say(&Redactor::new(&config.secrets).redact(&text::escape(&script)));
+    print(&Redactor::new(&config.secrets).redact(&text::escape(&script)));
     note(&format!("{requests} steps{left}"));
     Ok(Exit::Conformant)
 }

@@ -94,12 +94,12 @@ fn git(args: &[&str]) -> Result<Vec<u8>, GitError> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim();
-    Err(if said.is_empty() {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let stderr = stderr.trim();
+    Err(if stderr.is_empty() {
         GitError::Quiet
     } else {
-        GitError::Refused(said.to_owned())
+        GitError::Refused(stderr.to_owned())
     })
 }
 

@@ -1,24 +1,26 @@
 //! `run`: runs the scenarios and writes the reports.
 
-use super::args::{Prove, RunArgs};
+use super::args::{Prove, Races, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, memory, note, output, preview, reports_of,
-    say,
+    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    preview, print, reports_of,
 };
+use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
-use conformant_engine::kept::Head;
-use conformant_engine::sessions::{Live, Manner, Offline};
+use conformant_engine::evidence_file::Head;
+use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, Ended, Keeper, Options, Partition, Planned, Selection, Sessions, Target, plan,
+    Demands, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
 };
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
-use conformant_reference::{FEEDS, SERVICES};
-use conformant_report::{Claim, Consumer, Growing, Keep, Settings as ReportSettings, Stream};
+use conformant_report::{
+    Claim, Consumer, Growing, Keep, Report, Settings as ReportSettings, Stream,
+};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
@@ -26,30 +28,24 @@ use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
-#[expect(
-    clippy::too_many_lines,
-    reason = "a sequence of steps from flags to exit code"
-)]
 pub(super) fn run(args: &RunArgs) -> Done {
     let reports = reports_of(&args.output.reports, &REPORTS)?;
-    let config = config::read(args)?;
-    if !config.settings.targets.is_empty() {
-        memory::share_between_threads();
-    }
-    if args.timings && config.settings.targets.is_empty() {
-        let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
-        return Err(Failure::Usage(why.to_owned()));
-    }
+    let mut config = configuration(args)?;
     let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
     let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
     let specs = args.specs.specs.as_deref();
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
-    let seed = seed_of(args, &config);
+    check_body_operations(&rulebook, &config)?;
+    super::baseline::check_ids(&rulebook, &waivers)?;
+    let is_live = !config.settings.targets.is_empty() && !args.dry_run;
+    let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
+    config.settings.names = names;
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
         narrow_since(revision, &rulebook, &mut selection)?;
@@ -57,166 +53,278 @@ pub(super) fn run(args: &RunArgs) -> Done {
             return Ok(Exit::NothingJudged);
         }
     }
-    let planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
+    let mut planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
+    if args.races == Races::Off {
+        planned.retain(|planned| !planned.is_race());
+    }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing(args));
+        return Ok(nothing_selected(args));
     }
     if args.dry_run {
-        say(&preview::of(&planned, &rulebook, &config.settings));
+        print(&preview::of(&planned, &rulebook, &config.settings));
         return Ok(Exit::Conformant);
     }
-    let _claim = Claim::take(&reports).map_err(|e| Failure::Usage(e.to_string()))?;
-    let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
-    let mut options = options(args, &config, seed);
-    let settings = ReportSettings {
-        strict: args.output.strict,
+    let today = conformant_base::clock::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date();
+    let selected = SelectedRun {
+        args,
+        config: &config,
+        rulebook: &rulebook,
+        planned: &planned,
+        partition: selection.partition,
+        seed,
+        waivers: Waivers::on(&waivers, today),
     };
-    let redactor = Redactor::new(&config.secrets);
-    let last = earlier::last();
-    let kept = args.history.as_deref().map(history::read).transpose()?;
-    let (began, started) = (
-        conformant_base::clock::now(),
-        conformant_base::clock::monotonic(),
-    );
-    let evidence = args.keep_evidence.as_deref();
-    let evidence = evidence
-        .map(Growing::begin)
-        .transpose()
-        .map_err(|e| unkept(&e))?;
-    let mut keep = Keep::default();
-    let mut waiver_problems = Vec::new();
-    let (mut concluded, mut told) = (Exit::Trouble, Vec::new());
-    let ended = {
-        let mut out = output::stream(&reports);
-        let mut console = output::console(out.as_mut(), args.output.console, &reports, settings);
-        let mut stream = Stream::new(
-            &redactor,
-            vec![&mut console as &mut dyn Consumer, &mut keep],
-        );
-        let sessions = sessions(&config, &options, &signals)?;
-        if let Some(evidence) = &evidence {
-            let mut head = Head::of(&rulebook, &planned, seed);
-            head.targets = sessions.targets();
-            let is_live = !config.settings.targets.is_empty();
-            head.begun = is_live.then(|| conformant_base::clock::iso_seconds(began));
-            options.keeper = Some(keeper(evidence, &config, &head)?);
-        }
-        let today = conformant_base::clock::now()
-            .to_zoned(jiff::tz::TimeZone::UTC)
-            .date();
-        let accepted = Waivers::on(&waivers, today);
-        let finish = |record: &mut RunRecord, ended: &Ended| {
-            // The run is complete: a later signal does not cut it.
-            let by_signal = signals.exit();
-            record.complete &= by_signal.is_none();
-            record.partition = selection.partition.map(PartOf::from);
-            if let Some(last) = last.as_ref().filter(|_| args.rerun.is_some()) {
-                earlier::mark_flaky(last, record);
-            }
-            waiver_problems = accepted.apply(record, is_whole(args));
-            conformant_record::recognise(record, &known_defects(args.specs.specs.as_deref()));
-            record.invocation = invocation::invocation();
-            record.places = places(args.config.as_deref(), &rulebook, &planned);
-            record.history = kept
-                .as_ref()
-                .map(|kept| conformant_versions::history(kept, record));
-            // Runs against the reference are reproducible byte by byte, so that they contain no real time.
-            record.wall = (!config.settings.targets.is_empty()).then(|| WallClock {
-                started: conformant_base::clock::iso_seconds(began),
-                seconds: (started.elapsed().as_secs_f64() * 10.0).round() / 10.0,
-                timings: args.timings.then(|| ended.timings.clone()),
-            });
-            let (conclusion, lines) =
-                conformant_engine::gate(demands(args), record, &waiver_problems, ended.trouble);
-            let exit = by_signal.unwrap_or(conclusion.into());
-            record.exit = Some(exit as u8);
-            (concluded, told) = (exit, lines);
-        };
-        let schemas = Schemas::default();
-        let mut emit = |mut event| {
-            if let RunEvent::ScenarioEnded {
-                result, findings, ..
-            } = &mut event
-            {
-                accepted.mark(result, findings);
-            }
-            stream.send(event);
-        };
-        conformant_engine::run(
-            &rulebook,
-            &schemas,
-            &planned,
-            sessions.as_ref(),
-            &options,
-            &signals.interrupted,
-            &mut emit,
-            finish,
-        )
-    };
-    let record = keep
-        .record
-        .ok_or_else(|| Failure::Trouble("the run wrote no record".to_owned()))?;
-    for line in told {
-        note(&line);
-    }
-    if let Some(folder) = &args.history {
-        history::keep(folder, &record, began)?;
-    }
-    output::write_reports(&reports, &record, settings)?;
-    keep_evidence(options.keeper.as_deref(), evidence, &record, &ended)?;
-    note(&format!("took {:.1} s", started.elapsed().as_secs_f64()));
-    if let Some(wall) = &record.wall {
-        say(&conformant_base::text::escape(
-            &conformant_report::render_timings(wall),
-        ));
-    }
-    say_beside((&waiver_problems, &ended), last.as_ref(), &record, &config);
-    signals.notice().into_iter().for_each(note);
-    Ok(concluded)
+    selected.execute(&reports)
 }
 
-/// Starts to keep evidence.
-fn keeper(evidence: &Growing, config: &Config, head: &Head) -> Result<Arc<Keeper>, Failure> {
-    let file = evidence.file().map_err(|e| unkept(&e))?;
-    Ok(Keeper::begin(file, Redactor::new(&config.secrets), head))
+/// Reads the configuration and applies the flags that change it.
+fn configuration(args: &RunArgs) -> Result<Config, Failure> {
+    let mut config = config::read(args)?;
+    config::check_target(args, &config)?;
+    let is_live = !config.settings.targets.is_empty();
+    config.settings.rounds = match args.rounds {
+        Some(rounds) => usize::from(rounds),
+        None if is_live => config.settings.rounds,
+        None => 1,
+    };
+    if is_live {
+        memory::share_between_threads();
+    } else if args.timings {
+        let why = "--timings needs a live target, because time is virtual without one; add --target SERVICE=URL";
+        return Err(Failure::Usage(why.to_owned()));
+    }
+    Ok(config)
+}
+
+/// A run with everything that its flags select.
+struct SelectedRun<'a> {
+    args: &'a RunArgs,
+    config: &'a Config,
+    rulebook: &'a Rulebook,
+    planned: &'a [Planned<'a>],
+    partition: Option<Partition>,
+    seed: u64,
+    waivers: Waivers<'a>,
+}
+
+impl SelectedRun<'_> {
+    fn is_live(&self) -> bool {
+        !self.config.settings.targets.is_empty()
+    }
+
+    /// Runs the scenarios, and writes the reports and what the flags ask to keep.
+    fn execute(&self, reports: &[Report]) -> Done {
+        let (args, config) = (self.args, self.config);
+        output::check_reports(reports)?;
+        let _claim = Claim::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
+        let mut options = options(args, config, self.seed);
+        let settings = ReportSettings {
+            strict: args.output.strict,
+        };
+        let redactor = Redactor::new(&config.secrets);
+        let finish = Finish {
+            run: self,
+            previous: earlier::last(),
+            history: args.history.as_deref().map(history::read).transpose()?,
+            began: conformant_base::clock::now(),
+            began_monotonic: conformant_base::clock::monotonic(),
+            signals: &signals,
+        };
+        let evidence = args.keep_evidence.as_deref();
+        let evidence = evidence
+            .map(Growing::begin)
+            .transpose()
+            .map_err(|e| evidence_failure(&e))?;
+        let mut record = Keep::default();
+        let mut conclusion = None;
+        let ended = {
+            let mut out = output::stream(reports);
+            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut stream = Stream::new(
+                &redactor,
+                vec![&mut console as &mut dyn Consumer, &mut record],
+            );
+            let sessions = sessions(config, &options, &signals)?;
+            if let Some(evidence) = &evidence {
+                let mut head = Head::of(self.rulebook, self.planned, self.seed);
+                head.targets = sessions.targets();
+                head.begun = self
+                    .is_live()
+                    .then(|| conformant_base::clock::iso_seconds(finish.began));
+                options.evidence_writer = Some(evidence_writer(evidence, config, &head)?);
+            }
+            let mut emit = |mut event| {
+                if let RunEvent::ScenarioEnded {
+                    result, findings, ..
+                } = &mut event
+                {
+                    self.waivers.mark(result, findings);
+                }
+                stream.send(event);
+            };
+            conformant_engine::run(
+                self.rulebook,
+                &Schemas::default(),
+                self.planned,
+                sessions.as_ref(),
+                &options,
+                &signals.interrupted,
+                &mut emit,
+                |record, ended| conclusion = Some(finish.finish_record(record, ended)),
+            )
+        };
+        let (Some(record), Some(conclusion)) = (record.record, conclusion) else {
+            return Err(Failure::Trouble("the run wrote no record".to_owned()));
+        };
+        conclusion.reasons.iter().for_each(|reason| note(reason));
+        if let Some(folder) = &args.history {
+            history::keep(folder, &record, finish.began)?;
+        }
+        output::write_reports(reports, &record, settings)?;
+        let evidence_writer = options.evidence_writer.as_deref();
+        finish_evidence(evidence_writer, evidence, &record, &ended)?;
+        let seconds = finish.began_monotonic.elapsed().as_secs_f64();
+        note(&format!("took {seconds:.1} s"));
+        if let Some(wall) = &record.wall {
+            print(&conformant_base::text::escape(
+                &conformant_report::render_timings(wall),
+            ));
+        }
+        let previous = finish.previous.as_ref();
+        print_notes(
+            &conclusion.waiver_problems,
+            &ended,
+            previous,
+            &record,
+            config,
+        );
+        note_reused_names(args, &record);
+        note_other_encodings(self.rulebook, config, &record);
+        signals.notice().into_iter().for_each(note);
+        Ok(conclusion.exit)
+    }
+}
+
+/// What is added to the record when the last scenario has ended.
+struct Finish<'a> {
+    run: &'a SelectedRun<'a>,
+    /// The record of the previous run in this folder.
+    previous: Option<RunRecord>,
+    /// The stored runs of `--history`, with their names.
+    history: Option<Vec<(String, RunRecord)>>,
+    began: Timestamp,
+    began_monotonic: Instant,
+    signals: &'a Signals,
+}
+
+/// The result of a run.
+struct RunConclusion {
+    exit: Exit,
+    /// Why, where the console does not show it.
+    reasons: Vec<String>,
+    /// Waivers that expired or match no failure.
+    waiver_problems: Vec<String>,
+}
+
+impl Finish<'_> {
+    /// Completes the record and concludes the exit code.
+    fn finish_record(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
+        let SelectedRun { args, rulebook, .. } = *self.run;
+        // Signals that arrive from here on do not make the run incomplete.
+        let exit_by_signal = self.signals.exit();
+        record.complete &= exit_by_signal.is_none();
+        record.partition = self.run.partition.map(PartOf::from);
+        if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
+            earlier::mark_flaky(previous, record);
+        }
+        let waiver_problems = self.run.waivers.apply(record, is_whole(args));
+        let specs = args.specs.specs.as_deref();
+        conformant_record::add_defects(record, &known_defects(specs));
+        record.invocation = invocation::of_run(args, self.run.config, self.run.seed);
+        record.places = places(args.config.as_deref(), rulebook, self.run.planned);
+        let history = self.history.as_ref();
+        record.history = history.map(|history| conformant_versions::history(history, record));
+        // Runs against the reference are reproducible byte by byte, so their records contain no real time.
+        record.wall = self.run.is_live().then(|| WallClock {
+            started: conformant_base::clock::iso_seconds(self.began),
+            seconds: (self.began_monotonic.elapsed().as_secs_f64() * 10.0).round() / 10.0,
+            timings: args.timings.then(|| ended.timings.clone()),
+        });
+        let (conclusion, reasons) = conformant_engine::gate(
+            demands(args),
+            record,
+            &waiver_problems,
+            ended.has_infrastructure_error,
+        );
+        let exit = exit_by_signal.unwrap_or(conclusion.into());
+        record.exit = Some(exit as u8);
+        RunConclusion {
+            exit,
+            reasons,
+            waiver_problems,
+        }
+    }
+}
+
+/// Creates the writer of the evidence file.
+fn evidence_writer(
+    evidence: &Growing,
+    config: &Config,
+    head: &Head,
+) -> Result<Arc<EvidenceWriter>, Failure> {
+    let file = evidence.file().map_err(|e| evidence_failure(&e))?;
+    Ok(EvidenceWriter::begin(
+        file,
+        Redactor::new(&config.secrets),
+        head,
+    ))
 }
 
 /// Moves the evidence of a finished run to its path.
-fn keep_evidence(
-    keeper: Option<&Keeper>,
+fn finish_evidence(
+    evidence_writer: Option<&EvidenceWriter>,
     evidence: Option<Growing>,
     record: &RunRecord,
-    ended: &Ended,
+    ended: &RunEnd,
 ) -> Result<(), Failure> {
-    let (Some(keeper), Some(evidence)) = (keeper, evidence) else {
+    let (Some(evidence_writer), Some(evidence)) = (evidence_writer, evidence) else {
         return Ok(());
     };
-    let done = keeper.end(record.complete, ended.denied_by.clone());
+    let done = evidence_writer.end(record.complete, ended.denied_by.clone());
     done.and_then(|()| evidence.finish())
-        .map_err(|e| unkept(&e))
+        .map_err(|e| evidence_failure(&e))
 }
 
-/// Evidence could not be written.
-fn unkept(error: &std::io::Error) -> Failure {
+/// The failure to write the evidence file.
+fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
 /// Prints what the reports do not contain.
-fn say_beside(
-    (waiver_problems, ended): (&[String], &Ended),
-    last: Option<&RunRecord>,
+fn print_notes(
+    waiver_problems: &[String],
+    ended: &RunEnd,
+    previous: Option<&RunRecord>,
     record: &RunRecord,
     config: &Config,
 ) {
-    let differing = last
+    let differing = previous
         .into_iter()
-        .flat_map(|last| earlier::answered_differently(last, record));
+        .flat_map(|previous| earlier::answered_differently(previous, record));
     differing.for_each(|notice| note(&notice));
     for problem in waiver_problems {
         note(&format!("waiver: {problem}"));
     }
     if let Some(service) = &ended.denied_by {
         note(&denied(service, config));
+    }
+    if let Some((service, why)) = &ended.gone {
+        note(&format!(
+            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+        ));
     }
 }
 
@@ -261,7 +369,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
             .unwrap_or_else(|| conformant_engine::jobs_default(config.settings.targets.is_empty())),
         shuffle: args.shuffle,
         run_max: config.run_max,
-        keeper: None,
+        evidence_writer: None,
         prove: match args.prove {
             Prove::Off => Mode::Off,
             Prove::Rules => Mode::Rules,
@@ -305,7 +413,7 @@ pub(super) fn sessions<'a>(
             Target::all_of_reference(),
         );
         let offline = offline.map_err(|error| Failure::Trouble(format!("failed to {error}")))?;
-        return Ok(Box::new(offline));
+        return Ok(Box::new(offline.with_rounds(config.settings.rounds)));
     }
     let limits = Limits {
         connect: config.connect,
@@ -313,13 +421,13 @@ pub(super) fn sessions<'a>(
         body: config.body_bytes_max,
         rate: config.rate,
     };
-    let manner = Manner {
+    let live_options = LiveOptions {
         limits,
         jobs: options.jobs,
         deadline: conformant_base::clock::monotonic() + config.run_max,
-        tell: Box::new(note),
+        notify: Box::new(note),
     };
-    let live = Live::new(config.settings.clone(), manner, &signals.interrupted);
+    let live = Live::new(config.settings.clone(), live_options, &signals.interrupted);
     Ok(Box::new(
         live.map_err(|error| Failure::Trouble(error.to_string()))?,
     ))
@@ -330,20 +438,91 @@ fn is_whole(args: &RunArgs) -> bool {
     args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
 }
 
-/// A live target keeps the names of earlier runs, so that each run needs new ones. A reference instance in process
-/// starts empty.
-fn seed_of(args: &RunArgs, config: &Config) -> u64 {
-    let is_live = !config.settings.targets.is_empty();
-    args.seed.unwrap_or_else(|| {
-        if !is_live || args.dry_run {
-            return 0;
+/// The seed, and the text that makes the names of this run differ from those of others. A live target still has the
+/// resources of earlier runs, so that each run needs new names, even with the same seed. A reference instance in process
+/// starts empty and needs no such text.
+pub(super) fn seed_and_names(
+    (seed, names): (Option<u64>, Option<&str>),
+    is_live: bool,
+) -> Result<(u64, String), Failure> {
+    const NAMES_MAX: usize = 32;
+    if let Some(names) = names {
+        let is_plain = names
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-');
+        if names.is_empty() || names.len() > NAMES_MAX || !is_plain {
+            return Err(Failure::Usage(format!(
+                "invalid --names `{names}`: expected 1 to {NAMES_MAX} letters, digits and dashes, as an earlier run printed them"
+            )));
         }
-        let seed = u64::from(rand::random::<u32>());
+    }
+    if !is_live {
+        return Ok((seed.unwrap_or(0), String::new()));
+    }
+    let seed = seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
+    let names = names.map_or_else(|| format!("{:08x}", rand::random::<u32>()), str::to_owned);
+    note(&format!(
+        "seed {seed}, names {names}: repeat with the same names with --seed {seed} --names {names}"
+    ));
+    Ok((seed, names))
+}
+
+/// Rejects `targets.SERVICE.body` for an operation that does not exist or has one encoding only.
+fn check_body_operations(rulebook: &Rulebook, config: &Config) -> Result<(), Failure> {
+    for (service, target) in &config.settings.targets {
+        for id in target.json_operations.keys() {
+            let operation = rulebook.operation(service, id);
+            if operation.is_none_or(|operation| operation.bodies.len() < 2) {
+                let all = rulebook.services.get(service).into_iter();
+                let all = all.flat_map(|service| service.operations.values());
+                let all = all.filter(|operation| operation.bodies.len() > 1);
+                let all: Vec<&str> = all.map(|operation| operation.id.as_str()).collect();
+                return Err(Failure::Usage(format!(
+                    "targets.{service}.body: `{id}` is not an operation with two encodings; expected one of: {}",
+                    all.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// For each operation that rejected valid requests and supports two encodings: prints the key that selects the other one.
+fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord) {
+    for (service, target) in &config.settings.targets {
+        let Some(known) = rulebook.services.get(service) else {
+            continue;
+        };
+        for operation in known.operations.values().filter(|o| o.bodies.len() > 1) {
+            let rule = format!("{service}/{}", operation.id);
+            if record.findings.iter().any(|finding| finding.rule == rule) {
+                let is_json = target.json_operations.get(&operation.id);
+                let is_json = *is_json.unwrap_or(&target.json_bodies);
+                let (sent, other) = if is_json {
+                    ("json", "form")
+                } else {
+                    ("form", "json")
+                };
+                let id = &operation.id;
+                note(&format!(
+                    "{rule} rejected valid requests, whose bodies were sent as {sent}: if it expects {other}, set `targets.{service}.body: {{ {id}: {other} }}`"
+                ));
+            }
+        }
+    }
+}
+
+/// With `--names`, prints that resources of an earlier run may have caused findings.
+fn note_reused_names(args: &RunArgs, record: &RunRecord) {
+    if let Some(names) = args
+        .names
+        .as_deref()
+        .filter(|_| !record.findings.is_empty())
+    {
         note(&format!(
-            "seed {seed}: repeat a run with the same names with --seed {seed}"
+            "the names {names} may exist at the target since an earlier run, which can cause findings: run without --names"
         ));
-        seed
-    })
+    }
 }
 
 fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
@@ -388,7 +567,6 @@ fn offline(
     filters: &[String],
     wanted: Vec<String>,
 ) -> Result<Vec<String>, Failure> {
-    let is_implemented = |name: &str| SERVICES.contains(&name) || FEEDS.contains(&name);
     let filtered = filters
         .iter()
         .filter_map(|filter| Some(filter.split_once('/')?.0));
@@ -420,11 +598,10 @@ fn offline(
     Ok(wanted)
 }
 
-/// The intersection of both lists; an empty list selects everything.
-fn narrowed(so_far: &[String], wanted: Vec<String>) -> Vec<String> {
-    wanted
-        .into_iter()
-        .filter(|id| so_far.is_empty() || so_far.contains(id))
+/// The ids that `selected` contains, too. An empty `selected` contains all ids.
+fn narrowed(selected: &[String], ids: Vec<String>) -> Vec<String> {
+    ids.into_iter()
+        .filter(|id| selected.is_empty() || selected.contains(id))
         .collect()
 }
 
@@ -434,22 +611,23 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
-fn nothing(args: &RunArgs) -> Exit {
-    let mut wanted: Vec<String> = args
+/// Prints that the selection is empty.
+fn nothing_selected(args: &RunArgs) -> Exit {
+    let mut options: Vec<String> = args
         .filters
         .iter()
         .map(|f| format!("--filter {f}"))
         .collect();
-    wanted.extend(args.services.iter().map(|s| format!("--service {s}")));
-    wanted.extend(args.partition.iter().map(|p| format!("--partition {p}")));
+    options.extend(args.services.iter().map(|s| format!("--service {s}")));
+    options.extend(args.partition.iter().map(|p| format!("--partition {p}")));
     note(&format!(
         "nothing was judged: no scenario is selected by {} (`conformant list scenarios` shows them)",
-        wanted.join(" ")
+        options.join(" ")
     ));
     Exit::NothingJudged
 }
 
-/// The note for a run without access.
+/// The note for a run that ended because a service rejected the credentials.
 fn denied(service: &str, config: &Config) -> String {
     let target = config.settings.targets.get(service);
     let what = if target.is_some_and(Target::has_credentials) {

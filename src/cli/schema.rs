@@ -1,7 +1,7 @@
 //! `schema`: prints the JSON Schema of a file format, generated from the types that read it.
 
 use super::args::{SchemaArgs, SchemaName};
-use super::{Done, Exit, Failure, config, say};
+use super::{Done, Exit, Failure, config, print};
 use conformant_fixtures::Manifest;
 use conformant_record::RunRecord;
 use conformant_record::waivers::WaiverFile;
@@ -23,6 +23,6 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
     };
     let text = serde_json::to_string_pretty(&schema)
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
-    say(&format!("{text}\n"));
+    print(&format!("{text}\n"));
     Ok(Exit::Conformant)
 }

@@ -1,7 +1,7 @@
 //! `selftest`: tests the rulebook and prints the kill matrix.
 
 use super::args::{Reports, SelftestArgs};
-use super::{Done, Exit, Failure, config, load, note, output, say};
+use super::{Done, Exit, Failure, config, load, note, of_reference, output, print};
 use conformant_engine::Target;
 use conformant_report::{Format, Report};
 use conformant_schema::Schemas;
@@ -18,6 +18,7 @@ const NOT_YET_FILE: &str = "specs/not-yet-caught.yaml";
 pub(super) fn selftest(args: &SelftestArgs) -> Done {
     let reports = reports(args)?;
     let rulebook = load(&args.specs)?;
+    of_reference(&rulebook, &[], "selftest")?;
     let schemas = Schemas::default();
     let recorded = recorded(args)?;
     let started = conformant_base::clock::monotonic();
@@ -31,7 +32,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
     };
     if let Some(sequences) = args.explore {
         let drawn = (sequences, args.seed);
-        let explored = selftest.explored(drawn, &recorded.not_yet, &|done, all| {
+        let explored = selftest.explored(drawn, &recorded.known_gaps, &|done, all| {
             bar.set_length(all as u64);
             bar.set_position(done as u64);
         });
@@ -40,7 +41,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
             0 => read(args, EXPLORED_FILE)?,
             _ => ExploredBy::default(),
         };
-        say(&explored.render(&before));
+        print(&explored.render(&before));
         note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
         let holds = explored.holds(&before);
         if is_blessed() && args.filters.is_empty() && args.seed == 0 && holds {
@@ -58,7 +59,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
             bar.set_position(done as u64);
         });
         bar.finish_and_clear();
-        say(&pairs.render());
+        print(&pairs.render());
         note(&format!("in {:.1} s", started.elapsed().as_secs_f64()));
         return Ok(if pairs.holds() {
             Exit::Conformant
@@ -71,7 +72,7 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
-    say(&matrix.render(&recorded));
+    print(&matrix.render(&recorded));
     note(&format!(
         "{} trials in {:.1} s",
         matrix.rows.len(),
@@ -131,7 +132,7 @@ fn write(file: &str, text: &str) -> Result<(), Failure> {
 fn recorded(args: &SelftestArgs) -> Result<Recorded, Failure> {
     Ok(Recorded {
         caught_by: read(args, CAUGHT_BY_FILE)?,
-        not_yet: read(args, NOT_YET_FILE)?,
+        known_gaps: read(args, NOT_YET_FILE)?,
     })
 }
 

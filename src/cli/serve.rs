@@ -4,7 +4,7 @@ use super::args::{OfClients, ServeArgs};
 use super::config::{self, CONTROL_TOKEN};
 use super::signals::Signals;
 use super::traffic::Watch;
-use super::{Done, Exit, Failure, note, reports_of, say};
+use super::{Done, Exit, Failure, note, print, reports_of};
 use crate::api;
 use conformant_base::clock;
 use conformant_base::files;
@@ -65,18 +65,18 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
     }
     if let Some(path) = &args.script {
         let read = server::read_script(&super::read_file(path)?);
-        let told = |e| Failure::Usage(format!("--script {}: {e}", path.display()));
-        script.extend(read.map_err(told)?);
+        let failure = |e| Failure::Usage(format!("--script {}: {e}", path.display()));
+        script.extend(read.map_err(failure)?);
     }
     let seeds = match &args.seed_data {
         None => None,
         Some(path) => {
-            let told =
+            let failure =
                 |why: String| Failure::Usage(format!("--seed-data {}: {why}", path.display()));
             // Files of `fixtures generate --world` have any size.
             let bytes = files::read(path, files::STORED_BYTES_MAX)?;
-            let text = std::str::from_utf8(&bytes).map_err(|e| told(e.to_string()))?;
-            Some(server::Seeds::read(text).map_err(|e| told(e.to_string()))?)
+            let text = std::str::from_utf8(&bytes).map_err(|e| failure(e.to_string()))?;
+            Some(server::Seeds::read(text).map_err(|e| failure(e.to_string()))?)
         }
     };
     Ok(server::Settings {
@@ -302,7 +302,7 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
             ))
         })?;
     }
-    say(&format!("listening {url}\n"));
+    print(&format!("listening {url}\n"));
     note(&format!(
         "test it with: conformant run --target all={url} --hooks {url}/_control"
     ));

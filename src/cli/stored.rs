@@ -5,7 +5,7 @@ use super::diff::{destinations, write};
 use super::run::read_waivers;
 use super::{Done, Exit, Failure, load, note, output, reports_of};
 use conformant_base::files;
-use conformant_engine::kept::{self, Reader};
+use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
 use conformant_record::waivers::Waivers;
 use conformant_record::{Level, RunEvent, RunRecord};
@@ -41,30 +41,34 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
         Some(path) => read_waivers(path)?.waivers,
         None => Vec::new(),
     };
-    let (mut record, trouble, notes) = match evidence(&args.run)? {
+    let (mut record, has_infrastructure_error, notes) = match evidence(&args.run)? {
         Some(mut evidence) => {
-            let again = kept::judge_again(&mut evidence, &rulebook);
-            (again.record, again.trouble, again.notes)
+            let evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
+            (
+                evaluated.record,
+                evaluated.has_infrastructure_error,
+                evaluated.notes,
+            )
         }
         None => {
-            let again = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
-            (again.record, false, again.notes)
+            let evaluated = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
+            (evaluated.record, false, evaluated.notes)
         }
     };
     let today = conformant_base::clock::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();
     let problems = Waivers::on(&waivers, today).apply(&mut record, true);
-    conformant_record::recognise(&mut record, &known_defects(args.specs.specs.as_deref()));
+    conformant_record::add_defects(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
         strict: args.output.strict,
         ..Demands::default()
     };
-    let (conclusion, told) = gate(demands, &record, &problems, trouble);
+    let (conclusion, reasons) = gate(demands, &record, &problems, has_infrastructure_error);
     let exit = Exit::from(conclusion);
     record.exit = Some(exit as u8);
-    tell(&record, &reports, &args.output)?;
-    for line in notes.iter().chain(&problems).chain(&told) {
+    write_reports(&record, &reports, &args.output)?;
+    for line in notes.iter().chain(&problems).chain(&reasons) {
         note(line);
     }
     Ok(exit)
@@ -73,11 +77,12 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
 /// Opens a file of evidence; none if it is a record.
 fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
     let mut file = BufReader::new(files::open(path)?);
-    let told = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
-    if !kept::is_packed(&mut file).map_err(|e| told(&e))? {
+    let failure =
+        |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
+    if !evidence_file::is_packed(&mut file).map_err(|e| failure(&e))? {
         return Ok(None);
     }
-    Reader::open(file).map(Some).map_err(|e| told(&e))
+    Reader::open(file).map(Some).map_err(|e| failure(&e))
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
@@ -89,22 +94,22 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole =
         conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    conformant_record::recognise(&mut whole, &known_defects(None));
+    conformant_record::add_defects(&mut whole, &known_defects(None));
     let demands = Demands {
         strict: args.output.strict,
         ..Demands::default()
     };
-    let (conclusion, told) = gate(demands, &whole, &[], false);
+    let (conclusion, reasons) = gate(demands, &whole, &[], false);
     let exit = Exit::from(conclusion);
     whole.exit = Some(exit as u8);
-    tell(&whole, &reports, &args.output)?;
-    for line in told {
+    write_reports(&whole, &reports, &args.output)?;
+    for line in reasons {
         note(&line);
     }
     Ok(exit)
 }
 
-fn tell(
+fn write_reports(
     record: &RunRecord,
     reports: &[conformant_report::Report],
     how: &OutputArgs,

@@ -3,7 +3,7 @@
 //! Does not judge it: use `check --as token`.
 
 use super::args::TokenArgs;
-use super::{Done, Exit, Failure, config, note, say};
+use super::{Done, Exit, Failure, config, note, print};
 use conformant_engine::token::{Application, Offer};
 use conformant_rulebook::service::ServiceIndex;
 use qrcode::render::{svg, unicode};
@@ -66,9 +66,9 @@ fn draw(args: &TokenArgs, offer: &Offer) -> Result<(), Failure> {
     }
     if args.qr && std::io::stdout().is_terminal() {
         let picture = code.render::<unicode::Dense1x2>().build();
-        say(&format!("{picture}\n"));
+        print(&format!("{picture}\n"));
     }
-    say(&format!(
+    print(&format!(
         "{}\n",
         if args.qr { &offer.qr } else { &offer.token }
     ));

@@ -1,7 +1,7 @@
 //! `trace`: compares the documents with `documents.lock`.
 
 use super::args::TraceArgs;
-use super::{Done, Exit, Failure, load, note, say};
+use super::{Done, Exit, Failure, load, note, print};
 use conformant_rulebook::trace;
 use std::path::PathBuf;
 
@@ -13,6 +13,8 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     let lock = match conformant_rulebook::companion(specs, LOCK) {
         Ok(lock) => lock,
         Err(_) if args.update => String::new(),
+        // Sources that are pointers need no lock.
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(e) => {
             return Err(Failure::Usage(format!(
                 "failed to read {LOCK}: {e}; write it with --update"
@@ -34,11 +36,11 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
     }
     let problems = trace::check(&args.documents, &rulebook, &lock);
     for problem in &problems {
-        say(&format!("{problem}\n"));
+        print(&format!("{problem}\n"));
     }
     if problems.is_empty() {
         let units = lock.lines().filter(|l| l.starts_with('D')).count();
-        say(&format!(
+        print(&format!(
             "{units} sentences and table rows: each is a rule, unspecified, a definition or narrative\n"
         ));
         return Ok(Exit::Conformant);

@@ -1,7 +1,7 @@
 //! Live judging of client traffic for `proxy` and `serve`: reports findings at once and at the end, without secrets.
 
 use super::args::{OutputArgs, Side};
-use super::{Done, Exit, Failure, invocation, note, output, say};
+use super::{Done, Exit, Failure, invocation, note, output, print};
 use conformant_base::http::Headers;
 use conformant_base::redact::{Redactor, is_secret_header};
 use conformant_base::text;
@@ -30,7 +30,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The number of requests.
-    pub(super) fn passed(&self) -> usize {
+    pub(super) fn exchange_count(&self) -> usize {
         self.inline.counts().0
     }
 
@@ -38,21 +38,24 @@ impl<'a> Watch<'a> {
     pub(super) fn take(&mut self, passed: Passed) {
         self.secrets.learn(&passed.request.headers);
         let found = self.inline.take(passed);
-        tell(&found, &self.secrets.redactor);
+        print_findings(&found, &self.secrets.redactor);
     }
 
     /// Judges the rest, writes the reports, and returns the exit code.
     pub(super) fn finish(self, reports: &[Report], how: &OutputArgs) -> Done {
         let (passed, foreign) = self.inline.counts();
-        let (unlisted, trouble) = (self.inline.unlisted(), self.inline.met_trouble());
-        let (mut record, told) = self.inline.finish();
+        let (unlisted, has_infrastructure_error) = (
+            self.inline.unlisted(),
+            self.inline.had_infrastructure_error(),
+        );
+        let (mut record, remaining) = self.inline.finish();
         record.invocation = invocation::invocation();
-        tell(&told, &self.secrets.redactor);
+        print_findings(&remaining, &self.secrets.redactor);
         let demands = Demands {
             strict: how.strict,
             ..Demands::default()
         };
-        let (conclusion, lines) = gate(demands, &record, &[], trouble);
+        let (conclusion, lines) = gate(demands, &record, &[], has_infrastructure_error);
         let exit = Exit::from(conclusion);
         record.exit = Some(exit as u8);
         let settings = Settings { strict: how.strict };
@@ -95,7 +98,7 @@ impl From<Side> for Sides {
 }
 
 /// One line for each finding.
-fn tell(findings: &[Finding], redactor: &Redactor) {
+fn print_findings(findings: &[Finding], redactor: &Redactor) {
     for finding in findings {
         let (whose, lenient) = match finding.subject {
             Subject::Service => ("exchange", "WARN"),
@@ -110,7 +113,7 @@ fn tell(findings: &[Finding], redactor: &Redactor) {
             "{word} {} ({whose} {}, {}/{}): {}",
             finding.rule, finding.exchange, finding.service, finding.operation, finding.message
         );
-        say(&format!("{}\n", text::escape_line(&redactor.redact(&line))));
+        print(&format!("{}\n", text::escape_line(&redactor.redact(&line))));
     }
 }
 
@@ -172,8 +175,8 @@ mod tests {
         .into_iter()
         .collect();
         secrets.learn(&headers);
-        let told = "a password-of-user b key-of-the-application c configured-secret d";
-        let shown = secrets.redactor.redact(told);
+        let text = "a password-of-user b key-of-the-application c configured-secret d";
+        let shown = secrets.redactor.redact(text);
         assert_eq!(shown, "a [redacted] b [redacted] c [redacted] d");
     }
 }

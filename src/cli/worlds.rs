@@ -4,7 +4,7 @@
 
 use super::args::{FixtureFormat, GenerateArgs};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, load, note};
+use super::{Done, Exit, Failure, load, note, of_reference};
 use conformant_fixtures::export::{around_har, har_of_account};
 use conformant_fixtures::world::{Account, World, WorldError};
 use conformant_fixtures::{Entry, Instances, MANIFEST_VERSION, Manifest, SetError, Staged};
@@ -26,6 +26,9 @@ impl From<WorldError> for Failure {
 }
 
 pub(super) fn generate(args: &GenerateArgs) -> Done {
+    if args.specs.specs.is_some() {
+        of_reference(&load(&args.specs)?, &[], "--world")?;
+    }
     let world = World {
         seed: args.seed,
         resources: args.count.unwrap_or(RESOURCES_DEFAULT),
@@ -123,7 +126,10 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Passes each account on in order, with a few in memory.
-    fn each(&self, mut take: impl FnMut(&Account) -> Result<(), Failure>) -> Result<(), Failure> {
+    fn for_each(
+        &self,
+        mut take: impl FnMut(&Account) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut number = 0;
         let accounts = self.world.accounts();
         while number < accounts {
@@ -131,7 +137,7 @@ impl Making<'_> {
                 return Err(SetError::Stopped.into());
             }
             let until = (number + self.jobs * AHEAD).min(accounts);
-            for account in self.made(number, until) {
+            for account in self.generate(number, until) {
                 take(&account?)?;
             }
             number = until;
@@ -139,7 +145,7 @@ impl Making<'_> {
         Ok(())
     }
 
-    fn made(&self, from: u64, until: u64) -> Vec<Result<Account, WorldError>> {
+    fn generate(&self, from: u64, until: u64) -> Vec<Result<Account, WorldError>> {
         let lane = |lane: u64| {
             let own = (from..until).filter(|number| number % self.jobs == lane);
             own.map(|number| (number, self.world.account(number)))
@@ -177,7 +183,7 @@ impl Making<'_> {
         };
         let done = put(before)
             .and_then(|()| {
-                self.each(|account| {
+                self.for_each(|account| {
                     if !std::mem::take(&mut is_first) {
                         put(between)?;
                     }
@@ -200,7 +206,7 @@ impl Making<'_> {
         let rulebook = load(&args.specs)?;
         let staged = Staged::new(&args.out)?;
         let mut files = Instances::new(&staged);
-        self.each(|account| {
+        self.for_each(|account| {
             for one in &account.resources {
                 files.add(one.kind, &one.document)?;
             }

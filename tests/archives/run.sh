@@ -13,7 +13,7 @@ verdicts() { python3 -c 'import json, sys; r = json.load(open(sys.argv[1])); pri
 
 mkdir "$work/archive"
 "$conformant" fixtures generate --kind "$kind" --count "$count" >"$work/all.ndjson"
-# One in a thousand has an attempt that is no text.
+# One in a thousand has an attempt that is not a text.
 awk 'NR % 1000 == 0 { sub(/"attempt":("[^"]*"|null)/, "\"attempt\":7") } { print }' "$work/all.ndjson" >"$work/events.ndjson"
 split -n l/8 --additional-suffix=.ndjson "$work/events.ndjson" "$work/archive/part-"
 gzip "$work/archive/part-aa.ndjson"

@@ -13,7 +13,7 @@ from pyspark import SparkContext
 conformant, kind, archive, out = sys.argv[1:5]
 parts = int(sys.argv[5]) if len(sys.argv) > 5 else 8
 spark = SparkContext(appName="conformant")
-# Each part is one program that reads lines and prints one record; finding something is no failure.
+# Each part is one program that reads lines and prints one record; findings are not a failure.
 check = f"sh -c '\"{conformant}\" check - --as {kind} --quiet --report json=- || [ $? -eq 1 ]'"
 records = spark.textFile(archive, parts).pipe(check, checkCode=True).glom().collect()
 with tempfile.TemporaryDirectory() as folder:

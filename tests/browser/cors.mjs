@@ -1,4 +1,4 @@
-// A page of another origin sends a message and sees it, where `serve --cors` lets it; and plays nobody's part where it must not.
+// A page of another origin sends a message and sees it with `serve --cors`; it cannot use the control plane.
 // Usage: node cors.mjs CHROMIUM CONFORMANT
 import { spawn } from "node:child_process";
 import http from "node:http";
@@ -14,13 +14,13 @@ const origin = `http://127.0.0.1:${pages.address().port}`;
 
 async function served(...words) {
   const child = spawn(conformant, ["serve", ...words], { stdio: ["ignore", "pipe", "ignore"] });
-  const url = await new Promise((told, failed) => {
+  const url = await new Promise((shown, failed) => {
     let text = "";
     child.once("exit", () => failed(new Error("serve ended")));
     child.stdout.on("data", (part) => {
       text += part;
       const line = /^listening (\S+)$/m.exec(text);
-      if (line) told(line[1]);
+      if (line) shown(line[1]);
     });
   });
   return { child, url };
@@ -32,7 +32,7 @@ const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-
 const page = await browser.newPage();
 await page.goto(origin);
 
-const told = await page.evaluate(async (base) => {
+const shown = await page.evaluate(async (base) => {
   const headers = { Authorization: `Basic ${btoa("reference-api-key:reference-api-secret")}` };
   const ask = (method, path, form) => fetch(base + path, { method, headers, body: form && new URLSearchParams(form) });
   const made = async (path, form) => (await ask("POST", path, form)).json();
@@ -44,13 +44,13 @@ const told = await page.evaluate(async (base) => {
   const { messages } = await (await ask("GET", `${channel}/Messages`)).json();
   return { busy: busy.status, retryAfter, bodies: messages.map((message) => message.body) };
 }, open.url);
-check(`the scripted answer is seen: ${JSON.stringify(told)}`, told.busy === 429 && told.retryAfter === "1");
-check(`the message is seen: ${JSON.stringify(told)}`, told.bodies.join() === "hello");
+check(`the scripted answer is seen: ${JSON.stringify(shown)}`, shown.busy === 429 && shown.retryAfter === "1");
+check(`the message is seen: ${JSON.stringify(shown)}`, shown.bodies.join() === "hello");
 
 const asked = (url, method) => page.evaluate(
   (url, method) => fetch(url, { method }).then((answer) => answer.status, () => "refused"), url, method);
 check("the control plane is closed to the page", (await asked(`${open.url}/_control/reset`, "POST")) === "refused");
-check("services are closed to pages unless it is said", (await asked(`${shut.url}/chat/v2/Services`, "GET")) === "refused");
+check("services are closed to pages by default", (await asked(`${shut.url}/chat/v2/Services`, "GET")) === "refused");
 
 await browser.close();
 for (const { child } of [open, shut]) child.kill();

@@ -19,7 +19,7 @@ const url = await new Promise((told, failed) => {
 });
 const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
 
-// What a client asks, beside the page.
+// Requests of a client, in addition to the page.
 const basic = { Authorization: `Basic ${btoa("reference-api-key:reference-api-secret")}` };
 const ask = async (method, path, form, headers = basic) => {
   const answer = await fetch(url + path, { method, headers, body: form && new URLSearchParams(form) });
@@ -42,14 +42,14 @@ const open = async ({ width = 1280, scheme = "light", hash = "" } = {}) => {
   return page;
 };
 const until = (page, what, body, ...args) => page.waitForFunction(body, { timeout: 10_000, polling: 50 }, ...args).then(() => check(true, what), (error) => check(false, `${what}: ${error.message}`));
-const has = (page, what, text) => until(page, what, (text) => document.querySelector("#things").textContent.includes(text), text);
+const has = (page, what, text) => until(page, what, (text) => document.querySelector("#resources").textContent.includes(text), text);
 const line = (page, what, text) => until(page, what, (text) => document.querySelector("#line").textContent.includes(text), text);
 const press = async (page, label) => { const found = await page.waitForSelector(`[aria-label="${label}"]`, { timeout: 5_000 }).catch(() => null); check(found, `there is a button: ${label}`); if (found) await found.evaluate((e) => e.click()); };
 
 const page = await open();
 await has(page, "flows are there from the beginning", "Appointment reminder");
 
-// A client makes things: seen without a reload.
+// A client creates resources: seen without a reload.
 const service = await ask("POST", "/chat/v2/Services", { FriendlyName: `Support ${hostile}` });
 const room = await ask("POST", `/chat/v2/Services/${service.sid}/Channels`, { FriendlyName: "Lobby" });
 await ask("POST", `/chat/v2/Services/${service.sid}/Channels/${room.sid}/Members`, { Identity: "alice" });
@@ -77,7 +77,7 @@ check(heard.length === 1, `its webhook was called once: ${heard}`);
 // Typed text and the focus survive what happens meanwhile.
 await page.type(`#say-${room.sid}`, "half a sent");
 await ask("POST", `/chat/v2/Services/${service.sid}/Channels/${room.sid}/Messages`, { Body: "in between" });
-await has(page, "the page is drawn anew", "in between");
+await has(page, "the page is redrawn", "in between");
 check(await page.evaluate((id) => document.activeElement.id === id && document.activeElement.value === "half a sent", `say-${room.sid}`), "typed text and focus survive");
 
 // Approvals.
@@ -121,24 +121,24 @@ await has(page, "the end is seen", "ended");
 check((await ask("GET", `/flow/v1/Flows/${flow.sid}/Executions/${execution.sid}`)).status === "ended", "the service says it ended");
 
 // What has no button of its own can be done, too.
-await page.select("#deed", "create_flow");
+await page.select("#action", "create_flow");
 await page.type("#argument-friendly_name", "Made by hand");
 await page.keyboard.press("Enter");
-await has(page, "a deed without a button is done", "Made by hand");
+await has(page, "an action without a button is done", "Made by hand");
 
-// Worlds are apart.
+// Sandboxes are isolated.
 await page.type("#world-name", "other");
 await page.keyboard.press("Enter");
-await until(page, "a new world begins", () => document.querySelector("#world").value === "other" && document.querySelector("#things").textContent.includes("No chat services yet"));
+await until(page, "a new world begins", () => document.querySelector("#world").value === "other" && document.querySelector("#resources").textContent.includes("No chat services yet"));
 await ask("POST", "/_world/other/chat/v2/Services", { FriendlyName: "elsewhere" });
 await has(page, "what happens in it is seen", "elsewhere");
 check(!(await page.$eval("#line", (e) => e.textContent)).includes("Log in"), "its time line is its own");
 const again = await open({ hash: "#world=other" });
-await has(again, "an address leads to a world", "elsewhere");
-await line(again, "and tells what has happened before", "/chat/v2/Services");
+await has(again, "an address leads to a sandbox", "elsewhere");
+await line(again, "and shows what has happened before", "/chat/v2/Services");
 await again.close();
 
-check(page.said.length === 0, `the page says nothing and asks nobody else: ${page.said.join("; ")}`);
+check(page.said.length === 0, `the page prints nothing and contacts no other host: ${page.said.join("; ")}`);
 check(!(await page.evaluate(() => "pwned" in window)), "nothing of hostile texts ran");
 await page.close();
 
@@ -149,7 +149,7 @@ for (const [width, scheme] of [[320, "light"], [768, "dark"], [1280, "light"], [
   await one.evaluate(() => { for (const e of document.querySelectorAll("details")) e.open = true; });
   const over = await one.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check(over <= 0, `no sideways scroll at ${width} px (${over})`);
-  // The page's own policy keeps scripts of others out, axe-core's included, unless the browser is told to let it in.
+  // The page's own policy keeps scripts of others out, axe-core's included, unless the browser disables it.
   const found = await one.evaluate(`${axe}; axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] })`);
   const told = found.violations.map((v) => `${v.id} (${v.nodes.length}: ${v.nodes[0].html.slice(0, 160)})`);
   check(told.length === 0, `axe finds nothing at ${width} px, ${scheme}: ${told.join("; ")}`);
@@ -164,7 +164,7 @@ const bad = await browser.newPage();
 await bad.goto(`http://127.0.0.1:${evil.address().port}/`);
 await bad.evaluate(() => document.forms[0].submit());
 const refused = await bad.evaluate((url) => Promise.all(["resources", "events", "reset"].map((name) => fetch(`${url}/_control/${name}`, { method: name === "reset" ? "POST" : "GET" }).then((answer) => answer.status, () => "refused"))), url);
-check(refused.every((one) => one === "refused"), `other pages hear nothing: ${refused}`);
+check(refused.every((one) => one === "refused"), `other pages receive nothing: ${refused}`);
 const framed = await fetch(`${url}/`);
 check(framed.headers.get("content-security-policy").includes("frame-ancestors 'none'"), "it stands in no frame");
 await new Promise((done) => { setTimeout(done, 300); });

@@ -41,7 +41,7 @@ page few '' flow/meta-page-size-wrong chat/webhook-silent media/content-type-los
 pages+=($!)
 mapfile -t many < <("$conformant" list faults --format json | node -e '
   const all = JSON.parse(require("fs").readFileSync(0)); console.log(all.filter((_, n) => n % 17 === 0).map((f) => f.id).join("\n"))')
-# Flows with so many defects never end, which each story about them waits for.
+# Flows with so many defects never end, which each scenario about them waits for.
 page many '--service chat --service media' "${many[@]}" &
 pages+=($!)
 for one in "${pages[@]}"; do wait "$one"; done

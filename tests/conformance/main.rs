@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         .into_iter()
         .map(|planned| {
             let suite = Arc::clone(&suite);
-            Trial::test(planned.scenario.id.clone(), move || suite.play(&planned))
+            Trial::test(planned.scenario.id.clone(), move || suite.run(&planned))
         })
         .collect();
     trials.extend(fixtures());
@@ -58,8 +58,11 @@ fn fixtures() -> Vec<Trial> {
     let manifest = match conformant_fixtures::read(&folder) {
         Ok(manifest) => manifest,
         Err(error) => {
-            let told = format!("failed to {error}");
-            return vec![Trial::test("fixtures/manifest", move || Err(told.into()))];
+            let message = format!("failed to {error}");
+            return vec![Trial::test(
+                "fixtures/manifest",
+                move || Err(message.into()),
+            )];
         }
     };
     let verifier = Arc::new(Verifier::new(&RULEBOOK, &folder, &manifest));
@@ -83,7 +86,7 @@ fn fixtures() -> Vec<Trial> {
 
 impl Suite {
     /// Passes if the scenario finishes and there is no finding of any level.
-    fn play(&self, planned: &Planned<'_>) -> Result<(), Failed> {
+    fn run(&self, planned: &Planned<'_>) -> Result<(), Failed> {
         let calm = AtomicBool::new(false);
         let concluded = conformant_engine::conclude(
             &RULEBOOK,
@@ -93,14 +96,14 @@ impl Suite {
             SEED,
             &calm,
         );
-        if concluded.result.verdict == Verdict::Pass && concluded.judgement.findings.is_empty() {
+        if concluded.result.verdict == Verdict::Pass && concluded.judgment.findings.is_empty() {
             return Ok(());
         }
-        Err(told(&concluded).into())
+        Err(failure_text(&concluded).into())
     }
 }
 
-fn told(concluded: &Concluded) -> String {
+fn failure_text(concluded: &Concluded) -> String {
     let result = &concluded.result;
     let mut text = format!(
         "{}: {} {}\n",
@@ -108,8 +111,8 @@ fn told(concluded: &Concluded) -> String {
         result.verdict.word(),
         result.reason
     );
-    for finding in &concluded.judgement.findings {
-        tell(&mut text, finding);
+    for finding in &concluded.judgment.findings {
+        write_finding(&mut text, finding);
     }
     let _ = writeln!(
         text,
@@ -119,7 +122,7 @@ fn told(concluded: &Concluded) -> String {
     text
 }
 
-fn tell(text: &mut String, finding: &Finding) {
+fn write_finding(text: &mut String, finding: &Finding) {
     let source = RULEBOOK
         .rules
         .get(&finding.rule)

@@ -48,7 +48,7 @@ class Auth:
         return word
 
     def answer(self, form, value, status=200):
-        """`value` in the format asked for."""
+        """`value` in the requested format."""
         if form == "json":
             return Reply(value, status)
         text = '<?xml version="1.0" encoding="UTF-8"?>\n' + self.xml("hash", value)
@@ -83,7 +83,7 @@ class Auth:
         if not re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", mail) and not (world.bug("email-unchecked") and mail):
             return self.invalid(form, "60027", {"email": "is invalid"})
         if "send_install_link_via_sms" in request.tree() and world.bug("install-link-refused"):
-            raise Refusal(400, "never heard of it")
+            raise Refusal(400, "unknown user")
         digits = re.sub("[-. ]", "", phone)
         wrong = "." in phone and world.bug("phone-dots-refused")
         if not re.fullmatch("[0-9]{5,15}", digits) or not re.fullmatch("[0-9]{1,4}", country) or wrong:
@@ -106,7 +106,7 @@ class Auth:
         return self.answer(form, value, 200 if world.free("auth-refusals-200") else 400)
 
     def enrol(self, mail, digits, country):
-        """The user of a phone, made where it is new."""
+        """The user of a phone, created if new."""
         world = self.world
         last = -7 if world.bug("phones-by-the-last-seven") else 0
         same = lambda one: one.phone[last:] == digits[last:] and (one.country == country or world.bug("country-ignored"))
@@ -163,7 +163,7 @@ class Auth:
             usual = 3600 if world.bug("default-expiry-hour") else DAY
             seconds = int(given.get("seconds_to_expire", usual))
         except (TypeError, ValueError):
-            raise Refusal(400, "seconds_to_expire is no integer") from None
+            raise Refusal(400, "seconds_to_expire is not an integer") from None
         if seconds < 0:
             raise Refusal(400, "seconds_to_expire is negative")
         hidden = dict(list(hidden.items())[:1]) if world.bug("hidden-first-only") else hidden
@@ -243,7 +243,7 @@ class Auth:
         return shown
 
     def react(self, sought, reaction):
-        """The person approves or denies; where it is no longer pending that changes nothing."""
+        """The person approves or denies, which changes nothing if the request is no longer pending."""
         world, wanted = self.world, self.requests.get(sought)
         if wanted is None:
             raise Refusal(404, "no such request")
@@ -276,7 +276,7 @@ class Auth:
 
     # Registration without personal data.
     def announce(self, custom_user_id, qr=None):
-        """A QR code is shown to somebody: the registration is pending until its token expires."""
+        """A QR code is displayed: the registration is pending until its token expires."""
         until = self.world.now() + 15 * MINUTE
         try:
             until = min(until, float(parts_of(qr)[1]["exp"])) if qr else until
@@ -293,7 +293,7 @@ class Auth:
             found = list(self.registrations.values())[-1]
         if found is None:
             if world.free("unknown-registration-refused"):
-                raise Refusal(404, "never heard of it")
+                raise Refusal(404, "unknown registration")
             return self.answer(form, {"registration": {"status": "expired" if world.free("unknown-registration-expired") else "pending"}, "success": True})
         gone = world.bug("completed-expires") and world.now() >= found.until
         if found.id is not None and not world.bug("registration-stays-pending") and not gone:
@@ -304,7 +304,7 @@ class Auth:
         return self.answer(form, {"registration": shown, "success": True})
 
     def scan(self, qr, phone, country):
-        """A person scans a QR code; whether that registered them."""
+        """A person scans a QR code; returns whether they are registered."""
         world = self.world
         try:
             claims = self.claims(qr)
@@ -343,7 +343,7 @@ class Auth:
         return True
 
     def claims(self, qr):
-        """The claims of a token that is good; `ValueError` where it is not."""
+        """The claims of a valid token; `ValueError` if it is invalid."""
         world, now = self.world, self.world.now()
         head, claims, signed, signature = parts_of(qr)
         long = world.bug("token-hs512-taken") and head.get("alg") == "HS512"
@@ -398,7 +398,7 @@ class Auth:
 
 
 def parts_of(qr):
-    """Header, claims, what is signed and the signature of the token in a QR string."""
+    """Header, claims, signed part and signature of the token in a QR string."""
     scheme, _, token = qr.partition("://account?token=")
     head, claims, signature = token.split(".")
     if scheme != APPLICATION["scheme"]:

@@ -1,4 +1,4 @@
-"""Prints a bearer token of the foreign target: what a team's own command would do.
+"""Prints a bearer token of the third-party implementation, like a team's own command.
 
     python3 bearer.py URL [AUTHORITY CERTIFICATE KEY]
 """

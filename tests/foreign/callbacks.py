@@ -1,4 +1,4 @@
-"""Deliveries to whoever wants to hear of something: webhooks with retries, callbacks with none."""
+"""Deliveries to subscribers: webhooks with retries, callbacks without."""
 
 import http.client
 import json
@@ -12,11 +12,11 @@ PAUSE = 0.05
 
 
 class Callbacks:
-    """Each delivery is a thread of its own."""
+    """Each delivery has its own thread."""
 
     def __init__(self, world, delay):
         self.world, self.delay = world, delay
-        # Retries by address, where those of all calls count together.
+        # Retries by address, if they are counted over all calls.
         self.used = {}
 
     def call(self, url, method, said, retries):
@@ -60,7 +60,7 @@ class Callbacks:
             time.sleep(self.delay)
 
     def send(self, url, method, text, headers):
-        """The status of the answer; nothing where none came in time."""
+        """The status of the answer; `None` if none arrived in time."""
         parts = urllib.parse.urlsplit(url)
         patience = 10 if self.world.bug("timeout-10s") else 3 if self.world.bug("timeout-3s") else TIMEOUT
         connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=patience)

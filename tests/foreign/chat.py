@@ -16,7 +16,7 @@ def flag(request):
 
 
 class Chat:
-    """State and operations of a service and what hangs on it directly."""
+    """State and operations of a service and its direct sub-resources."""
 
     def __init__(self, world):
         self.world, self.services, self.identities, self.unique_names = world, {}, {}, {}
@@ -55,7 +55,7 @@ class Chat:
         return Reply(None, 204)
 
     def fetch_unshown(self, request, sid, word):
-        """What `url` of a channel and a user leads to, though no document shows that it can be fetched."""
+        """The resource at the `url` of a channel or user, although no document shows that it can be fetched."""
         if self.world.free("unshown-refused"):
             raise Refusal(405, "there is no such operation")
         service = self.service(sid)
@@ -201,12 +201,12 @@ class Chat:
         return user
 
     def seen(self, service, identity):
-        """The user of an identity, made where it is new."""
+        """The user of an identity, created if new."""
         return service.users.get(identity) or self.make_user(service, identity)
 
     def identity(self, request):
         text = request.need("Identity")
-        text = text.strip() if self.world.bug("identity-trimmed") else text
+        text = text.strip() if self.world.free("identity-trimmed") else text
         return text.lower() if self.world.bug("identity-lower-cased") else text
 
     def create_user(self, request, sid):
@@ -339,7 +339,7 @@ class Chat:
         if kind not in (None, "public", "private"):
             raise Refusal(400, "Type is public or private")
         if messaging and not re.fullmatch("MG[0-9a-fA-F]{32}", messaging):
-            raise Refusal(400, "MessagingServiceSid is no SID of a messaging service")
+            raise Refusal(400, "MessagingServiceSid is not the SID of a messaging service")
         if kind and not world.bug("v3-not-stored"):
             channel.kind, channel.updated = kind, world.moment()
         if not messaging and world.bug("v3-needs-messaging-sid"):
@@ -352,7 +352,7 @@ class Chat:
 
     # Bindings.
     def bind(self, service, identity, kind, endpoint, device, message_types, credential):
-        """A device subscribes: what exists already is answered."""
+        """A device subscribes; an existing binding is returned."""
         self.seen(service, identity)
         same = (one for one in service.bindings.values() if (one.identity, one.kind, one.device) == (identity, kind, device))
         found = None if self.world.bug("binding-twice") else next(same, None)

@@ -1,5 +1,7 @@
 """Message events of bulk sends."""
 
+import time
+
 PREFIX = "com.svc.comms-api."
 VERSIONS = {
     "operation.processing": "OperationProcessing/2", "operation.completed": "OperationCompleted/2", "operation.scheduled": "OperationScheduled/2",
@@ -10,10 +12,10 @@ OUTCOMES = {"delivered": ["sent", "delivered"], "failed": ["failed"], "undeliver
 
 
 class Events:
-    """Every send runs its course at once; who asks for its events gets all of them."""
+    """Every send completes at once; a request for its events returns all of them."""
 
     def __init__(self, world, callbacks):
-        self.world, self.callbacks, self.operations = world, callbacks, {}
+        self.world, self.callbacks, self.operations, self.sent_at = world, callbacks, {}, {}
 
     def send(self, channel, to, tags=None, scheduled=False, outcome="delivered"):
         operation = self.world.sid("OP")
@@ -29,10 +31,17 @@ class Events:
         if self.world.free("events-shuffled"):
             events.sort(key=lambda event: self.world.sid(""))
         self.operations[operation] = events
+        self.sent_at[operation] = time.monotonic()
         url = self.world.callbacks.get("events")
         for event in events if url else []:
             self.callbacks.post(url, {"type": event["type"], "schema": event.get("schema"), "payload": event["payload"]})
         return operation
+
+    def collected(self, operation):
+        """The events of a send that can be read by now."""
+        if self.world.free("events-late") and time.monotonic() - self.sent_at.get(operation, 0) < 6:
+            return []
+        return self.operations.get(operation, [])
 
     def message(self, operation, channel, address, tags, outcome):
         world, message = self.world, self.world.sid("MM")

@@ -1,8 +1,9 @@
-"""The flow service: flows, executions, steps, and what people do in them."""
+"""The flow service: flows, executions, steps, and the actions of people."""
 
 import datetime
 import json
 import re
+import time
 from world import Refusal, Reply, Thing
 
 BASE = "/journeys/v1/Flows"
@@ -10,8 +11,17 @@ E164 = re.compile(r"\+[1-9][0-9]{6,14}")
 STEPS = ["trigger", "ask_name", "say_thanks", "farewell"]
 
 
+def spelled(value):
+    """The value with each number as a text."""
+    if isinstance(value, dict):
+        return {name: spelled(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [spelled(item) for item in value]
+    return json.dumps(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
 class Flow:
-    """State and operations; `routes` says which request reaches which."""
+    """State and operations; `routes` maps requests to operations."""
 
     def __init__(self, world):
         self.world, self.flows, self.executions = world, {}, {}
@@ -87,9 +97,9 @@ class Flow:
         if not to and world.bug("to-optional"):
             to = "+15005550006"
         if not E164.fullmatch(to or ""):
-            raise Refusal(400, "To is no phone number")
+            raise Refusal(400, "To is not a phone number")
         if sender and sender.startswith("MG") and world.bug("from-messaging-refused"):
-            raise Refusal(400, "From is no phone number")
+            raise Refusal(400, "From is not a phone number")
         if not sender and world.bug("from-optional"):
             sender = "+15005550007"
         if not E164.fullmatch(sender or "") and not re.fullmatch("MG[0-9a-fA-F]{32}", sender or ""):
@@ -97,12 +107,18 @@ class Flow:
                 self.begin(flow, to, "", {})
             raise Refusal(400, "From is neither a phone number nor a messaging service")
         busy = any(run.to == to and run.active and run.flow is flow for run in self.executions.values())
+        if world.free("one-execution-a-person"):
+            busy = any(run.to == to and run.active for run in self.executions.values())
+            if busy:
+                raise Refusal(409, "in another flow")
         if world.free("one-execution-per-to") and busy:
             raise Refusal(409, "already in this flow")
         earlier = [run for run in self.executions.values() if run.flow is flow and run.to == to and not run.active]
         if earlier and world.bug("who-left-gets-the-last"):
             return Reply(self.show_execution(request, earlier[-1]))
         parameters = self.parameters(request.field("Parameters"))
+        if world.free("numbers-as-texts"):
+            parameters = spelled(parameters)
         if earlier and not parameters and world.bug("data-of-the-last-visit"):
             parameters = earlier[-1].context["flow"]["data"]
         run = self.begin(flow, to, sender, parameters)
@@ -118,7 +134,7 @@ class Flow:
                 return {}
             raise Refusal(400, "Parameters is not JSON") from None
         if not isinstance(value, dict):
-            raise Refusal(400, "Parameters is no object")
+            raise Refusal(400, "Parameters is not an object")
         if self.world.bug("parameters-first-only"):
             value = dict(list(value.items())[:1])
         if self.world.bug("parameters-leak"):
@@ -145,6 +161,7 @@ class Flow:
             "flow": {"channel": {"address": seen[1]}, "data": parameters, "flow_sid": flow.sid},
             "widgets": {},
         }
+        run.begun = time.monotonic()
         self.executions[run.sid] = run
         run.active = not world.free("executions-end-at-once")
         self.enter(run)
@@ -207,6 +224,8 @@ class Flow:
         if since is not None and world.bug("date-to-lost-beside-from"):
             until = None
         rows = [run for run in self.executions.values() if run.flow is flow]
+        if world.free("executions-listed-late"):
+            rows = [run for run in rows if time.monotonic() - run.begun >= 8]
         if world.bug("ended-unlisted"):
             rows = [run for run in rows if run.active]
         if world.bug("date-filter-by-day"):
@@ -227,7 +246,7 @@ class Flow:
         return world.page(request, f"{BASE}/{flow.sid}/Executions", "executions", rows, render, newest_first=newest)
 
     def instant(self, text):
-        """The moment that a date filter names, or nothing where there is none."""
+        """The instant of a date filter, or `None` without one."""
         if not text:
             return None
         if self.world.bug("date-offset-ignored"):
@@ -290,7 +309,7 @@ class Flow:
             self.fetch_step(request, flow_sid, run_sid, step_sid)
         return Reply({} if self.world.free("sub-resources-empty") else {"context": run.context})
 
-    # What people do.
+    # Actions of people.
     def end(self, flow_sid, sid):
         run = self.execution(flow_sid, sid)
         every = [other for other in self.executions.values() if other.flow is run.flow]

@@ -51,7 +51,7 @@ class Media:
         raise Refusal(400, "no part is named media")
 
     def of(self, service, sid):
-        """The media of a service; what another service has is none of it."""
+        """The media of a service, without those of other services."""
         if sid not in service.media:
             raise Refusal(400, "no such media")
         return service.media[sid]
@@ -106,7 +106,7 @@ class Media:
         return self.bytes(medium)
 
     def stored(self, request, name, ticket):
-        """The store behind the service: a ticket opens it, and credentials are refused, as stores do."""
+        """The store behind the service: it requires a ticket and rejects credentials, as stores do."""
         if "authorization" in request.headers:
             raise Refusal(400, "only one way to authenticate, please")
         for service in self.chat.services.values():

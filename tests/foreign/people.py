@@ -1,4 +1,4 @@
-"""What people, devices and consoles do: the hooks, under names of their own. A stand-in for a test bench, not part of the services."""
+"""Actions of people, devices and consoles: the hooks, with different names. Represents a test bench, not a part of the services."""
 
 import datetime
 import threading
@@ -9,7 +9,7 @@ BASE = "/bench"
 
 
 class People:
-    """One method for each thing that can be asked of the bench; its arguments are the JSON members of the request."""
+    """One method for each action of the bench; its arguments are the JSON members of the request."""
 
     def __init__(self, world, auth, chat, rooms, flow, events):
         self.world, self.auth, self.chat, self.rooms, self.flow, self.events = world, auth, chat, rooms, flow, events
@@ -19,14 +19,14 @@ class People:
 
     def ask(self, request, name):
         if name not in ASKED:
-            return Reply({"reason": "this bench has no such thing"}, 501)
+            return Reply({"reason": "this bench does not support it"}, 501)
         given = request.json() or {}
         given = {key: value for key, value in given.items() if value not in (None, "")}
         found = getattr(self, name)(**given) or {}
         return Reply({"data": found} if self.world.free("hook-results-wrapped") else found)
 
     def named(self, theirs, value):
-        """A result under the name that is asked for, or under a name of our own."""
+        """A result under the requested name, or under a different one."""
         return {"id": value} if self.world.free("hook-results-wrapped") else {theirs: value}
 
     # Flow.
@@ -87,8 +87,9 @@ class People:
     def get_app(self, cellphone, country_code):
         self.auth.apps.add((str(cellphone).translate({ord(sign): None for sign in "-. "}), int(country_code)))
 
-    def listen(self, kind, url):
-        self.world.callbacks[kind] = url
+    def listen(self, kind, url=None):
+        """Sets an address; none unsets it."""
+        self.world.callbacks[kind] = url or None
 
     def ring(self, url):
         threading.Thread(target=self.auth.callbacks.send, args=(url, "POST", "", {}), daemon=True).start()
@@ -99,10 +100,10 @@ class People:
 
     def happened(self, operation_id=None):
         chosen = [operation_id] if operation_id else list(self.events.operations)
-        return self.named("events", [event for name in chosen for event in self.events.operations.get(name, [])])
+        return self.named("events", [event for name in chosen for event in self.events.collected(name)])
 
     def reserve(self, owner, seconds=0):
-        """What there is only one of is one run's at a time."""
+        """Exclusive resources are held by one run at a time."""
         held_by, until = self.world.lease
         is_free = held_by in (None, owner) or time.monotonic() >= until
         if is_free:

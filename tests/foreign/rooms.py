@@ -1,4 +1,4 @@
-"""What is in a channel: members, messages, invites, webhooks, and the channel as a user sees it."""
+"""The contents of a channel: members, messages, invites, webhooks, and the user's view of the channel."""
 
 import html
 import re
@@ -10,7 +10,7 @@ CHANNEL = ROOT + "/{}/Channels/{}"
 
 
 class Rooms:
-    """Operations below a channel. What they change is kept in the channel."""
+    """Operations below a channel, whose state is stored in the channel."""
 
     def __init__(self, world, chat, media, callbacks):
         self.world, self.chat, self.media, self.callbacks = world, chat, media, callbacks
@@ -46,7 +46,7 @@ class Rooms:
 
     # Members.
     def join(self, channel, identity, role=None, attributes=None):
-        """A person becomes a member; the caller has looked whether that is possible."""
+        """A person becomes a member; the caller has checked that this is possible."""
         world, service = self.world, channel.service
         most = service.settings["limits"]["channel_members"]
         most += 1 if world.bug("channel-members-one-more") else -1 if world.bug("channel-members-one-less") else 0
@@ -85,12 +85,12 @@ class Rooms:
         return self.chat.created(self.show_member(request, member))
 
     def consumed(self, request):
-        """How far a member has read, as the request says, if it does."""
+        """The last consumed message in the request, if any."""
         text = request.field("LastConsumedMessageIndex")
         try:
             return int(text) if text and not (text == "0" and self.world.bug("consumed-zero-null")) else None
         except ValueError:
-            raise Refusal(400, "LastConsumedMessageIndex is no integer") from None
+            raise Refusal(400, "LastConsumedMessageIndex is not an integer") from None
 
     def consume(self, member, index):
         if index is not None:
@@ -196,7 +196,7 @@ class Rooms:
         return self.chat.created(self.show_message(request, message))
 
     def text(self, body):
-        """A message's body as it is kept."""
+        """The stored form of a message's body."""
         world = self.world
         if body is None:
             return None if world.free("empty-body-null") else ""
@@ -311,14 +311,14 @@ class Rooms:
         return self.chat.created(self.show_webhook(request, hook))
 
     def configure(self, hook, request):
-        """Takes over what the request names, once all of it has been found good."""
+        """Applies the parameters of the request after all of them have been validated."""
         world, many = self.world, request.form.get
         given = {name: request.field("Configuration." + name) for name in ("Url", "Method", "FlowSid", "RetryCount")}
         filters, triggers = many("Configuration.Filters"), many("Configuration.Triggers")
         try:
             retries = hook.retries if given["RetryCount"] is None else int(given["RetryCount"])
         except ValueError:
-            raise Refusal(400, "RetryCount is no integer") from None
+            raise Refusal(400, "RetryCount is not an integer") from None
         most = 4 if world.bug("retry-4-kept") else 2 if world.bug("retry-3-refused") else 3
         if given["Method"] not in (None, "GET", "POST") or not 0 <= retries <= most or len(triggers or []) > 5:
             raise Refusal(400, "out of bounds")
@@ -384,7 +384,7 @@ class Rooms:
         return Reply(self.show_webhook(request, hook))
 
     def tell(self, channel, before, after, asked, text=None):
-        """Calls whoever wants to hear of an event: the service's two targets and the channel's webhooks."""
+        """Calls the subscribers of an event: the service's two targets and the channel's webhooks."""
         settings, world = channel.service.settings, self.world
         if not asked and not world.free("webhooks-without-header"):
             return

@@ -1,13 +1,14 @@
-"""The foreign target: a second implementation of large parts of the documents, to judge the judge with. Standard library only.
+"""Third-party implementation: a second implementation of large parts of the documents, to test the judge. Standard library only.
 
-    python3 serve.py [--freedom NAME|all]... [--defect NAME]... [--tls CERT KEY] [--rate N] [--port N]
+    python3 serve.py [--variation NAME|all]... [--defect NAME]... [--tls CERT KEY] [--rate N] [--port N]
 
-It prints one line of JSON with its addresses and serves until its standard input ends. Written from the documents and their
-reading alone: it has seen neither the rulebook nor the reference. HTTP/1.1 with keep-alive, a thread for each connection.
+Prints one line of JSON with its addresses and serves until its standard input ends. Written from the documents and their
+reading only, without knowledge of the rulebook and the reference. HTTP/1.1 with keep-alive, a thread for each connection.
 """
 
 import argparse
 import email.utils
+import gzip
 import json
 import re
 import socket
@@ -33,7 +34,7 @@ BODY_MAX = 64 * 1024 * 1024
 
 
 class Request:
-    """A request: its parts, decoded when asked for."""
+    """A request whose parts are decoded on demand."""
 
     def __init__(self, method, target, headers, body, scheme):
         self.method, self.headers, self.body = method, headers, body
@@ -147,13 +148,13 @@ class Target:
         raise Refusal(404, "nothing here")
 
     def token(self):
-        """A bearer token for chat, media and flow that is good for some seconds."""
+        """A bearer token for chat, media and flow that is valid for some seconds."""
         word = self.world.sid("")
         self.world.bearer_until[word] = time.time() + 3
         return Reply({"access_token": word, "expires_in": 3})
 
     def limited(self, request):
-        """A refusal where this second's requests are spent; the bench and tokens are not limited."""
+        """A rejection if this second's requests are used up; the bench and tokens are not limited."""
         world = self.world
         if not (world.free("rate-limit") or world.free("rate-limit-503")) or request.path.startswith(("/bench", "/token")):
             return None
@@ -184,14 +185,14 @@ def pattern(path):
 
 
 def serve(listener, target, context, scheme):
-    """Takes connections for ever."""
+    """Accepts connections."""
     while True:
         connection, _ = listener.accept()
         threading.Thread(target=converse, args=(connection, target, context, scheme), daemon=True).start()
 
 
 def converse(connection, target, context, scheme):
-    """One connection, until it ends or says that it will."""
+    """Serves one connection until it ends."""
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.settimeout(60)
@@ -205,7 +206,7 @@ def converse(connection, target, context, scheme):
 
 
 def exchange(connection, reader, target, scheme):
-    """One request and its answer; whether another may follow."""
+    """Answers one request; returns whether another may follow."""
     words = reader.readline(65536).decode("latin-1").split()
     if len(words) != 3:
         return False
@@ -217,7 +218,7 @@ def exchange(connection, reader, target, scheme):
         connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
     body = read_body(reader, headers)
     reply = target.answer(Request(words[0], words[1], headers, body, scheme))
-    free = target.world.freedoms
+    free = target.world.allowed
     connection.sendall(rendered(reply, words[0], free))
     return headers.get("connection", "").lower() != "close" and "answers-close" not in free
 
@@ -241,9 +242,12 @@ def rendered(reply, method, free=()):
         pretty = "json-pretty" in free
         text = json.dumps(body, ensure_ascii="json-escaped" in free, indent=2 if pretty else None, sort_keys=pretty)
         body = (text.replace("/", "\\/") if "json-escaped" in free else text).encode()
-        kinds = {"content-type-bare": "application/json", "content-type-json-suffix": "application/vnd.foreign+json"}
+        kinds = {"content-type-text": "text/plain", "content-type-bare": "application/json", "content-type-json-suffix": "application/vnd.foreign+json"}
         kind = next((kind for name, kind in kinds.items() if name in free), "application/json; charset=utf-8")
         headers += [("Content-Type", kind)] * ("content-type" not in names)
+        if "answers-gzip" in free:
+            body = gzip.compress(body)
+            headers.append(("Content-Encoding", "gzip"))
     body = body or b""
     chunked = "answers-chunked" in free and reply.status not in (204, 304)
     if chunked:
@@ -262,25 +266,25 @@ def rendered(reply, method, free=()):
 
 def arguments():
     said = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    said.add_argument("--freedom", action="append", default=[], help="a legal difference; all: one of each group")
-    said.add_argument("--round", type=int, default=0, help="which of each group `--freedom all` takes, counted on and round")
+    said.add_argument("--variation", action="append", default=[], help="an allowed variation; all: one of each group")
+    said.add_argument("--round", type=int, default=0, help="which of each group `--variation all` selects, modulo its size")
     said.add_argument("--defect", action="append", default=[], help="a fault")
     said.add_argument("--tls", nargs=2, metavar=("CERT", "KEY"))
     said.add_argument("--client-ca", help="certificates that clients must be able to show, with --tls")
-    said.add_argument("--rate", type=int, default=150, help="requests a second, where a freedom limits them")
-    said.add_argument("--callback-delay", type=float, default=3.0, help="seconds, where callbacks are slow")
-    said.add_argument("--latency", type=float, default=0.0, help="seconds that lie before each answer")
+    said.add_argument("--rate", type=int, default=150, help="requests a second, if a variation limits them")
+    said.add_argument("--callback-delay", type=float, default=3.0, help="seconds, if callbacks are slow")
+    said.add_argument("--latency", type=float, default=0.0, help="delay of each answer in seconds")
     said.add_argument("--port", type=int, default=0)
-    said.add_argument("--list", choices=["freedoms", "defects"])
+    said.add_argument("--list", choices=["variations", "defects"])
     return said.parse_args()
 
 
 def main():
     said = arguments()
     if said.list:
-        print("\n".join(variations.FREEDOMS if said.list == "freedoms" else variations.DEFECTS))
+        print("\n".join(variations.ALLOWED if said.list == "variations" else variations.DEFECTS))
         return
-    freedoms = variations.freedoms(said.freedom, said.round)
+    allowed = variations.allowed(said.variation, said.round)
     defects = variations.chosen(said.defect, variations.DEFECTS, "defect")
     context = None
     if said.tls:
@@ -292,7 +296,7 @@ def main():
     scheme = "https" if context else "http"
     listeners = [socket.create_server(("127.0.0.1", port), backlog=256) for port in (said.port, 0)]
     origins = [f"{scheme}://127.0.0.1:{one.getsockname()[1]}" for one in listeners]
-    world = World(freedoms, defects, origins[1])
+    world = World(allowed, defects, origins[1])
     target = Target(world, said.callback_delay, said.rate, said.latency)
     for listener in listeners:
         threading.Thread(target=serve, args=(listener, target, context, scheme), daemon=True).start()
@@ -300,7 +304,7 @@ def main():
     facts = {
         "url": origins[0], "public_url": origins[1], "key": world.key, "secret": world.secret, "account": world.account,
         "account_token": world.account_token, "auth_header": KEY_HEADER, "auth_key": KEY, "application": APPLICATION,
-        "flow_sid": flows[0], "disposable_flow_sid": flows[2], "freedoms": sorted(freedoms), "defects": sorted(defects),
+        "flow_sid": flows[0], "disposable_flow_sid": flows[2], "variations": sorted(allowed), "defects": sorted(defects),
     }  # fmt: skip
     print(json.dumps(facts), flush=True)
     sys.stdin.read()

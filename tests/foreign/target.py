@@ -1,4 +1,4 @@
-"""Starts a foreign target for a trial, and writes the configuration that a team would write for it."""
+"""Starts the third-party implementation for a trial and writes its configuration."""
 
 import json
 import os
@@ -29,7 +29,7 @@ HOOKS = {
     "lease": "reserve",
     "call_back": "ring",
 }
-# Where a bench with names of its own has what a hook is asked for.
+# Pointers to the results of hooks in a bench with different names.
 RESULTS = {
     "create_flow": "flow_sid",
     "advance_step": "step_sid",
@@ -53,9 +53,9 @@ openssl x509 -req -in client.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 
 
 
 def certify(folder):
-    """A private authority, and what it has certified: the target as 127.0.0.1, and the harness."""
+    """A private authority with certificates for the target as 127.0.0.1 and for the harness."""
     (folder / "names").write_text("subjectAltName=IP:127.0.0.1\n")
-    # Without extensions some versions of openssl write certificates of version 1, which nobody takes any more.
+    # Without extensions some versions of openssl write certificates of version 1, which are rejected.
     (folder / "harness").write_text("extendedKeyUsage=clientAuth\n")
     for line in CERTIFIED.strip().splitlines():
         subprocess.run(line.split(), cwd=folder, capture_output=True, check=True)
@@ -63,20 +63,20 @@ def certify(folder):
 
 
 class Target:
-    """A running foreign target; a context manager."""
+    """A running third-party implementation; a context manager."""
 
-    def __init__(self, freedoms=(), defects=(), tls=None, bearer=False, more=()):
+    def __init__(self, allowed=(), defects=(), tls=None, bearer=False, more=()):
         words = [sys.executable, "-B", str(HERE / "serve.py")]
         self.tls, self.bearer = tls, bearer
         if tls:
             words += ["--tls", str(tls / "server.pem"), str(tls / "server.key"), "--client-ca", str(tls / "ca.pem")]
         words += more
-        words += [word for name in freedoms for word in ("--freedom", name)]
+        words += [word for name in allowed for word in ("--variation", name)]
         words += [word for name in defects for word in ("--defect", name)]
         self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit("the foreign target did not start")
+            raise SystemExit("the third-party implementation did not start")
         self.facts = json.loads(line)
 
     def __enter__(self):
@@ -87,13 +87,13 @@ class Target:
         self.process.wait()
 
     def environment(self):
-        """Secrets, as a configuration wants them."""
+        """The secrets that the configuration reads."""
         secrets = {name: self.facts[key] for name, key in ENVIRONMENT.items()}
         return dict(os.environ, FOREIGN_APPLICATION_KEY=self.facts["application"]["key"], **secrets)
 
     def configuration(self):
-        """What stands in conformant.yaml, which may be JSON."""
-        facts, free = self.facts, set(self.facts["freedoms"])
+        """The contents of conformant.yaml, as JSON."""
+        facts, free = self.facts, set(self.facts["variations"])
         basic = {
             "username": facts["key"],
             "password": "${FOREIGN_SECRET}",
@@ -126,7 +126,7 @@ class Target:
                 **below("/journeys"),
                 **basic,
                 **messaging,
-                # With the hook that makes flows there is one for each story; with freedoms all share one.
+                # The hook that creates flows provides one for each scenario; with variations all share one.
                 **({"flow_sid": facts["flow_sid"]} if free else {}),
                 "to": "+12025550155",
                 "from": "+12025550111",

@@ -1,13 +1,13 @@
-"""What may differ (freedoms) and what may be wrong (defects), by name. Says nothing of how either is done.
+"""Allowed variations and defects, by name, without their implementation.
 
-A freedom is legal by the documents: whoever accuses it is wrong. Freedoms of one group exclude each other. A defect breaks
-a stated word: whoever is silent about it was not looking.
+A variation is legal by the documents: a finding about it is a false positive. Variations of one group exclude each other.
+A defect violates the documents: a run without a finding about it has missed it.
 """
 
-# name: (group or None, what is different)
-# The group of those that `all` leaves out.
+# name: (group or None, the difference)
+# The group of variations that `all` does not include.
 ALONE = "alone"
-FREEDOMS = {
+ALLOWED = {
     # Rows of the reading, in their order.
     "third-status-snake": (None, "the third user-channel status is spelled not_participating"),
     "user-channel-pages-of-50": (None, "user channels come at most 50 a page, whatever PageSize says"),
@@ -15,21 +15,21 @@ FREEDOMS = {
     "media-dates": (None, "media are dated, not timed"),
     "bindings-key-own": (None, "the service's binding list stands under a key of its own"),
     "typing-indicator-7": (None, "the typing indicator times out after 7 seconds"),
-    "no-backup-parameters": (None, "what serves recreation from a backup is ignored"),
+    "no-backup-parameters": (None, "parameters for recreation from a backup are ignored"),
     "empty-body-null": (None, "a message with neither body nor media has body null"),
-    "contact-placeholder": (None, "contact_sid is one placeholder for everybody"),
+    "contact-placeholder": (None, "contact_sid is the same placeholder for all contacts"),
     "step-ends-null": (None, "transitioned_from and transitioned_to are null at the ends"),
     "callback-on-expiry": (None, "an expiry is called back too"),
     "approval-few-fields": (None, "an approval request answers with the firm fields alone"),
     "approval-create-uuid-only": (None, "creation of an approval request brings uuid and success alone"),
-    "unknown-registration-refused": ("unknown-registration", "polling a custom_user_id never heard of is an error"),
-    "unknown-registration-expired": ("unknown-registration", "polling a custom_user_id never heard of says expired"),
+    "unknown-registration-refused": ("unknown-registration", "polling an unknown custom_user_id is an error"),
+    "unknown-registration-expired": ("unknown-registration", "polling an unknown custom_user_id returns expired"),
     "phone-error-own-code": (None, "a bad phone has an error code of its own"),
     "email-changes-phone": (None, "a known e-mail with another phone changes that user's phone"),
     "create-again-existing": (None, "a second creation answers with what exists, unchanged"),
     "one-execution-per-to": (None, "a person is in a flow once: a second execution of the same To is refused while one is active"),
-    "no-member-absent": ("no-member", "member_sid of who is no member is absent"),
-    "no-member-empty": ("no-member", "member_sid of who is no member is empty"),
+    "no-member-absent": ("no-member", "member_sid of a user who is not a member is absent"),
+    "no-member-empty": ("no-member", "member_sid of a user who is not a member is empty"),
     "pages-on-public-origin": ("pages", "page links lead to the public address of the target"),
     "pages-relative": ("pages", "page links are relative"),
     "opaque-page-links": (None, "page links carry one opaque token and nothing else"),
@@ -56,7 +56,7 @@ FREEDOMS = {
     "status-path-without-format": (None, "the path of the user status has no format in it"),
     "callback-uuid-in-address": ("callback-uuid", "the uuid of a callback stands in its address"),
     "callback-uuid-deep": ("callback-uuid", "the uuid of a callback stands deep in its body"),
-    # What no row names and the documents leave open all the same.
+    # Further differences that the documents allow.
     "created-201": (None, "creation answers 201"),
     "refusals-text": ("refusals", "refusals are plain texts"),
     "refusals-empty": ("refusals", "refusals have no body"),
@@ -75,7 +75,7 @@ FREEDOMS = {
     "details-dated": (None, "details of an approval request come back with a timestamp in them"),
     "unshown-refused": (None, "operations that no document shows are refused, links apart"),
     "sub-resources-empty": (None, "execution and step contexts behind links are empty objects"),
-    # What is tried one by one.
+    # Variations that are tried one by one.
     "last-page-empty": (ALONE, "a full page names a next one, which may be empty"),
     "page-urls-empty": (ALONE, "page urls that lead nowhere are empty texts"),
     "lists-newest-first": (ALONE, "lists without a stated order come newest first"),
@@ -103,8 +103,16 @@ FREEDOMS = {
     "trigger-fires-for-each": (ALONE, "a trigger webhook is called once for each trigger that a body holds"),
     "webhooks-without-header": (ALONE, "webhooks are called with or without the header that enables them"),
     "no-filters-hear-all": (ALONE, "a webhook without filters is called for every event"),
-    "refused-calls-repeated": (ALONE, "a call that reaches nobody is made again, too"),
+    "refused-calls-repeated": (ALONE, "a call that is refused is repeated, too"),
     "updates-202": (ALONE, "updates answer 202"),
+    "identity-trimmed": (ALONE, "identities lose blanks at their ends"),
+    "events-late": (ALONE, "events can be read six seconds after the send, in real time"),
+    "executions-listed-late": (ALONE, "executions are listed eight seconds after their creation, in real time"),
+    "one-execution-a-person": (ALONE, "a person is in one flow: a further execution of the same To is refused in any flow"),
+    "numbers-as-texts": (ALONE, "numbers of Parameters are texts in the context"),
+    "content-type-text": (ALONE, "JSON answers are text/plain"),
+    "answers-gzip": (ALONE, "JSON answers are compressed with gzip"),
+    "page-urls-null": (ALONE, "first_page_url and url of a page are null"),
     "more-fields": (ALONE, "representations have fields that no document names"),
 }
 
@@ -125,7 +133,7 @@ BY_SERVICES = [
         "list-misses-newest": "lists of webhooks leave out the newest when there is more than one",
         "steps-ignore-page-size": "the list of steps ignores PageSize, and still echoes it",
         "page-size-0-accepted": "PageSize=0 is taken, and echoed",
-        "page-size-1001-accepted": "PageSize=1001 is honoured and echoed",
+        "page-size-1001-accepted": "PageSize=1001 is accepted and echoed",
         "page-size-text": "meta.page_size is a text",
         "default-page-20": "lists come at 20 a page unless asked",
         "meta-url-elsewhere": "meta.url leads to another list",
@@ -178,7 +186,7 @@ BY_SERVICES = [
         "attributes-object": "attributes of users are an object",
         "attributes-unset-empty": "attributes unset are the empty text",
         "attributes-nulls-dropped": "members of attributes that are null get lost",
-        "attributes-invalid-accepted": "attributes that are no JSON are taken",
+        "attributes-invalid-accepted": "attributes that are not JSON are accepted",
         "unique-name-any-case": "unique names that differ in case alone clash",
         "unique-name-account-wide": "a unique name can be had once over all services",
         "unique-name-twice": "a unique name can be had twice",
@@ -220,8 +228,8 @@ BY_SERVICES = [
         "message-to-service": "to of a message is the service's SID",
         "messaging-sid-in-v2": "messaging_service_sid stands in the v2 channel",
         "v3-not-stored": "the v3 type update is answered and not stored",
-        "channel-members-one-more": "one member more than the limit is let in",
-        "channel-members-one-less": "one member less than the limit is let in",
+        "channel-members-one-more": "one member more than the limit is accepted",
+        "channel-members-one-less": "one member less than the limit is accepted",
         "level-for-all-channels": "the notification level of one channel is set for all of the user's",
         "level-not-stored": "the notification level is answered and not stored",
         "invited-shown-joined": "an invited user's channel says joined",
@@ -249,7 +257,7 @@ BY_SERVICES = [
         "no-retry-timeout": "a time-out is not retried",
         "second-trigger-dead": "only the first trigger string fires",
         "trigger-whole-words": "a trigger fires on whole words only",
-        "second-filter-dead": "only the first filter is heard",
+        "second-filter-dead": "only the first filter has an effect",
         "filters-unheard": "a webhook is called for every event",
         "method-always-post": "a webhook is always called with POST",
         "update-url-old-called": "after an update the old url is called",
@@ -282,7 +290,7 @@ BY_SERVICES = [
         "same-phone-new-id": "the same phone with another e-mail gets a new id",
         "phone-spelled-new-id": "the same phone, separated otherwise, gets a new id",
         "phone-dots-refused": "periods in a phone are refused",
-        "email-unchecked": "any text is taken for an e-mail",
+        "email-unchecked": "any text is accepted as an e-mail",
         "error-code-integer": "error_code is an integer",
         "error-success-missing": "the create-user error lacks success",
         "xml-answers-json": "the XML form of creation answers JSON",
@@ -342,7 +350,7 @@ BY_SERVICES = [
         "completed-extra": "the completed event says how many messages there were",
         "error-code-null": "error_code is null in a failed event",
     }),
-    # Found by asking anew what engineers get wrong.
+    # Common mistakes of engineers.
     (("chat", "flow"), {
         "next-leads-to-itself": "next_page_url of the second page leads to the second page",
         "last-page-unreached": "a last page that is not full is not linked to",
@@ -354,7 +362,7 @@ BY_SERVICES = [
         "previous-skips-a-page": "previous_page_url leads to the page before the one before",
         "lists-end-at-sixty": "lists end after sixty items",
         "listed-without-optional": "items of lists leave out what is null",
-        "page-token-is-a-key": "whoever has a PageToken needs no credentials",
+        "page-token-is-a-key": "a request with a PageToken needs no credentials",
         "writing-without-key": "writing needs no credentials",
         "deleting-without-key": "deleting needs no credentials",
         "account-with-secret-of-key": "the account SID with the key's secret is taken",
@@ -386,15 +394,14 @@ BY_SERVICES = [
         "webhook-update-resets-retry": "a webhook update that names no RetryCount sets it to 0",
         "webhook-update-resets-method": "a webhook update that names no method forgets it",
         "webhook-update-new-sid": "a webhook has another SID after an update",
-        "webhook-update-old-filters-heard": "after an update the old filters are heard",
+        "webhook-update-old-filters-heard": "after an update the old filters stay in effect",
         "member-update-resets-consumed": "a member update that names a role forgets what was consumed",
-        "consumed-zero-null": "LastConsumedMessageIndex 0 is taken for none",
+        "consumed-zero-null": "LastConsumedMessageIndex 0 is treated as null",
         "user-channel-update-resets-level": "a user channel update that names no level sets the default",
         "user-channel-consumed-ignored": "LastConsumedMessageIndex of a user channel update is not looked at",
         "user-channel-consumed-everywhere": "what a user consumed in one channel is consumed in all",
         "v3-resets-attributes": "the v3 type update empties the attributes",
         "v3-needs-messaging-sid": "the v3 type update needs MessagingServiceSid",
-        "identity-trimmed": "identities lose blanks at their ends",
         "attributes-keys-lower": "keys in attributes are stored in lower case",
         "body-escaped": "message bodies are stored HTML-escaped",
         "body-decoded-twice": "message bodies are percent-decoded once more",
@@ -422,12 +429,12 @@ BY_SERVICES = [
         "trigger-any-case": "a trigger fires in any case",
         "trigger-at-start": "a trigger fires at the start of a body only",
         "trigger-once": "a trigger webhook fires once",
-        "webhook-hears-other-channels": "a webhook hears events of the service's other channels",
+        "webhook-hears-other-channels": "a webhook receives events of the service's other channels",
         "service-method-ignored": "service webhooks are called with POST whatever webhook_method says",
         "service-filters-ignored": "post_webhook_url is called for every event",
     }),
     (("chat",), {
-        "trigger-within-no-word": "a trigger fires where neither letter nor digit stands beside it",
+        "trigger-within-no-word": "a trigger fires where no letter or digit is next to it",
         "trigger-as-pattern": "a trigger is read as a regular expression",
         "trigger-on-members": "a trigger webhook is called when a member comes",
         "filters-by-start": "a webhook is called for every event that begins as one of its filters does",
@@ -498,7 +505,7 @@ BY_SERVICES = [
         "flow-update-date-text": "date_updated of a flow is the empty text",
         "execution-created-now": "date_created of an execution is that of the answer",
     }),
-    # What strangers tried who had read the documents alone.
+    # Defects by engineers who knew only the documents.
     (("flow",), {
         "who-left-gets-the-last": "who enters a flow again is answered with the execution that has ended",
         "data-of-the-last-visit": "an execution without parameters has those of the person's last one",
@@ -537,27 +544,27 @@ def services_of(defect):
 
 
 def chosen(names, known, what):
-    """The set of the named variations; a name that is none ends the program."""
+    """The set of the named variations. An unknown name ends the program."""
     unknown = [name for name in names if name not in known]
     if unknown:
         raise SystemExit(f"no such {what}: {', '.join(unknown)}")
     return set(names)
 
 
-def freedoms(names, turn):
-    """What `--freedom` chose: names, or `all`, one of each group: another one each turn, until all have had theirs.
+def allowed(names, turn):
+    """The variations of `--variation`: names, or `all` for one of each group, a different one in each turn.
 
-    Those of the group `ALONE` are none of `all`."""
+    `all` does not include the group `ALONE`."""
     if "all" not in names:
-        return chosen(names, FREEDOMS, "freedom")
+        return chosen(names, ALLOWED, "variation")
     groups = {}
-    for name, (group, _) in FREEDOMS.items():
+    for name, (group, _) in ALLOWED.items():
         if group != ALONE:
             groups.setdefault(group or name, []).append(name)
     return {members[turn % len(members)] for members in groups.values()}
 
 
 def turns():
-    """How many turns give each freedom its own."""
-    groups = [group for group, _ in FREEDOMS.values() if group not in (None, ALONE)]
+    """The number of turns in which each variation is selected."""
+    groups = [group for group, _ in ALLOWED.values() if group not in (None, ALONE)]
     return max(map(groups.count, groups))

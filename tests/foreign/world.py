@@ -1,4 +1,4 @@
-"""What every service of the foreign target stands on: the clock, SIDs, spellings, credentials, lists in pages."""
+"""Common parts of all services: the clock, SIDs, spellings, credentials, pages of lists."""
 
 import base64
 import datetime
@@ -13,7 +13,7 @@ MINUTE, DAY = 60, 86400
 
 
 class Refusal(Exception):
-    """An answer that is no success: `status` and a text."""
+    """A rejection: `status` and a text."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -37,8 +37,8 @@ class Reply:
 class World:
     """All state of one target, behind one lock."""
 
-    def __init__(self, freedoms, defects, public):
-        self.freedoms, self.defects, self.public = freedoms, defects, public
+    def __init__(self, allowed, defects, public):
+        self.allowed, self.defects, self.public = allowed, defects, public
         self.lock = threading.RLock()
         self.offset, self.count = 0.0, 0
         self.account, self.account_token = "AC" + "5eed" * 8, "account-Token-of-the-foreign-target"
@@ -47,8 +47,8 @@ class World:
         self.callbacks, self.lease = {}, (None, 0.0)
 
     def free(self, name):
-        assert name in variations.FREEDOMS, name
-        return name in self.freedoms
+        assert name in variations.ALLOWED, name
+        return name in self.allowed
 
     def bug(self, name):
         assert name in variations.DEFECTS, name
@@ -59,7 +59,7 @@ class World:
         return time.time() + self.offset
 
     def moment(self):
-        """Now, no finer than it will be spelled."""
+        """Now, with the precision of its spelling."""
         now = self.now()
         if self.free("times-fractions"):
             return round(now, 6)
@@ -85,7 +85,7 @@ class World:
             "times-basic": at.strftime("%Y%m%dT%H%M%SZ"),
             "times-minutes": at.strftime("%Y-%m-%dT%H:%MZ"),
         }
-        return next((text for name, text in spellings.items() if name in self.freedoms), plain + "Z")
+        return next((text for name, text in spellings.items() if name in self.allowed), plain + "Z")
 
     def next(self):
         self.count += 1
@@ -100,7 +100,7 @@ class World:
 
     # Texts.
     def attributes(self, text, unset="{}"):
-        """What is stored of `Attributes`: JSON text."""
+        """The stored form of `Attributes`: JSON text."""
         if text is None:
             return "" if self.bug("attributes-unset-empty") else unset
         try:
@@ -116,7 +116,7 @@ class World:
         return json.dumps(value, indent=1, sort_keys=True) if self.free("attributes-rewritten") else text
 
     def name(self, text, longest=64, kept=False):
-        """A text with a bound: over it, refused or cut, both of which are legal."""
+        """A text with a bound. A longer text is rejected or truncated; both are legal."""
         if text is not None and len(text) > longest and not kept:
             if self.free("over-long-cut"):
                 return text[:longest]
@@ -144,7 +144,7 @@ class World:
 
     # Credentials.
     def admit(self, request, service):
-        """Whether Basic or bearer credentials of chat, media and flow are good; a refusal where not."""
+        """Checks the Basic or bearer credentials of chat, media and flow; returns a rejection if they are invalid."""
         if service == "media" and self.bug("media-without-key"):
             return
         if service == "flow" and request.method == "GET" and self.bug("reading-without-key"):
@@ -182,7 +182,7 @@ class World:
 
     # Lists.
     def page(self, request, path, key, rows, render, newest_first=False, most=1000):
-        """One page of `rows`, which stand in their order by `seq`."""
+        """One page of `rows`, ordered by `seq`."""
         query = dict_of(request.query)
         token = unpack(request.arg("PageToken")) if request.arg("PageToken") else {}
         query = token.get("q", query)
@@ -240,6 +240,8 @@ class World:
         }
         if self.free("page-urls-empty"):
             meta = {name: "" if value is None else value for name, value in meta.items()}
+        if self.free("page-urls-null"):
+            meta.update(first_page_url=None, url=None)
         items = [render(row) for row in shown]
         if self.free("more-fields"):
             items = [dict(item, x_revision=7) for item in items]
@@ -261,7 +263,7 @@ class World:
         try:
             size = int(text)
         except ValueError:
-            raise Refusal(400, "PageSize is no number") from None
+            raise Refusal(400, "PageSize is not a number") from None
         if size == 0 and self.bug("page-size-0-accepted"):
             return 0
         if size == 1001 and self.bug("page-size-1001-accepted"):
@@ -273,7 +275,7 @@ class World:
         return min(size, most)
 
     def page_url(self, request, path, query, size, token):
-        """Where a page is found; `token` says where it begins."""
+        """The address of a page that begins at `token`."""
         query = {name: values for name, values in query.items() if name not in ("PageSize", "Page", "PageToken")}
         later = token.get("p", 0) > 0
         if later and self.bug("page2-loses-date-filter"):
@@ -312,4 +314,4 @@ def unpack(text):
         value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
         return value if isinstance(value, dict) else {}
     except ValueError:
-        raise Refusal(400, "PageToken is none of ours") from None
+        raise Refusal(400, "unknown PageToken") from None

@@ -43,7 +43,7 @@ if command -v npm >/dev/null && npm init -y >/dev/null && npm install --silent -
   echo 'ok   ctrf: its schema'
   multitool=node_modules/@microsoft/sarif-multitool-linux/Sarif.Multitool
   if DOTNET_SYSTEM_GLOBALIZATION_INVARIANT=1 "./$multitool" validate "$examples/run.sarif" --rule-kind 'Sarif;Ghas' --output checked.sarif --log ForceOverwrite >said 2>&1; then
-    # The project has no address of its own yet, which the tool would like to be told (SARIF2005).
+    # The project has no address of its own yet, which the tool would like to have (SARIF2005).
     if grep -E ': (error|warning) ' said | grep -v SARIF2005 | head; grep -E ': (error|warning) ' said | grep -qv SARIF2005; then exit 1; fi
     echo 'ok   sarif: its validator'
   else

@@ -4,7 +4,7 @@
 usage: cloudevents.py BINARY        (needs the SDK: pip install cloudevents==2.*)
 
 What the SDK writes as structured JSON, a line each and as a batch, with data as JSON and as bytes, is
-judged event by event. Ends with an error at the first thing that differs.
+judged event by event. Ends with an error at the first difference.
 """
 import json
 import os
@@ -73,7 +73,7 @@ def main():
         flawless = [text for text, pointer in EVENTS if pointer is None]
         code, found = judged(binary, "flawless.ndjson", "\n".join(flawless))
         if code != 0 or found:
-            sys.exit(f"flawless events: exit {code}, {found}")
+            sys.exit(f"valid events: exit {code}, {found}")
     print(f"{len(EVENTS)} events of the SDK, a line each and as a batch: judged as they should be")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The examples for client teams (docs/examples): green with a client that waits when it is told to, red with one that does not.
+# The examples for client teams (docs/examples): green with a client that respects Retry-After, red with one that does not.
 # Usage: tests/interop/examples.sh CONFORMANT. Skips, and says so, what cannot be had.
 set -euo pipefail
 CONFORMANT=$(realpath "$1"); export CONFORMANT

@@ -32,7 +32,7 @@ npm_has() {
 # Waits until a file has a line that the expression finds, and puts what that leaves into $found.
 await() {
   for _ in $(seq 300); do
-    # Whoever writes the file may not have begun it.
+    # The writer may not have begun the file.
     found=$(sed -nE "$2" "$1" 2>/dev/null | head -n 1) || true
     [ -z "$found" ] || return 0
     sleep 0.1
@@ -40,7 +40,7 @@ await() {
   die "nothing to see in $1: $(tail -n 5 "$1")"
 }
 
-# Starts the reference on a free port; its address is in $url. Each use wants a world of its own: $url/_world/NAME.
+# Starts the reference on a free port; its address is in $url. Each use needs its own sandbox: $url/_world/NAME.
 serve() {
   local log=$work/serve.${#children[@]}
   "$conformant" serve --port 0 "$@" >"$log" 2>&1 &
@@ -107,7 +107,7 @@ fi
 part 'HAR: our own judge finds nothing in what was recorded'
 "$conformant" check "$work/har/run.har" --as har >"$work/check.log" || { tail -n 60 "$work/check.log"; die 'findings in run.har'; }
 "$conformant" check "$work/har/wrong-requests.har" --as har --judge responses >"$work/check.log" || { tail -n 60 "$work/check.log"; die 'findings about the reference'; }
-"$conformant" check "$work/har/wrong-requests.har" --as har --judge requests >"$work/check.log" && die 'wrong requests are taken for right ones'
+"$conformant" check "$work/har/wrong-requests.har" --as har --judge requests >"$work/check.log" && die 'invalid requests are accepted as valid'
 tail -n 2 "$work/check.log"
 
 part '@asyncapi/parser'
@@ -126,7 +126,7 @@ if command -v hurl >/dev/null; then
   play "$faulty" && die 'the files pass against a faulty reference'
   grep -E '^Failed ' "$work/hurl.log"
 else
-  skip 'hurl is not installed (cargo install hurl --locked): its files were written and not played'
+  skip 'hurl is not installed (cargo install hurl --locked): its files were written and not run'
 fi
 
 part 'done'

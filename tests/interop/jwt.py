@@ -4,7 +4,7 @@
 usage: jwt.py BINARY        (needs PyJWT: pip install PyJWT==2.*)
 
 Tokens that PyJWT makes are judged rightly by `conformant check`, and those of `conformant token` are
-valid to PyJWT. Ends with an error at the first thing that differs, and where nothing was compared.
+valid to PyJWT. Ends with an error at the first difference, and if nothing was compared.
 """
 import json
 import os
@@ -103,7 +103,7 @@ def main(binary):
         compared += 1
     if compared != len(cases) + 2:
         sys.exit("nothing was compared")
-    print(f"{compared + 1} tokens are told alike")
+    print(f"{compared + 1} tokens are judged alike")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import { Factory, documents, invalid, kinds, type Kinds } from "conformant-fixtu
 const message: Kinds["chat/message"] = documents("chat/message")[0];
 const index: number = message.index;
 assert.equal(typeof index, "number");
-// @ts-expect-error A number is no text.
+// @ts-expect-error A number is not a text.
 const wrong: string = message.index;
 // @ts-expect-error There is no such kind.
 assert.throws(() => documents("chat/nothing"));

@@ -28,7 +28,7 @@ fi
 if command -v cargo >/dev/null && "$conformant" fixtures export --format rust "$work/rust" 2>/dev/null && (cd "$work/rust" && cargo fetch >"$work/cargo.log" 2>&1); then
   mkdir -p "$work/crate/src" && cp "$here/package.rs" "$work/crate/src/main.rs"
   (cd "$work/crate" && cargo init --quiet --name team . && cargo add --quiet --path ../rust && cargo add --quiet serde_json@1) >"$work/cargo.log" 2>&1 || { tail -n 20 "$work/cargo.log"; die 'the crate is not taken in'; }
-  # What was built once is kept where the tree's own is: the models are written anew all the same.
+  # What was built once is kept where the tree's own is: the models are written again nevertheless.
   (cd "$work/crate" && CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$here/../../target}/packages" cargo run --quiet -- 7 >"$work/rust.json") || die 'the crate in use'
 else
   skip 'rust: no cargo, or its crates cannot be had'
@@ -38,7 +38,7 @@ command -v go >/dev/null || { [ "$(id -u)" = 0 ] && timeout 60 apt-get install -
 if command -v go >/dev/null && command -v npx >/dev/null && npm view quicktype@23.0.17 version >/dev/null 2>&1; then
   "$conformant" fixtures export --format go "$work/go" 2>/dev/null
   (cd "$work/go" && go generate) >"$work/go.log" 2>&1 || { tail -n 20 "$work/go.log"; die 'quicktype writes no models'; }
-  (cd "$work/go" && go vet ./...) || die 'the models are no Go'
+  (cd "$work/go" && go vet ./...) || die 'the models are not valid Go'
   mkdir "$work/module" && cp "$here/package.go" "$work/module/"
   (cd "$work/module" && go mod init team && go mod edit -require conformant-fixtures@v0.0.0 -replace conformant-fixtures=../go) >"$work/go.log" 2>&1
   (cd "$work/module" && go run . 7 >"$work/go.json") || die 'the Go module in use'

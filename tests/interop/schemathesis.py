@@ -1,4 +1,4 @@
-"""Tells Schemathesis of which things it may ask: names in paths, taken from a made-up world that `serve` begins with.
+"""Gives Schemathesis the values of path parameters, taken from the generated data that `serve` begins with.
 
 Usage: schemathesis.py OPENAPI WORLD SERVICE: writes a schemathesis.toml to standard output. Without it every path names
 nothing, and all that is ever seen is a refusal. Nothing is sent and nothing is judged here.
@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 openapi, world, service = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-# What the last name in a path is one of, by what stands before it.
+# The resource type of the last name in a path, by the segment before it.
 KINDS = {
     "Services": "chat/service", "Channels": "chat/channel", "Members": "chat/member", "Users": "chat/user", "Roles": "chat/role",
     "Invites": "chat/invite", "Webhooks": "chat/webhook", "Bindings": "chat/binding", "Media": "media/media", "Flows": "flow/flow",
@@ -27,7 +27,7 @@ def row(kind, number):
 
 
 def parameters(path, number):
-    """A value for each name of a path: those of one thing and of what it stands below."""
+    """A value for each name of a path: those of one resource and of its parents."""
     names = re.findall(r"([^/]+)/\{(\w+)\}", path)
     names = [(before, name) for before, name in names if name != "FORMAT"]
     found = {"FORMAT": "json"} if "{FORMAT}" in path else {}
@@ -48,7 +48,7 @@ def parameters(path, number):
 
 
 document = json.loads((openapi / f"{service}.openapi.json").read_text("utf-8"))
-# Each operation has a thing of its own: what one deletes, the others still find.
+# Each operation has a separate resource, so that one's deletion does not affect the others.
 number = 0
 for path, item in document["paths"].items():
     for method, operation in item.items():

@@ -31,7 +31,7 @@ fn example(name: &str) -> PathBuf {
     program
 }
 
-/// Compares the program with the files that cargo lists in `NAME.d` beside it.
+/// Compares the program with the files that cargo lists in `NAME.d` next to it.
 fn is_newer_than_its_sources(program: &Path) -> bool {
     let changed = |path: &Path| path.metadata().and_then(|file| file.modified()).ok();
     let Ok(listed) = std::fs::read_to_string(program.with_extension("d")) else {
@@ -72,7 +72,7 @@ fn build_example(name: &str, profile: &Path) {
     assert!(built.success(), "the example is built");
 }
 
-fn said(output: &Output) -> String {
+fn output_text(output: &Output) -> String {
     let text = [&output.stdout[..], &output.stderr].concat();
     String::from_utf8_lossy(&text).into_owned()
 }
@@ -84,18 +84,18 @@ fn trials_pass_or_fail_with_the_rule() {
         .arg("flow/read-flows/")
         .output()
         .expect("it can be started");
-    let text = said(&green);
+    let text = output_text(&green);
     assert!(green.status.success(), "{text}");
     assert!(text.contains(&format!("test {SCENARIO}")), "{text}");
 
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &["--fault", FAULT]);
     let red = Command::new(&example)
         .args(["--exact", SCENARIO])
         .env("FLOW_URL", format!("{}/flow", served.url))
         .output()
         .expect("it can be started");
-    let text = said(&red);
+    let text = output_text(&red);
     assert_eq!(red.status.code(), Some(101), "{text}");
     for part in [
         BROKEN,
@@ -111,11 +111,11 @@ fn trials_pass_or_fail_with_the_rule() {
 
 #[test]
 fn own_payloads_are_read_and_judged() {
-    let told = Command::new(example("payloads"))
+    let output = Command::new(example("payloads"))
         .output()
         .expect("it can be started");
-    let text = said(&told);
-    assert!(told.status.success(), "{text}");
+    let text = output_text(&output);
+    assert!(output.status.success(), "{text}");
     assert!(text.contains("valid-0.json: "), "{text}");
     assert!(!text.contains(" 0 fields are missing"), "{text}");
 }
@@ -135,16 +135,16 @@ fn the_same_is_found_in_process_and_over_the_network() {
         assert!(run.to_string().contains(BROKEN), "{run}");
     }
     // Their instances differ, and so do the numbers in them.
-    let told = runs.each_ref().map(|run| {
+    let lines = runs.each_ref().map(|run| {
         let found = run.findings().iter();
         found.map(|f| f.rule.clone()).collect::<BTreeSet<_>>()
     });
-    assert_eq!(told[0], told[1]);
-    let folder = tempfile::tempdir().expect("there is room");
+    assert_eq!(lines[0], lines[1]);
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let page = folder.path().join("report.html");
     runs[0]
         .report(&format!("html={}", page.display()))
-        .expect("there is room");
+        .expect("the temporary folder is writable");
     let page = std::fs::read_to_string(page).expect("it was written");
     assert!(page.replace("&#x2f;", "/").contains(BROKEN));
 }
@@ -167,8 +167,8 @@ fn inapplicable_scenarios_have_a_reason_and_trials_run_once() {
             .find(|t| t.id().starts_with("flow/executions/"))
     });
     let hook = hook.expect("there are such scenarios");
-    let played = hook.run();
-    let why = played.map(|played| played.not_applicable().map(str::to_owned));
+    let outcome = hook.run();
+    let why = outcome.map(|outcome| outcome.not_applicable().map(str::to_owned));
     assert!(matches!(&why, Ok(Some(why)) if !why.is_empty()), "{why:?}");
     let again = hook.run().expect_err("it was run");
     assert_eq!(again.verdict(), Verdict::Error);
@@ -177,22 +177,24 @@ fn inapplicable_scenarios_have_a_reason_and_trials_run_once() {
 #[test]
 fn what_cannot_be_done_is_an_error_that_helps() {
     let rulebook = Rulebook::embedded().expect("it is ours");
-    let told = |error: Error| error.to_string();
+    let message_of = |error: Error| error.to_string();
     let near = "did you mean";
     for text in [
-        told(
+        message_of(
             Reference::new()
                 .fault("flow/meta-page-size-wrog")
                 .expect_err("no fault"),
         ),
-        told(conformant::check(&rulebook, "flow/executon", b"{}").expect_err("no kind")),
-        told(conformant::fixtures(&rulebook, "flow/executon", 0).expect_err("no kind")),
-        told(
+        message_of(conformant::check(&rulebook, "flow/executon", b"{}").expect_err("no kind")),
+        message_of(conformant::fixtures(&rulebook, "flow/executon", 0).expect_err("no kind")),
+        message_of(
             conformant::diff_kinds(&rulebook, "MessageSent/4", "MesageSent/4")
                 .expect_err("no kind"),
         ),
-        told(Target::of([Service::at("chats", "http://127.0.0.1:1")]).expect_err("no service")),
-        told(
+        message_of(
+            Target::of([Service::at("chats", "http://127.0.0.1:1")]).expect_err("no service"),
+        ),
+        message_of(
             Target::of([Service::at("flow", "http://127.0.0.1:1").with("flowsid", "x")])
                 .expect_err("no key"),
         ),
@@ -209,7 +211,7 @@ fn what_cannot_be_done_is_an_error_that_helps() {
         Target::of([Service::at("flow", "http://127.0.0.1:1/flow")]).expect("it is an address");
     let run = conformant::run(&rulebook, &nobody, &RunOptions::new().filter(SCENARIO));
     let run = run.expect("an unreachable target is not an error of the library");
-    assert_eq!(run.conclusion(), Conclusion::Trouble, "{run}");
+    assert_eq!(run.conclusion(), Conclusion::InfrastructureError, "{run}");
     assert!(run.findings().is_empty());
     assert!(run.report("html").is_err() && run.report("pdf=x").is_err());
     let empty = Rulebook::from_dir(Path::new("nowhere")).expect_err("no folder");
@@ -229,7 +231,7 @@ fn the_page_shows_the_examples_as_they_are() {
     });
     assert_eq!(block.find_iter(&page).count(), 2);
     if std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none() {
-        std::fs::write(&path, made.as_bytes()).expect("there is room");
+        std::fs::write(&path, made.as_bytes()).expect("the temporary folder is writable");
     }
     let page = std::fs::read_to_string(&path).expect("it is there");
     assert!(

@@ -4,6 +4,7 @@
 //! A command that is not run has one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
+use crate::services::{PythonServer, shown_files, tutorial_files};
 use crate::sessions::Session;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -14,8 +15,8 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Why a command is not played, and how often that is so. A page says it behind the command or above its
-/// block: `<!-- not played: REASON -->`.
+/// Why a command is not run, and how often that is so. A page says it behind the command or above its
+/// block: `<!-- not run: REASON -->`.
 const REASONS: [(&str, usize); 2] = [("builds the project", 5), ("other tool", 5)];
 
 /// Address of the book's examples, and their service.
@@ -50,12 +51,12 @@ struct Shown {
     /// The file of its output.
     into: Option<String>,
     /// Why it is not run, as stated by the page.
-    not_played: Option<String>,
+    not_run: Option<String>,
 }
 
 impl Shown {
     fn new(page: &str, text: &str, around: &str) -> Self {
-        let marker = Regex::new("<!-- not played: ([a-z ]+) -->").expect("well-formed");
+        let marker = Regex::new("<!-- not run: ([a-z ]+) -->").expect("well-formed");
         let own = text.strip_prefix("conformant ").unwrap_or_default();
         let into = text
             .split_once(" > ")
@@ -64,7 +65,7 @@ impl Shown {
             session: Session::new(page, own),
             text: text.to_owned(),
             into: into.filter(|_| !own.is_empty()),
-            not_played: marker.captures(around).map(|found| found[1].to_owned()),
+            not_run: marker.captures(around).map(|found| found[1].to_owned()),
         }
     }
 
@@ -149,18 +150,18 @@ fn is_name(words: &[String]) -> bool {
 #[test]
 fn every_command_of_the_book_runs() {
     let pages = pages();
-    let told = std::thread::scope(|scope| {
-        let playing = pages.iter().map(|page| scope.spawn(|| play(page)));
-        let playing: Vec<_> = playing.collect();
-        let told = playing
+    let results = std::thread::scope(|scope| {
+        let running = pages.iter().map(|page| scope.spawn(|| run_page(page)));
+        let running: Vec<_> = running.collect();
+        let results = running
             .into_iter()
-            .map(|page| page.join().expect("a page is played to its end"));
-        told.collect::<Vec<_>>()
+            .map(|page| page.join().expect("a page runs to its end"));
+        results.collect::<Vec<_>>()
     });
     let mut wrong = Vec::new();
-    let (mut played, mut reasons) = (0, BTreeMap::new());
-    for page in told {
-        played += page.commands;
+    let (mut executed, mut reasons) = (0, BTreeMap::new());
+    for page in results {
+        executed += page.commands;
         wrong.extend(page.wrong);
         for reason in page.reasons {
             *reasons.entry(reason).or_insert(0) += 1;
@@ -168,41 +169,42 @@ fn every_command_of_the_book_runs() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let known: BTreeMap<String, usize> = REASONS.map(|(why, count)| (why.to_owned(), count)).into();
-    assert_eq!(reasons, known, "why commands are not played");
-    assert!(played > 45, "{played} commands");
+    assert_eq!(reasons, known, "why commands are not run");
+    assert!(executed > 45, "{executed} commands");
 }
 
 /// Result of a page.
 #[derive(Default)]
-struct Played {
+struct PageResult {
     commands: usize,
     reasons: Vec<String>,
     wrong: Vec<String>,
 }
 
-fn play(page: &str) -> Played {
-    let mut told = Played::default();
-    let above = tempfile::tempdir().expect("there is room");
+fn run_page(page: &str) -> PageResult {
+    let mut result = PageResult::default();
+    let above = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = above.path().join("here");
-    std::fs::create_dir(&folder).expect("there is room");
+    std::fs::create_dir(&folder).expect("the temporary folder is writable");
     prepare(page, &folder);
+    let hosts = hosts(page, &folder);
     let mut served = None;
     for shown in commands(page) {
         let place = format!("{page}: {}", shown.text);
-        if let Some(reason) = shown.not_played {
-            told.reasons.push(reason);
+        if let Some(reason) = shown.not_run {
+            result.reasons.push(reason);
             continue;
         }
         if !shown.is_ours() {
-            told.wrong.push(format!(
-                "{place}: a command of others; say why it is not played"
+            result.wrong.push(format!(
+                "{place}: a command of others; say why it is not run"
             ));
             continue;
         }
         if is_name(&shown.session.arguments) {
             continue;
         }
-        told.commands += 1;
+        result.commands += 1;
         if shown.begins(&["serve"]) {
             listens(shown.session, &folder);
             continue;
@@ -221,6 +223,9 @@ fn play(page: &str) -> Played {
             .session
             .with(SHOWN, url)
             .with(GATED, &format!("{url}/flow"));
+        let session = hosts.iter().fold(session, |session, (shown, server)| {
+            session.with(shown, &server.url)
+        });
         if is_proxy {
             proxies(session, &folder);
             continue;
@@ -231,33 +236,35 @@ fn play(page: &str) -> Played {
             .with("2000", "50")
             .with("flow/read-*", "flow/read-flows/*");
         given(&folder, &session.arguments);
-        let (code, out, err) = say(&folder, &session.arguments);
+        let (code, out, err) = run_command(&folder, &session.arguments);
         if matches!(code, 2 | 3) {
-            told.wrong
+            result
+                .wrong
                 .push(format!("{place}: exit code {code}\n{out}{err}"));
         }
         session.is_shown_in(&format!("{out}{err}"));
         if let Some(file) = shown.into {
-            std::fs::write(folder.join(file), out).expect("there is room");
+            std::fs::write(folder.join(file), out).expect("the temporary folder is writable");
         }
         written(page, &folder, url);
     }
-    told
+    result
 }
 
 /// Runs a command. A complete run or exploration takes too long, so that only a part of it runs.
-fn say(folder: &Path, arguments: &[String]) -> (i32, String, String) {
+fn run_command(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     let mut all: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let has = |flag: &str| arguments.iter().any(|word| word == flag);
     if let Some(at) = all.iter().position(|word| *word == "--budget") {
         all[at + 1] = "25";
     }
-    if arguments[0] == "run" && !has("--filter") && !has("--since") {
+    if arguments[0] == "run" && !has("--filter") && !has("--since") && !has("--specs") {
         all.extend(["--filter", "flow/read-flows/happy"]);
     }
     let output = conformant(folder, &all)
         .env("FLOW_KEY", "reference-api-key")
         .env("FLOW_SECRET", "reference-api-secret")
+        .env("ROOMS_KEY", "open-sesame")
         .output()
         .expect("the program can be started");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -270,14 +277,15 @@ fn prepare(page: &str, folder: &Path) {
     let put = |path: &str, text: &str| {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().expect("it lies in a folder"))
-            .expect("there is room");
-        std::fs::write(path, text).expect("there is room");
+            .expect("the temporary folder is writable");
+        std::fs::write(path, text).expect("the temporary folder is writable");
     };
     match page {
         "docs/src/events.md" => {
             copy_of(&["specs", "fixtures/events"], folder);
             let file = "fixtures/manifest.json";
-            std::fs::copy(root().join(file), folder.join(file)).expect("there is room");
+            std::fs::copy(root().join(file), folder.join(file))
+                .expect("the temporary folder is writable");
             put(
                 "recorded/sent.json",
                 &first_fixture("events/MessageSent/4").to_string(),
@@ -326,6 +334,29 @@ fn prepare(page: &str, folder: &Path) {
     }
 }
 
+/// Services of other documents that a page calls, by the addresses that it shows.
+fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
+    if page != "docs/src/own.md" {
+        return Vec::new();
+    }
+    tutorial_files(folder);
+    shown_files(page, folder);
+    let document = root().join("tests/services/rooms/openapi.yaml");
+    std::fs::copy(document, folder.join("openapi.yaml")).expect("it is there");
+    let hosts = vec![
+        ("http://127.0.0.1:4022", PythonServer::of("rooms", &[])),
+        (
+            "http://127.0.0.1:4020",
+            PythonServer::of_tutorial(folder, &[]),
+        ),
+    ];
+    let file = folder.join("rooms.yaml");
+    let text = std::fs::read_to_string(&file).expect("the page shows it");
+    std::fs::write(&file, text.replace(hosts[0].0, &hosts[0].1.url))
+        .expect("the temporary folder is writable");
+    hosts
+}
+
 /// Records for commands that compare or merge, if the page does not create them.
 fn given(folder: &Path, arguments: &[String]) {
     if !["compare", "merge"].contains(&arguments[0].as_str()) {
@@ -344,7 +375,7 @@ fn given(folder: &Path, arguments: &[String]) {
             run.extend(["--partition", &part]);
         }
         let run: Vec<String> = run.into_iter().map(str::to_owned).collect();
-        let (code, out, err) = say(folder, &run);
+        let (code, out, err) = run_command(folder, &run);
         assert!(code < 2, "{out}{err}");
     }
 }
@@ -368,7 +399,7 @@ fn written(page: &str, folder: &Path, url: &str) {
         .lines()
         .map(|line| line.get(margin..).unwrap_or_default())
         .collect();
-    std::fs::write(configuration, lines.join("\n")).expect("there is room");
+    std::fs::write(configuration, lines.join("\n")).expect("the temporary folder is writable");
 }
 
 /// Compares the output of `serve`: the address, and with `--judge requests` each finding about a client.
@@ -383,9 +414,9 @@ fn listens(session: Session, folder: &Path) {
         .spawn()
         .expect("the program can be started");
     let mut out = BufReader::new(serve.stdout.take().expect("it is piped"));
-    let mut said = String::new();
-    out.read_line(&mut said).expect("it prints its address");
-    let (_, address) = said.trim().split_once("http://").expect("an address");
+    let mut output = String::new();
+    out.read_line(&mut output).expect("it prints its address");
+    let (_, address) = output.trim().split_once("http://").expect("an address");
     let address = address.to_owned();
     let mut client = TcpStream::connect(&address).expect("it listens");
     let body = "friendlyName=x";
@@ -397,14 +428,14 @@ fn listens(session: Session, folder: &Path) {
     )
     .expect("it takes requests");
     for _ in 0..more {
-        out.read_line(&mut said).expect("it tells");
+        out.read_line(&mut output).expect("the output is readable");
     }
     serve.kill().expect("it goes on until it is ended");
     serve.wait().expect("it ends");
     let port = address.rsplit(':').next().unwrap_or_default();
     session
         .with("127.0.0.1:0", &format!("127.0.0.1:{port}"))
-        .is_shown_in(&said);
+        .is_shown_in(&output);
 }
 
 /// Starts `proxy`, sends one request through it, and compares its output with what the page shows.

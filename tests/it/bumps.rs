@@ -28,12 +28,12 @@ struct Bump {
 
 impl Bump {
     fn breaks(&self, direction: Direction) -> BTreeSet<String> {
-        let said = match direction {
+        let expected = match direction {
             Direction::Request => &self.request,
             Direction::Response | Direction::Neither => &self.response,
         };
-        if let Some(said) = said {
-            return said.clone();
+        if let Some(expected) = expected {
+            return expected.clone();
         }
         let mut sides = BTreeSet::new();
         let is_request = direction == Direction::Request;
@@ -80,7 +80,7 @@ fn sides(changes: &[Change]) -> BTreeSet<String> {
 /// Errors in the report of one bump.
 fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
     let changes = conformant_versions::schemas(&bump.old, &bump.new, direction).changes;
-    let told: Vec<&str> = changes
+    let descriptions: Vec<&str> = changes
         .iter()
         .map(|change| change.message.as_str())
         .collect();
@@ -91,7 +91,9 @@ fn problems(bump: &Bump, direction: Direction) -> Vec<String> {
         found.remove("producers");
     }
     if due != found {
-        problems.push(format!("breaks {due:?}, reported {found:?}: {told:?}"));
+        problems.push(format!(
+            "breaks {due:?}, reported {found:?}: {descriptions:?}"
+        ));
     }
     let moved = changes.iter().filter(|change| change.is_breaking());
     let is_bare = |change: &&Change| change.witnesses.is_empty() && !change.undecided;

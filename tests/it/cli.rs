@@ -26,6 +26,7 @@ fn sessions_go_as_written() {
         return;
     }
     trycmd::TestCases::new()
+        .env("CI", "")
         .env("NO_COLOR", "1")
         .env("COLUMNS", "100")
         .register_bin(

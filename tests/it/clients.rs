@@ -67,7 +67,7 @@ impl Drop for Listening {
 fn found(report: &Path) -> Vec<String> {
     let text = std::fs::read(report).expect("a report");
     let record: Value = serde_json::from_slice(&text).expect("JSON");
-    let told = |finding: &Value| {
+    let summary = |finding: &Value| {
         let whom = finding["subject"].as_str().unwrap_or("service");
         format!("{} {whom}", finding["rule"].as_str().expect("a rule"))
     };
@@ -81,7 +81,7 @@ fn found(report: &Path) -> Vec<String> {
         );
     }
     let findings = record["findings"].as_array().expect("a list");
-    findings.iter().map(told).collect()
+    findings.iter().map(summary).collect()
 }
 
 const WRONG: &str = "friendly_name=a";

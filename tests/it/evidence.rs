@@ -1,7 +1,7 @@
 //! Evidence of a run is kept and judged again: identical verdicts with the same rulebook, others with another one.
 
 use conformant_base::redact::Redactor;
-use conformant_engine::kept::{Head, JudgedAgain, Keeper, Reader, judge_again};
+use conformant_engine::evidence_file::{EvaluatedRun, EvidenceWriter, Head, Reader, evaluate};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Sessions as _, Target};
@@ -48,14 +48,14 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     let file = Shared::default();
     let mut head = Head::of(&rulebook, &planned, 7);
     head.targets = sessions.targets();
-    let keeper = Keeper::begin(Box::new(file.clone()), Redactor::new(secrets), &head);
+    let keeper = EvidenceWriter::begin(Box::new(file.clone()), Redactor::new(secrets), &head);
     let options = Options {
         seed: 7,
         jobs: 3,
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Off,
-        keeper: Some(Arc::clone(&keeper)),
+        evidence_writer: Some(Arc::clone(&keeper)),
     };
     let mut record = None;
     conformant_engine::run(
@@ -77,8 +77,8 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     (record.expect("a run ends with its record"), kept)
 }
 
-fn judged(kept: &[u8], rulebook: &Rulebook) -> JudgedAgain {
-    judge_again(&mut Reader::open(kept).expect("it is evidence"), rulebook)
+fn judged(kept: &[u8], rulebook: &Rulebook) -> EvaluatedRun {
+    evaluate(&mut Reader::open(kept).expect("it is evidence"), rulebook)
 }
 
 fn plain(kept: &[u8]) -> String {
@@ -116,7 +116,7 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
     assert_eq!(again.notes, Vec::<String>::new());
     assert_eq!(again.record.rules, record.rules);
     // The commands that reproduce them contain credentials, which are not kept.
-    let told = |record: &RunRecord| -> Vec<_> {
+    let summary = |record: &RunRecord| -> Vec<_> {
         let findings = record.findings.iter();
         findings
             .map(|f| {
@@ -129,7 +129,7 @@ fn the_same_rulebook_concludes_the_same_of_what_was_kept() {
             })
             .collect()
     };
-    assert_eq!(told(&again.record), told(&record));
+    assert_eq!(summary(&again.record), summary(&record));
     assert_eq!(again.record.summary, record.summary);
     assert_eq!(again.record.open_points, record.open_points);
 }
@@ -173,7 +173,7 @@ fn complete_scenarios_of_a_truncated_file_are_judged() {
         let again = judged(&kept[..length], &rulebook);
         assert!(!again.record.complete);
         assert!(
-            again.notes[0].starts_with("the evidence is cut behind "),
+            again.notes[0].starts_with("the evidence is truncated after "),
             "{:?}",
             again.notes
         );
@@ -188,7 +188,7 @@ fn complete_scenarios_of_a_truncated_file_are_judged() {
     );
     let foreign = Reader::open(&kept[..5]).expect_err("nothing whole stands there");
     assert!(
-        foreign.to_string().starts_with("no evidence of a run"),
+        foreign.to_string().starts_with("not an evidence file"),
         "{foreign}"
     );
 }

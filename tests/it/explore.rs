@@ -44,7 +44,7 @@ fn the_clean_reference_has_no_findings() {
 
 #[test]
 fn former_false_positives_stay_fixed() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let stories = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
     let arguments = [
         "run",
@@ -65,7 +65,7 @@ fn former_false_positives_stay_fixed() {
 #[test]
 fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
     let faults = || BTreeSet::from([Fault::from_id("flow/page-skips").expect("it is there")]);
-    let told = |jobs| {
+    let explore_with = |jobs| {
         let explored = explored(
             ExploreOptions {
                 jobs,
@@ -74,12 +74,12 @@ fn the_same_seed_finds_the_same_whatever_the_number_of_jobs() {
             faults(),
         );
         let found = explored.found.iter();
-        let told: Vec<String> = found
-            .map(|f| format!("{} {}", f.finding.rule, f.told()))
+        let lines: Vec<String> = found
+            .map(|f| format!("{} {}", f.finding.rule, f.to_text()))
             .collect();
-        (told, explored.exchanges, explored.coverage)
+        (lines, explored.exchanges, explored.coverage)
     };
-    assert_eq!(told(1), told(4));
+    assert_eq!(explore_with(1), explore_with(4));
 }
 
 /// A resource deleted with another, a stale read, a list that loses items between its pages, and wrong metadata of a page.
@@ -104,20 +104,25 @@ fn a_finding_is_a_scenario_of_six_steps_that_fails_on_the_fault_and_passes_witho
             found.certainty,
             Certainty::Sure,
             "{fault}: {}",
-            found.told()
+            found.to_text()
         );
-        assert!(found.scenario.steps.len() <= 6, "{fault}: {}", found.told());
+        assert!(
+            found.scenario.steps.len() <= 6,
+            "{fault}: {}",
+            found.to_text()
+        );
         plays_red_and_green(fault, found);
     }
 }
 
 fn plays_red_and_green(fault: &str, found: &Shrunk) {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let (name, text) = file_of(found);
     let file = folder.path().join("found").join(name);
-    std::fs::create_dir_all(file.parent().expect("it has a folder")).expect("there is room");
-    std::fs::write(&file, text).expect("there is room");
-    let play = |served: &Served| {
+    std::fs::create_dir_all(file.parent().expect("it has a folder"))
+        .expect("the temporary folder is writable");
+    std::fs::write(&file, text).expect("the temporary folder is writable");
+    let run_scenario = |served: &Served| {
         let target = format!("all={}", served.url);
         let control = format!("{}/_control", served.url);
         let mut arguments = vec!["run", "--scenarios", "found", "--filter", "*/explored/*"];
@@ -126,10 +131,10 @@ fn plays_red_and_green(fault: &str, found: &Shrunk) {
         run(folder.path(), &arguments)
     };
     let broken = Served::start(folder.path(), &["--fault", fault]);
-    let (code, out, err) = play(&broken);
+    let (code, out, err) = run_scenario(&broken);
     assert_eq!(code, 1, "{out}{err}");
-    let mended = Served::start(folder.path(), &[]);
-    let (code, out, err) = play(&mended);
+    let fixed = Served::start(folder.path(), &[]);
+    let (code, out, err) = run_scenario(&fixed);
     assert_eq!(code, 0, "{out}{err}");
 }
 
@@ -200,7 +205,7 @@ fn progress_is_reported() {
 /// After requests that may be refused, such as those with wrong credentials, exploration does not wait for a person.
 #[test]
 fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &["--log", "served.ndjson"]);
     let target = format!("flow={}/flow", served.url);
     let hooks = format!("{}/_control", served.url);
@@ -239,7 +244,7 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
 /// Parallel sequences and other runs share the clock of the target.
 #[test]
 fn findings_during_a_clock_change_are_left_out() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
     let target = format!("flow={}/flow", served.url);
     let control = format!("{}/_control", served.url);
@@ -289,7 +294,7 @@ fn what_was_found_until_the_target_dies_is_kept() {
     let explored = moody("flow/meta-page-size-wrong", 20, None, 500);
     let why = explored.given_up.as_deref().unwrap_or_default();
     assert!(
-        why.starts_with("failed to open the world at nowhere: "),
+        why.starts_with("failed to open a session at nowhere: "),
         "{why}"
     );
     assert!(explored.sequences < 30, "{}", explored.sequences);
@@ -301,9 +306,9 @@ fn what_was_found_until_the_target_dies_is_kept() {
 
 #[test]
 fn invalid_arguments_are_reported_before_anything_is_sent() {
-    let folder = tempfile::tempdir().expect("there is room");
-    std::fs::write(folder.path().join("file"), "").expect("there is room");
-    for (arguments, said) in [
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    std::fs::write(folder.path().join("file"), "").expect("the temporary folder is writable");
+    for (arguments, expected) in [
         (&["explore", "--budget", "0"][..], "is too small"),
         (&["explore", "--budget", "0s"][..], "is too small"),
         (&["explore", "--budget", "soon"][..], "invalid --budget"),
@@ -314,13 +319,13 @@ fn invalid_arguments_are_reported_before_anything_is_sent() {
     ] {
         let (code, out, err) = run(folder.path(), arguments);
         assert_eq!(code, 2, "{arguments:?}: {out}{err}");
-        assert!(err.contains(said), "{arguments:?}: {err}");
+        assert!(err.contains(expected), "{arguments:?}: {err}");
     }
 }
 
 #[test]
 fn a_target_that_is_gone_is_trouble() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let target = {
         let served = Served::start(folder.path(), &[]);
         format!("media={}/media", served.url)

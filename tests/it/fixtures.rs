@@ -161,8 +161,8 @@ fn streams_of_several_kinds_are_files_that_verify() {
         "--out",
         "set",
     ];
-    let (code, _, told) = run(home.path(), &arguments);
-    assert_eq!(code, 0, "{told}");
+    let (code, _, message) = run(home.path(), &arguments);
+    assert_eq!(code, 0, "{message}");
     let lines = |file: &str| {
         let text = fs::read_to_string(home.path().join("set").join(file)).expect("it is there");
         text.lines().count()
@@ -170,15 +170,15 @@ fn streams_of_several_kinds_are_files_that_verify() {
     assert_eq!(lines("events/MessageSent/4.ndjson"), 30);
     assert_eq!(lines("token.txt"), 30);
     assert!(lines("qr.invalid.txt") > 5);
-    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 0, "{told}");
+    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 0, "{message}");
     let one = home.path().join("set/token.txt");
     let text = fs::read_to_string(&one).expect("it is there");
     fs::write(&one, text.replacen("ey", "eY", 1)).expect("it can be changed");
-    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
     assert!(
-        code == 1 && told.contains("\ntoken.txt: line 1: "),
-        "{told}"
+        code == 1 && message.contains("\ntoken.txt: line 1: "),
+        "{message}"
     );
 }
 
@@ -193,10 +193,10 @@ fn small_set(further: &[&'static str]) -> Vec<&'static str> {
 fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
     let made = |further: &[&'static str]| {
         let home = tempfile::tempdir().expect("a folder of our own");
-        let (code, _, told) = run(home.path(), &small_set(further));
-        assert_eq!(code, 0, "{told}");
-        let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-        assert_eq!(code, 0, "{told}");
+        let (code, _, message) = run(home.path(), &small_set(further));
+        assert_eq!(code, 0, "{message}");
+        let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
+        assert_eq!(code, 0, "{message}");
         let manifest = conformant_fixtures::read(&home.path().join("set")).expect("it is sound");
         let known = |entry: Entry| Entry {
             file: String::new(),
@@ -234,26 +234,29 @@ fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
 #[test]
 fn a_long_set_is_verified_with_its_invalid_documents() {
     let home = tempfile::tempdir().expect("a folder of our own");
-    let (code, _, told) = run(
+    let (code, _, message) = run(
         home.path(),
         &small_set(&["--format", "ndjson", "--count", "1500"]),
     );
-    assert_eq!(code, 0, "{told}");
-    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 0, "{told}");
-    let proved: u64 = told
+    assert_eq!(code, 0, "{message}");
+    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 0, "{message}");
+    let proved: u64 = message
         .split(' ')
         .next()
         .and_then(|count| count.parse().ok())
         .expect("a number comes first");
-    assert!(proved > 4_500, "{told}");
+    assert!(proved > 4_500, "{message}");
     let stream = home.path().join("set/flow/flow.ndjson");
     let text = fs::read_to_string(&stream).expect("it is there");
     let (_, rest) = text.split_once('\n').expect("lines");
     fs::write(&stream, rest).expect("it can be changed");
-    let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains("found 1499 lines, expected 1500"), "{told}");
+    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
+    assert_eq!(code, 1, "{message}");
+    assert!(
+        message.contains("found 1499 lines, expected 1500"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -261,9 +264,9 @@ fn an_added_changed_or_misjudged_line_is_reported() {
     let home = tempfile::tempdir().expect("a folder of our own");
     assert_eq!(run(home.path(), &small_set(&["--format", "ndjson"])).0, 0);
     let verify = |what: &str| {
-        let (code, told, _) = run(home.path(), &["fixtures", "verify", "set"]);
-        assert_eq!(code, 1, "{told}");
-        assert!(told.contains(what), "{told}");
+        let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
+        assert_eq!(code, 1, "{message}");
+        assert!(message.contains(what), "{message}");
     };
     let (file, manifest) = (
         home.path().join("set/flow/flow.invalid.ndjson"),
@@ -317,8 +320,8 @@ fn a_generated_data_set_breaks_no_rule() {
         let words = [
             "fixtures", "generate", "--world", "--seed", "5", "--count", &count,
         ];
-        let (code, out, told) = run(home.path(), &[&words[..], further].concat());
-        assert_eq!(code, 0, "{told}");
+        let (code, out, message) = run(home.path(), &[&words[..], further].concat());
+        assert_eq!(code, 0, "{message}");
         out
     };
     let one = generate(&["--jobs", "1"]);
@@ -332,8 +335,8 @@ fn a_generated_data_set_breaks_no_rule() {
         generate(&["--format", "har"]),
     )
     .expect("the disk is writable");
-    let (code, out, told) = run(home.path(), &["check", "world.har", "--as", "har"]);
-    assert_eq!(code, 0, "{out}{told}");
+    let (code, out, message) = run(home.path(), &["check", "world.har", "--as", "har"]);
+    assert_eq!(code, 0, "{out}{message}");
     assert!(out.contains("passed: "), "{out}");
     generate(&["--out", "world"]);
     let (code, out, _) = run(home.path(), &["fixtures", "verify", "world"]);
@@ -360,8 +363,8 @@ fn any_number_of_threads_gives_the_same_set() {
             "--out",
             jobs,
         ];
-        let (code, _, told) = run(home.path(), &arguments);
-        assert_eq!(code, 0, "{told}");
+        let (code, _, message) = run(home.path(), &arguments);
+        assert_eq!(code, 0, "{message}");
         fs::read(home.path().join(jobs).join("manifest.json")).expect("it is there")
     };
     assert_eq!(made("1"), made("5"));
@@ -389,9 +392,12 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
         .stdout(full)
         .output()
         .expect("it can be started");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{told}");
-    assert!(told.contains("standard output: No space left"), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(
+        message.contains("standard output: No space left"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -415,11 +421,11 @@ fn a_closed_pipe_is_not_an_error() {
         let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
         out.read_line(&mut String::new()).expect("a line comes");
         drop(out);
-        let mut told = String::new();
+        let mut message = String::new();
         let mut err = child.stderr.take().expect("it is piped");
-        err.read_to_string(&mut told).expect("it is text");
+        err.read_to_string(&mut message).expect("it is text");
         let status = child.wait().expect("it ends");
-        assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+        assert_eq!((status.code(), message.as_str()), (Some(0), ""));
     }
 }
 

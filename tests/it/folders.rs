@@ -19,7 +19,7 @@ const WAYS: [&[&str]; 3] = [
     &["fixtures", "export", "--format", "asyncapi"],
 ];
 
-fn check(folder: &str, code: i32, told: &str) {
+fn check(folder: &str, code: i32, expected: &str) {
     for way in WAYS {
         let home = tempfile::tempdir().expect("the disk is writable");
         let here = home.path().join("here");
@@ -30,7 +30,7 @@ fn check(folder: &str, code: i32, told: &str) {
         let arguments = [way, &[folder]].concat();
         let (ended, _, error) = run(&here, &arguments);
         assert_eq!(ended, code, "{arguments:?}: {error}");
-        assert!(error.contains(told), "{arguments:?}: {error}");
+        assert!(error.contains(expected), "{arguments:?}: {error}");
         assert_eq!(names(home.path()), before, "{arguments:?} left something");
         let kept = fs::read_to_string(here.join("file")).expect("it is still there");
         assert_eq!(kept, "mine");

@@ -5,6 +5,7 @@
 mod bodies;
 pub(crate) mod command;
 mod inputs;
+mod irregularities;
 mod large;
 mod naughty;
 pub(crate) mod pages;
@@ -12,5 +13,4 @@ mod paging;
 mod process;
 mod secrets;
 pub(crate) mod target;
-mod told;
 mod wire;

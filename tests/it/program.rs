@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 /// The project's folder.
@@ -63,7 +63,7 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
             command.env_remove(name);
         }
     }
-    command.env_remove("BLESS");
+    command.env_remove("BLESS").env_remove("CI");
     command
 }
 
@@ -143,6 +143,8 @@ pub(crate) struct Served {
     child: Child,
     /// Its address.
     pub(crate) url: String,
+    /// What it prints after its address.
+    pub(crate) output: BufReader<ChildStdout>,
 }
 
 impl Served {
@@ -160,15 +162,14 @@ impl Served {
             .expect("the program can be started");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .expect("it prints its address");
+        let mut output = BufReader::new(stdout);
+        output.read_line(&mut line).expect("it prints its address");
         let url = line
             .trim()
             .strip_prefix("listening ")
             .expect("the address comes first")
             .to_owned();
-        Self { child, url }
+        Self { child, url, output }
     }
 }
 

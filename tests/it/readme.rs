@@ -20,7 +20,7 @@ fn the_gate() {
     for session in sessions("run --target") {
         session
             .with("http://127.0.0.1:4010", &served.url)
-            .play(folder.path());
+            .run(folder.path());
     }
 }
 
@@ -34,7 +34,7 @@ fn a_version_bump_and_fixtures() {
         session
             .arguments
             .extend(["--specs", "specs"].map(str::to_owned));
-        session.play(folder.path());
+        session.run(folder.path());
     }
     // The edit that README.md describes: `attempt` is a number, and the description changes.
     let version = specs.join("events/MessageSent/5.yaml");
@@ -52,10 +52,10 @@ fn a_version_bump_and_fixtures() {
         );
     std::fs::write(&version, edited).expect("it can be written");
     for session in sessions("diff") {
-        session.play(folder.path());
+        session.run(folder.path());
     }
     for session in sessions("fixtures") {
         // A million documents are meant for manual use.
-        session.with("1000000", "10").play(folder.path());
+        session.with("1000000", "10").run(folder.path());
     }
 }

@@ -66,7 +66,7 @@ fn record() -> RunRecord {
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Rules,
-        keeper: None,
+        evidence_writer: None,
     };
     let mut record = None;
     conformant_engine::run(
@@ -81,7 +81,7 @@ fn record() -> RunRecord {
                 record = Some(*finished);
             }
         },
-        |record, _| conformant_record::recognise(record, &known()),
+        |record, _| conformant_record::add_defects(record, &known()),
     );
     let mut record = record.expect("a run ends with its record");
     redact_record(&mut record, &Redactor::default());

@@ -31,7 +31,7 @@ fn found(folder: &Path, fault: &str, filter: &str) -> Served {
 }
 
 /// Exit code of the scenario that reproduces a finding, run against a server.
-fn played(folder: &Path, served: &Served) -> i32 {
+fn exit_code(folder: &Path, served: &Served) -> i32 {
     let (target, control) = (
         format!("all={}", served.url),
         format!("{}/_control", served.url),
@@ -88,7 +88,7 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         ),
     ] {
         let scenario = if is_campaign() { "*" } else { scenario };
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, &format!("{topic}/{scenario}"));
         let (code, file, err) = run(
@@ -98,17 +98,18 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         assert_eq!(code, 0, "{fault}: {err}");
         assert!(!file.contains("expect") || file.contains("rule"), "{file}");
         let service = fault.split('/').next().expect("it has a service");
-        std::fs::create_dir_all(folder.join("again").join(service)).expect("there is room");
+        std::fs::create_dir_all(folder.join("again").join(service))
+            .expect("the temporary folder is writable");
         std::fs::write(folder.join("again").join(service).join("it.yaml"), &file)
-            .expect("there is room");
+            .expect("the temporary folder is writable");
         assert_eq!(
-            played(folder, &broken),
+            exit_code(folder, &broken),
             1,
             "{fault} is not found again:\n{file}"
         );
         let fixed = Served::start(folder, &[]);
         assert_eq!(
-            played(folder, &fixed),
+            exit_code(folder, &fixed),
             0,
             "the scenario of {fault} fails on a target without the fault:\n{file}"
         );
@@ -125,7 +126,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
         ),
         ("flow/name-null", "flow/read-flows/happy"),
     ] {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, filter);
         let (target, hooks) = (
@@ -145,7 +146,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
             ],
         );
         assert_eq!(code, 0, "{err}");
-        std::fs::write(folder.join("again.sh"), &script).expect("there is room");
+        std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
         let sent = |served: &Served| {
             let output = Command::new("bash")
                 .arg("again.sh")
@@ -165,7 +166,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
 
 #[test]
 fn a_chain_contains_no_responses_and_no_secrets() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = folder.path();
     let broken = found(folder, "flow/page-skips", "flow/read-executions/page-urls");
     let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
@@ -190,14 +191,14 @@ fn a_chain_contains_no_responses_and_no_secrets() {
 
 #[test]
 fn irreproducible_findings_are_errors() {
-    let folder = tempfile::tempdir().expect("there is room");
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = folder.path();
     drop(found(
         folder,
         "flow/meta-page-size-wrong",
         "flow/read-executions/all-optional",
     ));
-    for (finding, said) in [
+    for (finding, expected) in [
         ("0", "finding 0 does not exist"),
         ("900000", "finding 900000 does not exist"),
         (
@@ -207,11 +208,11 @@ fn irreproducible_findings_are_errors() {
     ] {
         let (code, out, err) = run(folder, &["reproduce", "run.json", finding]);
         assert_eq!(code, 2, "{finding}: {out}{err}");
-        assert!(err.contains(said), "{finding}: {err}");
+        assert!(err.contains(expected), "{finding}: {err}");
     }
     let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
     let gone = record.replace("\"scenario\": \"flow/", "\"scenario\": \"flow/gone/");
-    std::fs::write(folder.join("gone.json"), gone).expect("there is room");
+    std::fs::write(folder.join("gone.json"), gone).expect("the temporary folder is writable");
     let (code, _, err) = run(folder, &["reproduce", "gone.json", "1"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("unknown scenario flow/gone/"), "{err}");
@@ -235,4 +236,122 @@ fn irreproducible_findings_are_errors() {
     let (code, _, err) = run(folder, &["reproduce", "clean.json", "1"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("that run has no findings"), "{err}");
+}
+
+/// The commands that the console prints for a red run against a live target with hooks, callbacks and people.
+#[test]
+fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let faults = [
+        "--fault",
+        "flow/meta-page-size-wrong",
+        "--fault",
+        "auth/approval-not-taken",
+    ];
+    let served = Served::start(folder, &faults);
+    let (target, control) = (
+        format!("all={}", served.url),
+        format!("{}/_control", served.url),
+    );
+    let mut command = crate::program::conformant(
+        folder,
+        &[
+            "run",
+            "--target",
+            &target,
+            "--filter",
+            "flow/read-flows/happy",
+            "--filter",
+            "auth/approval-requests/approved",
+            "--prove",
+            "off",
+            "--report",
+            "json=run.json",
+        ],
+    );
+    // The environment is part of what a command must repeat.
+    let output = command.env("CONFORMANT_HOOKS", &control).output();
+    let output = output.expect("the program can be started");
+    assert_eq!(output.status.code(), Some(1));
+    let console = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        console.starts_with(&format!("target: {}\n", served.url)),
+        "{console}"
+    );
+    let printed: Vec<&str> = console
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("reproduce conformant "))
+        .collect();
+    assert!(printed.len() > 1, "{console}");
+    let elsewhere = tempfile::tempdir().expect("the temporary folder is writable");
+    let elsewhere = elsewhere.path();
+    for command in printed {
+        assert!(!command.contains("reference-api-secret"), "{command}");
+        let command = crate::sessions::Session::new("the console", command).arguments;
+        let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+        words.extend(["--report", "json=again.json"]);
+        let (code, out, err) = run(elsewhere, &words);
+        assert_eq!(code, 1, "{words:?}: {out}{err}");
+        let keys = |folder: &Path, name: &str| {
+            let text = std::fs::read_to_string(folder.join(name)).expect("it was written");
+            let record: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+            let findings = record["findings"].as_array().expect("a list").clone();
+            let key = |f: &serde_json::Value| {
+                ["rule", "scenario", "step", "pointer", "kind"].map(|key| f[key].to_string())
+            };
+            findings
+                .iter()
+                .map(key)
+                .collect::<std::collections::BTreeSet<_>>()
+        };
+        let (all, again) = (keys(folder, "run.json"), keys(elsewhere, "again.json"));
+        let scenario = words.iter().skip_while(|word| **word != "--filter").nth(1);
+        let scenario = format!("\"{}\"", scenario.expect("it has a filter"));
+        let expected = all.into_iter().filter(|key| key[1] == scenario).collect();
+        assert_eq!(again, expected, "{words:?}");
+    }
+}
+
+#[test]
+fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &["--fault", "chat/webhook-silent"]);
+    let (target, control) = (
+        format!("all={}", served.url),
+        format!("{}/_control", served.url),
+    );
+    std::fs::write(folder.join("conformant.yaml"), "limits: { callback: 1s }\n")
+        .expect("the temporary folder is writable");
+    let (code, out, err) = run(
+        folder,
+        &[
+            "run",
+            "--target",
+            &target,
+            "--hooks",
+            &control,
+            "--filter",
+            "chat/callbacks/after-an-update",
+            "--prove",
+            "off",
+        ],
+    );
+    assert_eq!(code, 1, "{out}{err}");
+    assert!(
+        out.contains("FAIL no callback came within 1s, expected at least 1\n"),
+        "{out}"
+    );
+    assert!(!out.contains("caused by"), "{out}");
+    let after = out
+        .split("  expected after ")
+        .nth(1)
+        .expect("it is printed");
+    let request = after.split("->").next().unwrap_or_default().trim();
+    // The set-up creates a message after the update of the webhook.
+    assert!(
+        request.starts_with("POST") && request.ends_with("/Messages"),
+        "{request}"
+    );
 }

@@ -58,7 +58,7 @@ fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String 
         shuffle: shuffle.is_some(),
         run_max: Duration::from_secs(600),
         prove: Mode::Sample,
-        keeper: None,
+        evidence_writer: None,
     };
     let calm = AtomicBool::new(false);
     let mut record: Option<RunRecord> = None;

@@ -1,171 +1,256 @@
-//! A service that no document of ours knows: a folder with `service.yaml` is enough to judge it.
+//! Services that no document of ours knows: the tutorial of the rulebook's guide, and the services of `tests/services`.
 
-use crate::program::run;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{TcpListener, TcpStream};
+use crate::program::{root, run};
+use crate::sessions;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
-const SERVICE: &str = "\
-title: Orders
-document: { id: ORDERS, title: Orders API }
-base: { path: /orders, probe: { call: fetch-order, with: { Sid: OR1 } } }
-settings:
-  first_order: { description: An order that is there. }
-hooks:
-  ship_order: { takes: [sid], effects: [{ does: changes, kind: orders/order, key: sid }] }
-";
-const OPENAPI: &str = "\
-openapi: 3.1.0
-info: { title: Orders, version: v1 }
-paths:
-  /v1/Orders/{Sid}:
-    get:
-      operationId: fetch-order
-      summary: Fetches an order.
-      x-source: { section: Endpoints, lines: [3] }
-      parameters:
-        - name: Sid
-          in: path
-          required: true
-          description: The order.
-          schema: { type: string, pattern: \"^OR[0-9]+$\" }
-          x-source: { section: Endpoints, lines: [3] }
-          x-echo: /sid
-      responses:
-        2XX:
-          description: The order.
-          content: { application/json: { schema: { $ref: schemas/order.yaml } } }
-";
-const SCHEMA: &str = "\
-title: Order
-description: An order.
-x-source: { section: Order, lines: [5] }
-type: object
-required: [sid, status]
-properties:
-  sid:
-    type: string
-    pattern: \"^OR[0-9]+$\"
-    description: Names it.
-    x-source: { section: Order, lines: [6] }
-  status:
-    enum: [open, shipped]
-    description: Its state.
-    x-source: { section: Order, lines: [7] }
-";
-const SCENARIOS: &str = "\
-operations:
-  fetch-order:
-    with: { Sid: \"${target.orders.first_order}\" }
-";
+const GUIDE: &str = "specs/README.md";
+/// Ports of the tutorial's servers: as described, and with its defect.
+const PORTS: [(&str, &[&str]); 2] = [("4020", &[]), ("4021", &["lossy"])];
 
-/// The rulebook of orders in a folder, and a configuration beside it.
-fn orders(folder: &Path) {
-    for (path, text) in [
-        ("specs/orders/service.yaml", SERVICE),
-        ("specs/orders/openapi.yaml", OPENAPI),
-        ("specs/orders/schemas/order.yaml", SCHEMA),
-        ("specs/orders/scenarios/orders.yaml", SCENARIOS),
-    ] {
-        let path = folder.join(path);
-        std::fs::create_dir_all(path.parent().expect("it has a folder")).expect("there is room");
-        std::fs::write(path, text).expect("there is room");
+/// A server in Python; it ends when dropped.
+pub(crate) struct PythonServer {
+    child: Child,
+    /// Its address.
+    pub(crate) url: String,
+}
+
+impl Drop for PythonServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-/// Answers every request with an order of that status; the address.
-fn serve(status: &'static str) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer(stream, status));
+impl PythonServer {
+    /// Starts a server that prints its address.
+    fn start(script: &Path, arguments: &[&str]) -> Self {
+        let mut command = Command::new("python3");
+        command.arg("-B").arg(script).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::null());
+        let mut child = command.spawn().expect("Python is there");
+        let out = child.stdout.take().expect("it is piped");
+        let mut first = String::new();
+        BufReader::new(out)
+            .read_line(&mut first)
+            .expect("it prints its address");
+        let url = first.trim().strip_prefix("listening ").expect("an address");
+        Self {
+            url: url.to_owned(),
+            child,
+        }
+    }
+
+    /// A server of `tests/services`.
+    pub(crate) fn of(service: &str, arguments: &[&str]) -> Self {
+        let services = root().join("tests/services");
+        Self::start(&services.join(service).join("server.py"), arguments)
+    }
+
+    /// The server of the tutorial, on a free port in place of the one that it names.
+    pub(crate) fn of_tutorial(folder: &Path, arguments: &[&str]) -> Self {
+        let text = std::fs::read_to_string(folder.join("orders.py")).expect("the guide shows it");
+        let script = folder.join("free-port.py");
+        std::fs::write(&script, text.replace(PORTS[0].0, "0"))
+            .expect("the temporary folder is writable");
+        Self::start(&script, arguments)
+    }
+}
+
+/// The files of the tutorial.
+pub(crate) fn tutorial_files(folder: &Path) {
+    let text = std::fs::read_to_string(root().join(GUIDE)).expect("it is there");
+    write_files(text.split("\n## Files").next().unwrap_or_default(), folder);
+}
+
+/// The files that a page shows.
+pub(crate) fn shown_files(page: &str, folder: &Path) {
+    write_files(
+        &std::fs::read_to_string(root().join(page)).expect("it is there"),
+        folder,
+    );
+}
+
+/// Writes the blocks of a page whose first line is a comment with a path.
+fn write_files(text: &str, folder: &Path) {
+    for block in text.split("\n```").filter(|block| block.contains("\n# ")) {
+        let mut lines = block.splitn(3, '\n').skip(1);
+        let path = lines.next().and_then(|line| line.strip_prefix("# "));
+        let (Some(path), Some(rest)) = (path, lines.next()) else {
+            continue;
+        };
+        if Path::new(path).extension().is_none() || path.contains(' ') {
+            continue;
+        }
+        let path = folder.join(path);
+        std::fs::create_dir_all(path.parent().expect("it has a folder"))
+            .expect("the temporary folder is writable");
+        std::fs::write(path, format!("{rest}\n")).expect("the temporary folder is writable");
+    }
+}
+
+/// The rulebook of the tutorial in a folder.
+fn orders() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    tutorial_files(folder.path());
+    folder
+}
+
+#[test]
+fn the_tutorial_prints_what_it_shows() {
+    let folder = orders();
+    let mut sessions = sessions::of(GUIDE);
+    let with_server = sessions.split_off(1);
+    std::fs::remove_file(folder.path().join("specs/orders/laws.yaml")).expect("it is there");
+    for session in sessions {
+        session.run(folder.path());
+    }
+    assert_eq!(with_server.len(), PORTS.len());
+    std::thread::scope(|scope| {
+        for (session, (port, arguments)) in with_server.into_iter().zip(PORTS) {
+            scope.spawn(move || {
+                // Two runs cannot write the same report.
+                let folder = orders();
+                let server = PythonServer::of_tutorial(folder.path(), arguments);
+                let shown = format!("http://127.0.0.1:{port}");
+                session.with(&shown, &server.url).run(folder.path());
+            });
         }
     });
-    format!("http://{address}")
 }
 
-fn answer(mut stream: TcpStream, status: &str) {
-    let mut lines = BufReader::new(stream.try_clone().expect("it is open")).lines();
-    loop {
-        let Some(Ok(first)) = lines.next() else {
-            return;
-        };
-        while lines
-            .next()
-            .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
-        {}
-        let path = first.split(' ').nth(1).unwrap_or_default();
-        let sid = path.rsplit('/').next().unwrap_or_default();
-        let is_there = sid == "OR1";
-        let body = match is_there {
-            true => format!("{{\"sid\":\"{sid}\",\"status\":\"{status}\"}}"),
-            false => "{}".to_owned(),
-        };
-        let code = if is_there { "200 OK" } else { "404 Not Found" };
-        let head = format!("HTTP/1.1 {code}\r\nContent-Type: application/json\r\n");
-        let answer = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
-        if stream.write_all(answer.as_bytes()).is_err() {
-            return;
-        }
-    }
-}
-
-fn judge(status: &'static str) -> (i32, String, String) {
-    let folder = tempfile::tempdir().expect("there is room");
-    orders(folder.path());
-    let url = serve(status);
-    let config = format!("targets: {{ orders: {{ url: \"{url}\", first_order: OR1 }} }}\n");
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("there is room");
-    let target = format!("orders={url}");
-    run(
-        folder.path(),
-        &["run", "--specs", "specs", "--target", &target],
-    )
-}
-
+/// The two services and some of their defects; `.ci/campaigns services` tries all of them.
 #[test]
-fn a_service_of_a_folder_is_judged_live() {
-    let (code, out, err) = judge("open");
-    assert_eq!(code, 0, "{out}{err}");
-}
-
-#[test]
-fn a_defect_of_a_service_of_a_folder_is_found() {
-    let (code, out, err) = judge("lost");
-    assert_eq!(code, 1, "{out}{err}");
-    assert!(out.contains("orders/order/status"), "{out}");
+fn services_of_other_documents_are_judged() {
+    let mut runner = Command::new("python3");
+    runner.arg("-B").arg(root().join("tests/services/run"));
+    runner.arg(env!("CARGO_BIN_EXE_conformant"));
+    runner.args(["--defects", "lost-update,patch-lost"]);
+    let done = runner.output().expect("Python is there");
+    let printed = String::from_utf8_lossy(&done.stdout);
+    assert!(done.status.success(), "{printed}");
 }
 
 #[test]
 fn a_service_without_a_reference_and_a_target_is_a_usage_error() {
-    let folder = tempfile::tempdir().expect("there is room");
-    orders(folder.path());
+    let folder = orders();
     let (code, out, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{out}{err}");
     assert!(err.contains("--target orders=URL"), "{err}");
 }
 
 #[test]
+fn what_needs_the_reference_is_a_usage_error_without_it() {
+    let folder = orders();
+    for arguments in [
+        &["selftest"][..],
+        &["fixtures", "generate", "--world", "--out", "world"],
+        &["fixtures", "export", "--format", "hurl", "out"],
+        &["fixtures", "export", "--format", "har", "out"],
+    ] {
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .copied()
+            .chain(["--specs", "specs"])
+            .collect();
+        let (code, out, err) = run(folder.path(), &arguments);
+        assert_eq!(code, 2, "{arguments:?}: {out}{err}");
+        assert!(err.contains("does not implement orders"), "{err}");
+    }
+}
+
+#[test]
 fn a_setting_that_no_service_has_is_an_unknown_key() {
-    let folder = tempfile::tempdir().expect("there is room");
-    orders(folder.path());
-    let config = "targets: { orders: { url: \"http://127.0.0.1:9\", first_ordr: OR1 } }\n";
-    std::fs::write(folder.path().join("conformant.yaml"), config).expect("there is room");
+    let folder = orders();
+    let config = "targets: { orders: { url: \"http://127.0.0.1:9\", usernam: a } }\n";
+    std::fs::write(folder.path().join("conformant.yaml"), config)
+        .expect("the temporary folder is writable");
     let (code, _, err) = run(folder.path(), &["run", "--specs", "specs"]);
     assert_eq!(code, 2, "{err}");
-    assert!(
-        err.contains("first_ordr") && err.contains("first_order"),
-        "{err}"
-    );
+    assert!(err.contains("usernam") && err.contains("username"), "{err}");
+}
+
+/// Loads the tutorial's rulebook after a change, which must not load.
+fn refused(change: impl Fn(&Path)) -> String {
+    let folder = orders();
+    change(&folder.path().join("specs"));
+    let (code, _, err) = run(folder.path(), &["list", "rules", "--specs", "specs"]);
+    assert_eq!(code, 2, "{err}");
+    err
+}
+
+/// Replaces a text of a file.
+fn edit(file: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(file).expect("it is there");
+    assert!(text.contains(from), "{from} is not in {}", file.display());
+    std::fs::write(file, text.replace(from, to)).expect("the temporary folder is writable");
+}
+
+/// A second service with the same files.
+fn twice(specs: &Path, name: &str) {
+    std::fs::create_dir(specs.join(name)).expect("the temporary folder is writable");
+    let file = specs.join(name).join("service.yaml");
+    std::fs::copy(specs.join("orders/service.yaml"), &file).expect("it is there");
+    let base = "base: { path: /orders, probe: { call: fetch-order, with: { id: or_0 } } }\n";
+    edit(&file, base, "hooks: { ship_order: {} }\n");
+    let hook = format!("{base}hooks: {{ ship_order: {{}} }}\n");
+    edit(&specs.join("orders/service.yaml"), base, &hook);
 }
 
 #[test]
 fn a_folder_without_a_service_file_is_refused() {
-    let folder = tempfile::tempdir().expect("there is room");
-    orders(folder.path());
-    std::fs::remove_file(folder.path().join("specs/orders/service.yaml")).expect("it is there");
-    let (code, _, err) = run(folder.path(), &["list", "rules", "--specs", "specs"]);
-    assert_eq!(code, 2, "{err}");
+    let err = refused(|specs| {
+        std::fs::remove_file(specs.join("orders/service.yaml")).expect("it is there");
+    });
     assert!(err.contains("it has no service.yaml"), "{err}");
+    assert!(err.contains("write orders/service.yaml"), "{err}");
+}
+
+#[test]
+fn a_hook_of_two_services_is_refused() {
+    let err = refused(|specs| twice(specs, "shipping"));
+    assert!(
+        err.contains("`ship_order` is one of orders already"),
+        "{err}"
+    );
+    assert!(err.contains("shipping/service.yaml:3"), "{err}");
+    assert!(err.contains("rename one of the two"), "{err}");
+}
+
+#[test]
+fn names_that_mean_something_else_are_refused() {
+    for name in ["all", "Orders2", "reference"] {
+        let err = refused(|specs| twice(specs, name));
+        assert!(
+            err.contains(&format!("invalid service name `{name}`")),
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn a_base_path_of_two_services_is_refused() {
+    let err = refused(|specs| {
+        std::fs::create_dir(specs.join("sales")).expect("the temporary folder is writable");
+        let from = specs.join("orders/service.yaml");
+        std::fs::copy(from, specs.join("sales/service.yaml")).expect("it is there");
+    });
+    assert!(err.contains("orders has the same base path"), "{err}");
+}
+
+#[test]
+fn a_mover_that_is_no_operation_is_refused() {
+    let err = refused(|specs| {
+        let file = specs.join("orders/schemas/order.yaml");
+        let by = "    x-derived: { because: It changes., by: [create-order] }\n    maximum: 99\n";
+        edit(&file, "    maximum: 99\n", by);
+    });
+    assert!(
+        err.contains("there is no operation or hook `create-order`"),
+        "{err}"
+    );
+    assert!(err.contains("write `orders/create-order`"), "{err}");
 }

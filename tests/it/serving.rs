@@ -127,10 +127,10 @@ fn the_nth_call_gets_the_scripted_answer() {
     assert_eq!(serving.statuses("", 6), [201, 429, 503, 503, 0, 201]);
     // Each instance counts separately.
     assert_eq!(serving.statuses("/_world/a", 2), [201, 429]);
-    let told = serving.get("/_control").json();
-    let listed = &told["script"];
-    assert_eq!(listed[0]["name"], "script-1", "{told}");
-    assert_eq!(listed[1]["answer"], "503:7", "{told}");
+    let reply = serving.get("/_control").json();
+    let listed = &reply["script"];
+    assert_eq!(listed[0]["name"], "script-1", "{reply}");
+    assert_eq!(listed[1]["answer"], "503:7", "{reply}");
     assert_eq!(
         (&listed[1]["called"], &listed[1]["played"]),
         (&json!(6), &json!(2))
@@ -191,10 +191,10 @@ fn faults_and_variants_are_switched_while_it_runs() {
         serving.get("/flow/v1/Flows?PageSize=3").json()["meta"]["page_size"].clone()
     };
     assert_eq!(size(&serving), 3);
-    let told = serving
+    let reply = serving
         .control("switch", &json!({"fault": "flow/meta-page-size-wrong"}))
         .json();
-    assert_eq!(told["faults"], json!(["flow/meta-page-size-wrong"]));
+    assert_eq!(reply["faults"], json!(["flow/meta-page-size-wrong"]));
     assert_ne!(size(&serving), 3);
     serving.control(
         "switch",
@@ -386,7 +386,7 @@ fn invalid_settings_are_reported_at_start() {
         &folder.path().join("bad.ndjson"),
         "{\"path\": \"/chat/v2/Services/IS1\"}\n",
     );
-    for (arguments, told) in [
+    for (arguments, expected) in [
         (
             ["--seed-data", "bad.ndjson"],
             "failed to seed world ``: request 1 of the seed data",
@@ -404,7 +404,7 @@ fn invalid_settings_are_reported_at_start() {
         let ended = ended.expect("it starts");
         assert_eq!(ended.status.code(), Some(2), "{ended:?}");
         let error = String::from_utf8_lossy(&ended.stderr);
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 
@@ -469,10 +469,10 @@ fn the_page_is_complete_and_shows_events() {
     assert!(kind.contains("text/event-stream"), "{kind}");
     assert!(next("data: ").contains("scan_registration"));
     serving.form("/chat/v2/Services", "FriendlyName=seen");
-    let told = next("data: ");
+    let reply = next("data: ");
     assert!(
-        told.contains("FriendlyName=seen") && !told.contains(BASIC),
-        "{told}"
+        reply.contains("FriendlyName=seen") && !reply.contains(BASIC),
+        "{reply}"
     );
 
     // Pages of other origins cannot use what the page uses.
@@ -502,10 +502,10 @@ fn judged_over_tls(folder: &Path, url: &str, ca: &str) -> (Option<i32>, String) 
     command.args(["run", "--filter", "flow/*list*", "--min-judged", "0"]);
     let out = command.env("PASSWORD", "reference-api-secret").output();
     let out = out.expect("the program starts");
-    let said = [out.stdout, out.stderr].concat();
+    let output = [out.stdout, out.stderr].concat();
     (
         out.status.code(),
-        String::from_utf8_lossy(&said).into_owned(),
+        String::from_utf8_lossy(&output).into_owned(),
     )
 }
 
@@ -518,15 +518,15 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
         "{}",
         made_up.url
     );
-    let (code, said) = judged_over_tls(folder.path(), &made_up.url, "ca.pem");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("passed: "), "{said}");
+    let (code, output) = judged_over_tls(folder.path(), &made_up.url, "ca.pem");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("passed: "), "{output}");
 
     // The certificate of another server is not trusted.
     let other = Serving::start(folder.path(), &["--tls", "other.pem"]);
-    let (code, said) = judged_over_tls(folder.path(), &other.url, "ca.pem");
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("invalid peer certificate"), "{said}");
+    let (code, output) = judged_over_tls(folder.path(), &other.url, "ca.pem");
+    assert_eq!(code, Some(4), "{output}");
+    assert!(output.contains("invalid peer certificate"), "{output}");
 
     let names = vec!["127.0.0.1".to_owned()];
     let given = rcgen::generate_simple_self_signed(names).expect("a certificate");
@@ -538,8 +538,8 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
     }
     let flags = ["--tls-certificate", "given.pem", "--tls-key", "key.pem"];
     let given = Serving::start(folder.path(), &flags);
-    let (code, said) = judged_over_tls(folder.path(), &given.url, "given.pem");
-    assert_eq!(code, Some(0), "{said}");
+    let (code, output) = judged_over_tls(folder.path(), &given.url, "given.pem");
+    assert_eq!(code, Some(0), "{output}");
 
     for words in [
         &["--tls-certificate", "ca.pem"][..],

@@ -89,15 +89,15 @@ impl Session {
     }
 
     /// Runs it and compares its output.
-    pub(crate) fn play(&self, folder: &Path) {
+    pub(crate) fn run(&self, folder: &Path) {
         let arguments: Vec<&str> = self.arguments.iter().map(String::as_str).collect();
         let (_, out, err) = run(folder, &arguments);
         self.is_shown_in(&(out + &err));
     }
 
     /// Every printed line is present, in this order.
-    pub(crate) fn is_shown_in(&self, said: &str) {
-        let mut lines = said.lines();
+    pub(crate) fn is_shown_in(&self, output: &str) {
+        let mut lines = output.lines();
         for line in self.printed.iter().filter(|line| !line.trim().is_empty()) {
             let begin = line.split('…').next().unwrap_or_default();
             let whole = begin.len() == line.len();
@@ -108,7 +108,7 @@ impl Session {
                     } else {
                         l.starts_with(begin)
                     }),
-                "{} shows {line:?}; `conformant {}` says:\n{said}",
+                "{} shows {line:?}; `conformant {}` prints:\n{output}",
                 self.page,
                 self.arguments.join(" ")
             );

@@ -67,14 +67,14 @@ fn doctor_reports_what_a_run_would_leave_out() {
         &["doctor", "--target", &target, "--hooks", &hooks],
     );
     assert_eq!(code, 0, "{out}{err}");
-    for told in [
+    for expected in [
         "ok   flow: reachable",
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
         "ok   hook advance_clock: it is ",
         "is reachable from here and from the target",
         "a run would leave out nothing",
     ] {
-        assert!(out.contains(told), "{told} is missing:\n{out}");
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
     }
 
     let flow = format!("flow={}/flow", served.url);
@@ -83,24 +83,27 @@ fn doctor_reports_what_a_run_would_leave_out() {
         &["doctor", "--target", &flow, "--format", "json"],
     );
     assert_eq!(code, 3, "{out}");
-    let said: Value = serde_json::from_str(&out).expect("it is JSON");
-    let checks = said["checks"].as_array().expect("a list");
+    let report: Value = serde_json::from_str(&out).expect("it is JSON");
+    let checks = report["checks"].as_array().expect("a list");
     let credentials = checks
         .iter()
         .find(|check| check["what"] == "flow: credentials");
     assert_eq!(credentials.expect("it was looked at")["ok"], false, "{out}");
-    let reasons: Vec<&str> = said["not_judged"]
+    let reasons: Vec<&str> = report["not_judged"]
         .as_array()
         .expect("a list")
         .iter()
         .filter_map(|left_out| left_out["why"].as_str())
         .collect();
     assert!(
-        reasons.contains(&"targets.chat is not configured"),
+        reasons.contains(&"hook create_flow is not configured"),
         "{reasons:?}"
     );
+    // Only what is configured is mentioned.
     assert!(
-        reasons.contains(&"hook approve_request is not configured"),
+        !reasons
+            .iter()
+            .any(|why| why.contains("chat") || why.contains("approve_request")),
         "{reasons:?}"
     );
 
@@ -167,12 +170,12 @@ fn a_baseline_accepts_present_failures_only() {
     );
     assert_eq!(code, 0, "{err}");
     let accepted = read(folder.path(), "waivers.yaml");
-    for told in [
+    for expected in [
         "operation: \"flow/read-flows\"",
         "pointer: \"/meta/page_size\"",
         "owner: \"the flow team\"",
     ] {
-        assert!(accepted.contains(told), "{accepted}");
+        assert!(accepted.contains(expected), "{accepted}");
     }
     assert_eq!(judged(&broken, folder.path()), 0);
 
@@ -190,4 +193,99 @@ fn a_baseline_accepts_present_failures_only() {
     let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
     assert_eq!(code, 0, "{err}");
     assert!(read(folder.path(), "waivers.yaml").ends_with("waivers: []\n"));
+}
+
+#[test]
+fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let one = ["run", "--filter", "flow/read-flows/happy", "--prove", "off"];
+    let ended = |more: &[&str], ci: &str| {
+        let mut command = conformant(folder, &[&one[..], more].concat());
+        let output = command.env("CI", ci).output().expect("it can be started");
+        let code = output.status.code().expect("it ends");
+        let text = [output.stdout, output.stderr].concat();
+        (code, String::from_utf8_lossy(&text).into_owned())
+    };
+    for (more, ci, expected, says) in [
+        (
+            &[][..],
+            "",
+            0,
+            "target: built-in reference (no target configured)\n",
+        ),
+        (
+            &[],
+            "true",
+            2,
+            "no target to judge: there is no conformant.yaml, and CI is set",
+        ),
+        (&["--reference"], "true", 0, "target: built-in reference\n"),
+        (&["--require-target"], "", 2, "no target to judge"),
+        (
+            &["--target", "flow=http://127.0.0.1:9"],
+            "true",
+            3,
+            "target: http://127.0.0.1:9\n",
+        ),
+    ] {
+        let (code, text) = ended(more, ci);
+        assert_eq!(code, expected, "{more:?} {text}");
+        assert!(text.contains(says), "{more:?} {text}");
+    }
+    let (_, text) = ended(&[], "");
+    let verdict = text.lines().find(|line| line.starts_with("passed: "));
+    let verdict = verdict.expect("the verdict is printed");
+    assert!(
+        verdict.ends_with(" · target: built-in reference (no target configured)"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn mistakes_that_would_waste_a_run_are_refused_before_it() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("taken")).expect("the disk is writable");
+    std::fs::write(folder.join("file"), "").expect("the disk is writable");
+    let waivers =
+        "waivers:\n  - { rule: flow/read-flows/page-sise, reason: x, expires: 2099-01-01 }\n";
+    std::fs::write(folder.join("w.yaml"), waivers).expect("the disk is writable");
+    for (more, expected) in [
+        (
+            &["--jobs", "0"][..],
+            "invalid value '0' for '--jobs <N>': expected a number from 1",
+        ),
+        (&["--report", "json=taken"], "--report: taken is a folder"),
+        (
+            &["--report", "json=file/run.json"],
+            "--report: file/run.json cannot be written: ",
+        ),
+        (
+            &["--waivers", "w.yaml"],
+            "no rule is named flow/read-flows/page-sise; did you mean flow/read-flows/page-size?",
+        ),
+    ] {
+        let arguments = [
+            &["run", "--reference", "--filter", "flow/read-flows/happy"],
+            more,
+        ]
+        .concat();
+        let (code, out, err) = run(folder, &arguments);
+        assert_eq!(code, 2, "{more:?} {out}{err}");
+        assert!(
+            err.contains(expected) && out.is_empty(),
+            "{more:?} {out}{err}"
+        );
+    }
+    let (code, _, err) = run(
+        folder,
+        &["fixtures", "generate", "--count", "0", "--out", "x"],
+    );
+    assert_eq!(code, 2, "{err}");
+    let (code, out, err) = run(
+        folder,
+        &["run", "--reference", "--filter", "flow/none-such"],
+    );
+    assert_eq!((code, out.as_str()), (4, ""), "{err}");
 }

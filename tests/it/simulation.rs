@@ -156,7 +156,7 @@ impl Weathered<'_> {
         let targets = Target::all_of_reference();
         // The reference does not depend on the network.
         let offline = Offline::in_process(7, faults, BTreeSet::new(), targets);
-        let offline = offline.through(Arc::clone(&network) as Arc<dyn Network>);
+        let offline = offline.with_network(Arc::clone(&network) as Arc<dyn Network>);
         Self { offline, network }
     }
 }
@@ -257,8 +257,8 @@ impl Session for Exposed<'_> {
         self.inner.callbacks()
     }
 
-    fn mangle_payload(&self, kind: &str, document: &mut Value) {
-        self.inner.mangle_payload(kind, document);
+    fn mutate_payload(&self, kind: &str, document: &mut Value) {
+        self.inner.mutate_payload(kind, document);
     }
 }
 
@@ -269,7 +269,7 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
         shuffle: false,
         run_max: Duration::from_secs(600),
         prove: Mode::Off,
-        keeper: None,
+        evidence_writer: None,
     };
     let calm = AtomicBool::new(false);
     let mut record = None;
@@ -315,16 +315,16 @@ fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
 
 /// Verdicts of a run by scenario, and its broken rules.
 fn verdicts(record: &RunRecord) -> BTreeMap<&str, (Verdict, BTreeSet<&str>)> {
-    let mut told: BTreeMap<&str, (Verdict, BTreeSet<&str>)> = BTreeMap::new();
+    let mut verdicts: BTreeMap<&str, (Verdict, BTreeSet<&str>)> = BTreeMap::new();
     for result in &record.scenarios {
-        told.insert(&result.id, (result.verdict, BTreeSet::new()));
+        verdicts.insert(&result.id, (result.verdict, BTreeSet::new()));
     }
     for finding in &record.findings {
-        if let Some((_, rules)) = told.get_mut(finding.scenario.as_str()) {
+        if let Some((_, rules)) = verdicts.get_mut(finding.scenario.as_str()) {
             rules.insert(&finding.rule);
         }
     }
-    told
+    verdicts
 }
 
 fn no_faults() -> BTreeSet<Fault> {

@@ -49,11 +49,7 @@ fn a_target_that_limits_is_judged_completely_only_later() {
     assert_eq!(code, 0, "{out}{err}");
     let record = record(folder.path(), "run.json");
     assert_eq!(record.scenarios[0].verdict, Verdict::Pass, "{out}");
-    assert_eq!(
-        err.matches("limits how often it is asked").count(),
-        1,
-        "{err}"
-    );
+    assert_eq!(err.matches("has a rate limit").count(), 1, "{err}");
 }
 
 #[test]
@@ -209,7 +205,9 @@ fn a_target_that_dies_during_a_wait_is_not_flagged() {
             folder.path(),
             &[&target[..], &["--filter", filter, "--report", report]].concat(),
         );
-        assert_eq!(scanned.asked().len(), 1, "{out}{err}");
+        // A live target gets a second chance to send the callback.
+        let scans = if dies { 1 } else { 2 };
+        assert_eq!(scanned.asked().len(), scans, "{out}{err}");
         let record = record(folder.path(), "run.json");
         let findings = record.findings.iter().map(|f| f.rule.as_str());
         let accused: Vec<&str> = findings.collect();

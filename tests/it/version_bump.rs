@@ -198,15 +198,15 @@ fn since_a_revision_only_changed_scenarios_run() {
     assert_eq!(code, 1, "{out}{err}");
     let record = std::fs::read(folder.join("run.json")).expect("the report is written");
     let record: Value = serde_json::from_slice(&record).expect("it is JSON");
-    let played: Vec<&str> = record["scenarios"]
+    let executed: Vec<&str> = record["scenarios"]
         .as_array()
         .expect("scenarios are listed")
         .iter()
         .filter_map(|scenario| scenario["id"].as_str())
         .collect();
     assert!(
-        played.len() > 2 && played.iter().all(|id| id.starts_with("flow/")),
-        "{played:?}"
+        executed.len() > 2 && executed.iter().all(|id| id.starts_with("flow/")),
+        "{executed:?}"
     );
 
     // Only recorded responses with a step break.
@@ -454,8 +454,8 @@ fn each_of_ten_edits_is_reported_with_a_witness() {
     let (code, out, err) = run(folder.path(), &diff);
     assert_eq!(code, 1, "{out}{err}");
     let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
-    let told: Value = serde_json::from_str(&read("diff.json")).expect("it is JSON");
-    let mut changes: BTreeMap<&str, &Value> = told["changes"]
+    let diff: Value = serde_json::from_str(&read("diff.json")).expect("it is JSON");
+    let mut changes: BTreeMap<&str, &Value> = diff["changes"]
         .as_array()
         .expect("changes are listed")
         .iter()

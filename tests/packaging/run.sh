@@ -19,13 +19,13 @@ if command -v npm >/dev/null; then
   set +e
   "$work/project/node_modules/.bin/conformant" explain no/such-rule >/dev/null 2>&1; code=$?
   set -e
-  [ "$code" = 2 ] || { echo "FAIL the npm package hands on exit code $code, not 2"; exit 1; }
+  [ "$code" = 2 ] || { echo "FAIL the npm package returns exit code $code, not 2"; exit 1; }
   echo "ok   npm: $version"
 else
   skip 'npm is not installed: the npm package was not built'
 fi
 
-# The wheel is made of the program that is there: maturin would build it anew.
+# The wheel contains the existing program: maturin would build it again.
 if command -v python3 >/dev/null && python3 -m venv "$work/build" 2>/dev/null && "$work/build/bin/pip" install --quiet 'maturin>=1.7,<2' wheel 2>/dev/null; then
   profile=release
   case $conformant in */debug/*) profile=dev ;; */quick/*) profile=quick ;; esac

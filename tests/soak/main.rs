@@ -101,25 +101,25 @@ fn main() -> ExitCode {
     while asked.goes_on(sums.runs, begun.elapsed()) {
         sums.runs += 1;
         let kind = chance.random_range(0..6_u8);
-        let (name, play): (&'static str, fn(&mut ChaCha8Rng, &mut Sums)) = match kind {
+        let (name, scenario): (&'static str, fn(&mut ChaCha8Rng, &mut Sums)) = match kind {
             0 | 1 => ("reference", reference),
             2 | 3 => ("hostile target", hostile_target),
             4 => ("signal", signal),
             _ => ("failpoint", failpoint),
         };
         *sums.by_kind.entry(name).or_default() += 1;
-        play(&mut chance, &mut sums);
+        scenario(&mut chance, &mut sums);
     }
     conclude(&sums, asked.seed, begun.elapsed())
 }
 
 fn conclude(sums: &Sums, seed: u64, took: Duration) -> ExitCode {
-    for (what, told) in [
+    for (what, lines) in [
         ("changed", &sums.changed),
         ("leaked", &sums.leaks),
         ("broken", &sums.broken),
     ] {
-        for line in told {
+        for line in lines {
             println!("{what}: {line}");
         }
     }
@@ -235,7 +235,8 @@ fn reference(chance: &mut ChaCha8Rng, sums: &mut Sums) {
     let jobs = chance.random_range(1..=16_u8).to_string();
     let seed = chance.random_range(1..4_u8).to_string();
     let mut command = conformant(folder.path());
-    command.args(["run", "--filter", filter, "--jobs", &jobs, "--seed", &seed]);
+    command.args(["run", "--reference", "--filter", filter]);
+    command.args(["--jobs", &jobs, "--seed", &seed]);
     command.args(["--report", "json=run.json"]);
     if chance.random_ratio(1, 2) {
         command.arg("--shuffle");

@@ -15,16 +15,16 @@ pub const STORED_BYTES_MAX: u64 = 64 << 20;
 /// Why a file was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    #[error("{} could not be read: {reason}", shown(path))]
+    #[error("{} could not be read: {reason}", display_path(path))]
     Unreadable {
         path: PathBuf,
         #[source]
         reason: io::Error,
     },
     /// A directory, a pipe, a device.
-    #[error("{} is not a regular file", shown(.0))]
+    #[error("{} is not a regular file", display_path(.0))]
     Irregular(PathBuf),
-    #[error("{} is larger than {bytes_max} bytes", shown(path))]
+    #[error("{} is larger than {bytes_max} bytes", display_path(path))]
     TooLarge { path: PathBuf, bytes_max: u64 },
 }
 
@@ -41,7 +41,7 @@ impl FileError {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn display_path(path: &Path) -> String {
     escape_line(&path.display().to_string()).into_owned()
 }
 

@@ -71,7 +71,7 @@ impl Request {
 
     /// The query pairs in order, decoded as form data.
     pub fn query_pairs(&self) -> Vec<(String, String)> {
-        form_urlencoded::parse(self.query().as_bytes())
+        url::form_urlencoded::parse(self.query().as_bytes())
             .into_owned()
             .collect()
     }

@@ -89,14 +89,17 @@ impl JsonSchema for Document {
 pub struct Source {
     /// The document.
     pub document: Document,
-    /// The heading above the lines, as the document spells it.
+    /// The heading above the lines, as the document spells it, or a pointer into an OpenAPI document, such as `#/paths/~1orders/post`.
     pub section: String,
-    /// Counted from 1.
+    /// Counted from 1; may be empty if `section` is a pointer.
     pub lines: Vec<u32>,
 }
 
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.lines.is_empty() {
+            return write!(f, "{} \"{}\"", self.document, self.section);
+        }
         let lines: Vec<String> = self.lines.iter().map(u32::to_string).collect();
         let noun = if lines.len() == 1 { "line" } else { "lines" };
         write!(

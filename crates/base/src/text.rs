@@ -411,6 +411,33 @@ impl Formatter for SafeFormatter {
     }
 }
 
+/// A word of a command line, quoted where a POSIX shell would change it.
+pub fn shell_quoted(word: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        return Cow::Borrowed(word);
+    }
+    Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
+}
+
+/// The words of a command line that [`shell_quoted`] wrote.
+pub fn shell_words(line: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut is_quoted = false;
+    let mut characters = line.chars();
+    while let Some(c) = characters.next() {
+        let word = words.last_mut();
+        match (c, word) {
+            ('\'', _) => is_quoted = !is_quoted,
+            (' ', _) if !is_quoted => words.push(String::new()),
+            ('\\', Some(word)) if !is_quoted => word.extend(characters.next()),
+            (c, Some(word)) => word.push(c),
+            (_, None) => {}
+        }
+    }
+    words
+}
+
 /// True if `pattern` matches the whole of `text`; `*` matches any text. A pattern without `*` also
 /// matches what is below it: `flow/executions` matches `flow/executions/ended`.
 pub fn glob(pattern: &str, text: &str) -> bool {
@@ -467,6 +494,14 @@ impl FromStr for Size {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_quoted_command_line_has_the_words_that_were_quoted() {
+        let words = ["run", "--filter", "flow/*", "it's", "", "a b", "$x", "\\"];
+        let line = words.map(shell_quoted).join(" ");
+        assert_eq!(line, r"run --filter 'flow/*' 'it'\''s' '' 'a b' '$x' '\'");
+        assert_eq!(shell_words(&line), words);
+    }
     use proptest::prelude::*;
     use serde_json::json;
 

@@ -288,9 +288,9 @@ mod tests {
             for end in [&b"\nend"[..], b""] {
                 let text = [b"start\n", &vec![b'x'; length][..], end].concat();
                 let of_stream = lines(Source::Stream(&mut &text[..]));
-                let told: Vec<bool> = of_stream.iter().map(Option::is_some).collect();
+                let decisions: Vec<bool> = of_stream.iter().map(Option::is_some).collect();
                 let wanted = [true, is_read, true];
-                assert_eq!(told, wanted[..if end.is_empty() { 2 } else { 3 }]);
+                assert_eq!(decisions, wanted[..if end.is_empty() { 2 } else { 3 }]);
                 assert!(lines(Source::File(&file_of(&text))) == of_stream);
             }
         }

@@ -7,8 +7,8 @@ use super::traffic::{History, Observed, Operations};
 use super::{FINDINGS_MAX, One, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::Recorder;
-use conformant_judge::Judgement;
-use conformant_judge::clients::Kept;
+use conformant_judge::Judgment;
+use conformant_judge::clients::Completeness;
 use conformant_judge::evidence::Span;
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::Rulebook;
@@ -38,16 +38,16 @@ pub struct Inline<'a> {
     surroundings: &'a Surroundings,
     operations: Operations<'a>,
     history: History,
-    judgement: Judgement,
+    judgment: Judgment,
     /// Findings of the present history that were reported already.
-    told: BTreeSet<(String, usize, String)>,
+    reported: BTreeSet<(String, usize, String)>,
     /// Number of requests.
     passed: usize,
     /// Number of requests of known operations.
     judged: usize,
     /// Number of findings that are counted only.
     unlisted: usize,
-    trouble: bool,
+    infrastructure_error: bool,
 }
 
 impl<'a> Inline<'a> {
@@ -60,19 +60,19 @@ impl<'a> Inline<'a> {
             surroundings,
             operations: Operations::of(rulebook, surroundings),
             history: History::default(),
-            judgement: Judgement::default(),
-            told: BTreeSet::new(),
+            judgment: Judgment::default(),
+            reported: BTreeSet::new(),
             passed: 0,
             judged: 0,
             unlisted: 0,
-            trouble: false,
+            infrastructure_error: false,
         }
     }
 
     /// Adds an exchange; returns its findings, and those of a full history.
     pub fn take(&mut self, passed: Passed) -> Vec<Finding> {
         self.passed += 1;
-        self.trouble |= passed.answer.is_err();
+        self.infrastructure_error |= passed.answer.is_err();
         let Some(found) = self.operations.find(&passed.origin, &passed.request) else {
             return Vec::new();
         };
@@ -90,19 +90,19 @@ impl<'a> Inline<'a> {
             span: passed.span,
         };
         let exchange = one.exchange(found, observed);
-        let client = one.client(&exchange, Kept::Whole);
+        let client = one.client(&exchange, Completeness::Whole);
         let mut alone = History::default();
         alone.take(exchange.clone());
-        let told = alone.close(&one).findings;
+        let findings = alone.close(&one).findings;
         let sent_wrongly = client.findings.clone();
         self.keep(client);
-        self.told.extend(told.iter().map(key));
+        self.reported.extend(findings.iter().map(key));
         let is_full = self.history.take(exchange);
-        let mut told: Vec<Finding> = sent_wrongly.into_iter().chain(told).collect();
+        let mut findings: Vec<Finding> = sent_wrongly.into_iter().chain(findings).collect();
         if is_full {
-            told.extend(self.close());
+            findings.extend(self.close());
         }
-        told
+        findings
     }
 
     /// Judges the history; returns findings that need a history.
@@ -113,23 +113,23 @@ impl<'a> Inline<'a> {
             surroundings: self.surroundings,
             name: self.name,
         };
-        let judgement = self.history.close(&one);
-        let told = std::mem::take(&mut self.told);
-        let new = judgement
+        let judgment = self.history.close(&one);
+        let reported = std::mem::take(&mut self.reported);
+        let new = judgment
             .findings
             .iter()
-            .filter(|f| !told.contains(&key(f)));
+            .filter(|f| !reported.contains(&key(f)));
         let new: Vec<Finding> = new.cloned().collect();
-        self.keep(judgement);
+        self.keep(judgment);
         new
     }
 
     /// Adds findings up to the limit.
-    fn keep(&mut self, mut judgement: Judgement) {
-        let room = FINDINGS_MAX.saturating_sub(self.judgement.findings.len());
-        self.unlisted += judgement.findings.len().saturating_sub(room);
-        judgement.findings.truncate(room);
-        self.judgement.merge(judgement);
+    fn keep(&mut self, mut judgment: Judgment) {
+        let room = FINDINGS_MAX.saturating_sub(self.judgment.findings.len());
+        self.unlisted += judgment.findings.len().saturating_sub(room);
+        judgment.findings.truncate(room);
+        self.judgment.merge(judgment);
     }
 
     /// Number of requests, and of those without an operation.
@@ -143,19 +143,19 @@ impl<'a> Inline<'a> {
     }
 
     /// Whether a target failed to respond.
-    pub fn met_trouble(&self) -> bool {
-        self.trouble
+    pub fn had_infrastructure_error(&self) -> bool {
+        self.infrastructure_error
     }
 
     /// Judges the rest; returns the record, and findings not reported yet.
     pub fn finish(mut self) -> (RunRecord, Vec<Finding>) {
-        let told = self.close();
+        let findings = self.close();
         let targets = self.surroundings.targets.clone();
         let mut recorder = Recorder::new(self.rulebook, targets.clone(), 0);
-        recorder.add_judgement(self.name, self.judgement);
+        recorder.add_judgment(self.name, self.judgment);
         let mut record = recorder.finish_judged(|rule| targets.contains_key(&rule.service));
         record.summary.exchanges = self.judged;
-        (record, told)
+        (record, findings)
     }
 }
 

@@ -25,7 +25,7 @@ use conformant_base::clock::Timestamp;
 use conformant_base::json::{self, Limits, Parsed};
 use conformant_engine::Recorder;
 use conformant_judge::evidence::{Evidence, Payload};
-use conformant_judge::{Judgement, Tally, judge};
+use conformant_judge::{Judgment, Tally, judge};
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::xml;
@@ -245,7 +245,7 @@ impl<'a> Checker<'a> {
     }
 
     fn source(&mut self, name: &str, mut source: Source<'_>) -> Result<(), CheckError> {
-        let judgement = match self.kind.clone() {
+        let judgment = match self.kind.clone() {
             Kind::Representation(kind) => {
                 let payloads = Payloads::new(self.one(name), &kind);
                 let judged = self.documents(name, source, &payloads)?;
@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
             Kind::Qr => self.tokens(name, source.reader(), |one, line, text| one.qr(line, text))?,
             Kind::Har => self.har(name, source.reader())?,
         };
-        self.take(name, judgement);
+        self.take(name, judgment);
         Ok(())
     }
 
@@ -294,8 +294,8 @@ impl<'a> Checker<'a> {
         &mut self,
         name: &str,
         source: &mut dyn Read,
-        one: impl Fn(&One<'_>, usize, &[u8]) -> Judgement,
-    ) -> Result<Judgement, CheckError> {
+        one: impl Fn(&One<'_>, usize, &[u8]) -> Judgment,
+    ) -> Result<Judgment, CheckError> {
         let bytes = whole(name, Vec::new(), source)?;
         let lines: Vec<(usize, &[u8])> = bytes
             .split(|b| *b == b'\n')
@@ -303,17 +303,17 @@ impl<'a> Checker<'a> {
             .map(|(index, line)| (index + 1, line.trim_ascii()))
             .filter(|(_, line)| !line.is_empty())
             .collect();
-        let mut judgement = Judgement::default();
+        let mut judgment = Judgment::default();
         if lines.is_empty() {
             // An empty file contains an invalid token.
-            judgement = one(&self.one(name), 0, b"");
+            judgment = one(&self.one(name), 0, b"");
         }
         for (number, line) in &lines {
             let number = if lines.len() > 1 { *number } else { 0 };
-            judgement.merge(one(&self.one(name), number, line));
+            judgment.merge(one(&self.one(name), number, line));
         }
         self.outcome.documents += lines.len().max(1);
-        Ok(judgement)
+        Ok(judgment)
     }
 
     /// Judges documents, one a line or a whole file.
@@ -337,7 +337,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Adds the results of lines.
-    fn count(&mut self, name: &str, judged: Judged) -> Judgement {
+    fn count(&mut self, name: &str, judged: Judged) -> Judgment {
         self.outcome.documents += judged.documents;
         self.outcome.foreign += judged.foreign;
         self.outcome.unreadable += judged.unreadable;
@@ -346,10 +346,10 @@ impl<'a> Checker<'a> {
         for (event, count) in judged.types {
             *self.types.entry(event).or_default() += count;
         }
-        judged.judgement
+        judged.judgment
     }
 
-    fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgement, CheckError> {
+    fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgment, CheckError> {
         let judged =
             har::judge_file(&self.one(name), source).map_err(|source| CheckError::Unreadable {
                 name: name.to_owned(),
@@ -360,7 +360,7 @@ impl<'a> Checker<'a> {
         self.outcome.unreadable += judged.unreadable_count;
         self.notes
             .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
-        Ok(judged.judgement)
+        Ok(judged.judgment)
     }
 
     fn one<'b>(&'b self, name: &'b str) -> One<'b> {
@@ -373,14 +373,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Adds the result of a file, up to the limit of findings.
-    fn take(&mut self, name: &str, mut judgement: Judgement) {
-        let counted: usize = judgement.tallies.values().map(Tally::findings).sum();
-        judgement
+    fn take(&mut self, name: &str, mut judgment: Judgment) {
+        let counted: usize = judgment.tallies.values().map(Tally::findings).sum();
+        judgment
             .findings
             .truncate(FINDINGS_MAX.saturating_sub(self.kept));
-        self.kept += judgement.findings.len();
-        self.outcome.unlisted += counted - judgement.findings.len();
-        self.recorder.add_judgement(name, judgement);
+        self.kept += judgment.findings.len();
+        self.outcome.unlisted += counted - judgment.findings.len();
+        self.recorder.add_judgment(name, judgment);
     }
 }
 
@@ -428,9 +428,9 @@ impl Quick for FastValidator<'_> {
     }
 
     fn finish(self) -> Judged {
-        let (documents, judgement) = FastValidator::finish(self);
+        let (documents, judgment) = FastValidator::finish(self);
         Judged {
-            judgement,
+            judgment,
             documents,
             ..Judged::default()
         }
@@ -448,7 +448,7 @@ struct One<'a> {
 
 impl One<'_> {
     /// Judges one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
-    fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgement {
+    fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgment {
         let service = kind.split('/').next();
         let service = service.and_then(|name| self.rulebook.index.get(name));
         if service.is_some_and(ServiceFile::has_xml) && bytes.trim_ascii_start().starts_with(b"<") {
@@ -465,7 +465,7 @@ impl One<'_> {
     }
 
     /// Judges one readable document.
-    fn payload(&self, line: usize, kind: &str, parsed: Parsed) -> Judgement {
+    fn payload(&self, line: usize, kind: &str, parsed: Parsed) -> Judgment {
         let payload = Payload {
             kind: kind.to_owned(),
             value: Arc::new(parsed.value),
@@ -479,19 +479,19 @@ impl One<'_> {
             now: self.surroundings.now,
             ..Evidence::default()
         };
-        let mut judgement = judge(self.rulebook, self.schemas, &evidence);
-        for finding in &mut judgement.findings {
+        let mut judgment = judge(self.rulebook, self.schemas, &evidence);
+        for finding in &mut judgment.findings {
             finding.step = line;
             finding.exchange = line;
         }
-        judgement
+        judgment
     }
 
     /// An unreadable document breaks the root rule of its type, like a document of another type.
-    fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgement {
-        let mut judgement = Judgement::default();
+    fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgment {
+        let mut judgment = Judgment::default();
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
-        let Some(rule) = rule else { return judgement };
+        let Some(rule) = rule else { return judgment };
         let finding = Finding {
             kind: "unreadable".to_owned(),
             expected: format!("a document of {kind}"),
@@ -499,8 +499,8 @@ impl One<'_> {
             message: format!("not a readable document: {why}"),
             ..self.found(rule, line)
         };
-        judgement.conclude(&rule.id, Some(finding));
-        judgement
+        judgment.conclude(&rule.id, Some(finding));
+        judgment
     }
 
     /// A finding of this rule in this file, without details.

@@ -4,7 +4,7 @@
 //! judged.
 
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ const START_BYTES: u64 = 64 * 1024;
 /// Results of lines.
 #[derive(Debug, Default)]
 pub(super) struct Judged {
-    pub(super) judgement: Judgement,
+    pub(super) judgment: Judgment,
     /// Judged documents; a line may contain none or several.
     pub(super) documents: usize,
     /// Events of undocumented types.
@@ -73,9 +73,9 @@ pub(super) trait Quick {
 
 impl Judged {
     /// Result of one document.
-    pub(super) fn one(judgement: Judgement) -> Self {
+    pub(super) fn one(judgment: Judgment) -> Self {
         Self {
-            judgement,
+            judgment,
             documents: 1,
             ..Self::default()
         }
@@ -83,12 +83,12 @@ impl Judged {
 
     /// Appends the results of later lines, up to the limits.
     pub(super) fn merge(&mut self, mut other: Self, findings_max: usize) {
-        let kept = self.judgement.findings.len();
+        let kept = self.judgment.findings.len();
         other
-            .judgement
+            .judgment
             .findings
             .truncate(findings_max.saturating_sub(kept));
-        self.judgement.merge(other.judgement);
+        self.judgment.merge(other.judgment);
         self.documents += other.documents;
         self.foreign += other.foreign;
         self.unreadable += other.unreadable;
@@ -101,7 +101,7 @@ impl Judged {
 
     /// Shifts line numbers.
     fn shift(&mut self, lines: usize) {
-        for finding in &mut self.judgement.findings {
+        for finding in &mut self.judgment.findings {
             finding.step += lines;
             finding.exchange += lines;
         }
@@ -277,10 +277,10 @@ impl Order {
             self.next += 1;
             judged.shift(self.lines);
             self.lines += lines;
-            let kept = self.whole.judgement.findings.len();
+            let kept = self.whole.judgment.findings.len();
             self.whole
                 .merge(judged, kept + room.load(Ordering::Relaxed));
-            let more = self.whole.judgement.findings.len() - kept;
+            let more = self.whole.judgment.findings.len() - kept;
             room.fetch_sub(more, Ordering::Relaxed);
         }
     }

@@ -8,7 +8,7 @@ use super::envelope::{Envelope, EventError, Mapping};
 use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
 use super::lines::{Judged, Note, OfLines, Quick};
 use conformant_base::json;
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_record::Finding;
 use conformant_rulebook::Rulebook;
 
@@ -96,9 +96,9 @@ impl<'a> Stream<'a> {
         };
         *judged.types.entry(canonical(name)).or_default() += 1;
         judged.documents = 1;
-        judged.judgement = self.one.document(kind, line, payload);
+        judged.judgment = self.one.document(kind, line, payload);
         if let Some(schema) = schema {
-            self.address(line, name, schema, misannounced, &mut judged.judgement);
+            self.address(line, name, schema, misannounced, &mut judged.judgment);
         }
         judged
     }
@@ -109,7 +109,7 @@ impl<'a> Stream<'a> {
         name: &str,
         schema: &str,
         misannounced: Option<String>,
-        judgement: &mut Judgement,
+        judgment: &mut Judgment,
     ) {
         let Some(rule) = self.one.rulebook.rules.get(SCHEMA_ADDRESS) else {
             return;
@@ -124,7 +124,7 @@ impl<'a> Stream<'a> {
             actual: schema.to_owned(),
             ..self.one.found(rule, line)
         });
-        judgement.conclude(&rule.id, finding);
+        judgment.conclude(&rule.id, finding);
     }
 }
 
@@ -155,7 +155,7 @@ fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<
     };
     // Another known version of the same event: both may be in use.
     let announced = schema.and_then(|address| {
-        let kind = rulebook.announced(current, schema);
+        let kind = rulebook.announced_version(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
     let misannounced = schema.is_some() && announced.is_none();
@@ -220,9 +220,9 @@ impl Quick for LookInside<'_> {
     }
 
     fn finish(self) -> Judged {
-        let (types, judgement) = self.finish();
+        let (types, judgment) = self.finish();
         let mut judged = Judged {
-            judgement,
+            judgment,
             ..Judged::default()
         };
         let mut announced = 0;
@@ -235,7 +235,7 @@ impl Quick for LookInside<'_> {
             }
         }
         if announced > 0 {
-            judged.judgement.count(SCHEMA_ADDRESS, announced);
+            judged.judgment.count(SCHEMA_ADDRESS, announced);
         }
         judged
     }
@@ -270,21 +270,21 @@ mod tests {
                 full.merge(stream.full(index + 1, line.as_bytes()), 1_000);
             }
         }
-        let told = |judged: &Judged| {
+        let counts = |judged: &Judged| {
             (
-                judged.judgement.tallies.clone(),
-                format!("{:?}", judged.judgement.findings),
+                judged.judgment.tallies.clone(),
+                format!("{:?}", judged.judgment.findings),
                 judged.types.clone(),
                 (judged.documents, judged.foreign, judged.unreadable),
                 judged.notes.clone(),
             )
         };
-        assert_eq!(told(&quick), told(&full));
+        assert_eq!(counts(&quick), counts(&full));
         quick
     }
 
     fn found(judged: &Judged) -> Vec<(usize, &str, &str)> {
-        let found = judged.judgement.findings.iter();
+        let found = judged.judgment.findings.iter();
         found
             .map(|f| (f.exchange, f.rule.as_str(), f.pointer.as_str()))
             .collect()
@@ -343,7 +343,7 @@ mod tests {
         ];
         assert_eq!(types, wanted.into());
         // With a schema address of a documented payload.
-        assert_eq!(judged.judgement.tallies[SCHEMA_ADDRESS].judged(), 5);
+        assert_eq!(judged.judgment.tallies[SCHEMA_ADDRESS].judged(), 5);
     }
 
     #[test]

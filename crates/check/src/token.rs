@@ -7,7 +7,7 @@ use super::{One, Surroundings, made_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::json::{self, Limits};
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_record::Finding;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -52,7 +52,7 @@ pub fn judge_token(
     schemas: &Schemas,
     surroundings: &Surroundings,
     text: &str,
-) -> Judgement {
+) -> Judgment {
     one(rulebook, schemas, surroundings).token(0, text.as_bytes())
 }
 
@@ -62,7 +62,7 @@ pub fn judge_qr(
     schemas: &Schemas,
     surroundings: &Surroundings,
     text: &str,
-) -> Judgement {
+) -> Judgment {
     one(rulebook, schemas, surroundings).qr(0, text.as_bytes())
 }
 
@@ -93,7 +93,7 @@ impl One<'_> {
     }
 
     /// Decodes a registration token.
-    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgement {
+    pub(super) fn token(&self, line: usize, bytes: &[u8]) -> Judgment {
         match text(bytes) {
             Ok(text) => self.compact(line, text),
             Err(why) => self.unreadable(self.token_kind(), line, &why.to_string()),
@@ -101,7 +101,7 @@ impl One<'_> {
     }
 
     /// Decodes the text of a QR code with its token.
-    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgement {
+    pub(super) fn qr(&self, line: usize, bytes: &[u8]) -> Judgment {
         let text = match text(bytes) {
             Ok(text) => text,
             Err(why) => return self.unreadable(self.code_kind(), line, &why.to_string()),
@@ -113,15 +113,15 @@ impl One<'_> {
             .get("token")
             .and_then(Value::as_str)
             .map(str::to_owned);
-        let mut judgement = self.payload(line, self.code_kind(), made_of(Value::Object(address)));
+        let mut judgment = self.payload(line, self.code_kind(), made_of(Value::Object(address)));
         // A text without the form of a token is reported once.
         if let Some(token) = token.filter(|token| token.split('.').count() == 3) {
-            judgement.merge(self.compact(line, &token));
+            judgment.merge(self.compact(line, &token));
         }
-        judgement
+        judgment
     }
 
-    fn compact(&self, line: usize, text: &str) -> Judgement {
+    fn compact(&self, line: usize, text: &str) -> Judgment {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
             let why = ReadError::Parts(parts.len());
@@ -147,13 +147,13 @@ impl One<'_> {
                 why,
             }),
         }
-        let mut judgement = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
-        for finding in &mut judgement.findings {
+        let mut judgment = self.payload(line, self.token_kind(), made_of(Value::Object(document)));
+        for finding in &mut judgment.findings {
             if let Some(fault) = faults.iter().find(|f| f.pointer == finding.pointer) {
-                tell(finding, fault);
+                describe_fault(finding, fault);
             }
         }
-        judgement
+        judgment
     }
 
     /// State of the signature: `valid`, `invalid`, or `unchecked` if the key is unknown or the algorithm already wrong; an
@@ -202,7 +202,7 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     let mut address = Map::new();
     address.insert("scheme".to_owned(), Value::from(scheme));
     address.insert("host".to_owned(), Value::from(host));
-    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         // A parameter with the name of an address part gets another name.
         let name = if matches!(&*name, "scheme" | "host") {
             format!("{name}=")
@@ -224,7 +224,7 @@ fn decode(part: &str) -> Result<Vec<u8>, ReadError> {
 }
 
 /// Reports an unreadable part, which is not just missing.
-fn tell(finding: &mut Finding, fault: &Unreadable) {
+fn describe_fault(finding: &mut Finding, fault: &Unreadable) {
     finding.kind = "unreadable".to_owned();
     finding.expected = format!("{} as base64url", fault.pointer.trim_start_matches('/'));
     finding.actual = fault.why.to_string();
@@ -437,8 +437,8 @@ mod tests {
             "078-05-1120",
             "078 05 1120",
         ] {
-            let told = ["token/no-personal-data /claims/context/custom_user_id shape"];
-            assert_eq!(named(id), told, "{id}");
+            let expected = ["token/no-personal-data /claims/context/custom_user_id shape"];
+            assert_eq!(named(id), expected, "{id}");
         }
         // Identifiers of an application may contain numbers and dates.
         for id in [

@@ -6,11 +6,13 @@ use super::{One, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::body;
 use conformant_engine::link::Shown;
-use conformant_engine::request::recognise;
+use conformant_engine::request::recognize;
 use conformant_engine::split_url;
-use conformant_judge::Judgement;
-use conformant_judge::clients::{Kept, judge_request};
-use conformant_judge::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span, Via};
+use conformant_judge::Judgment;
+use conformant_judge::clients::{Completeness, validate_request};
+use conformant_judge::evidence::{
+    Evidence, Exchange, Expectation, FollowedLink, Outcome, Poll, Span,
+};
 use conformant_judge::judge;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, Rulebook};
@@ -49,25 +51,25 @@ impl History {
     }
 
     /// Judges the history and clears it.
-    pub(super) fn close(&mut self, one: &One<'_>) -> Judgement {
+    pub(super) fn close(&mut self, one: &One<'_>) -> Judgment {
         let Self { exchanges, .. } = std::mem::take(self);
         if !one.surroundings.sides.has_responses() {
-            return Judgement::default();
+            return Judgment::default();
         }
-        let mut judgement = Judgement::default();
+        let mut judgment = Judgment::default();
         for exchanges in apart(exchanges) {
             let evidence = Evidence {
                 scenario: one.name.to_owned(),
                 events: Evidence::in_order_of_their_ends(&exchanges),
                 alone: one.surroundings.alone,
-                deeds_unseen: !one.surroundings.alone,
+                has_unobserved_actions: !one.surroundings.alone,
                 exchanges,
                 configured: one.surroundings.configured.clone(),
                 ..Evidence::default()
             };
-            judgement.merge(judge_traffic(one, &evidence));
+            judgment.merge(judge_traffic(one, &evidence));
         }
-        judgement
+        judgment
     }
 }
 
@@ -94,7 +96,7 @@ pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
         }
         exchange.via = exchange.via.and_then(|via| {
             let (of, exchange) = *places.get(via.exchange)?;
-            (of == part).then_some(Via { exchange, ..via })
+            (of == part).then_some(FollowedLink { exchange, ..via })
         });
         places.push((part, parts[part].len()));
         parts[part].push(exchange);
@@ -103,15 +105,15 @@ pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
 }
 
 /// Judges exchanges; findings refer to their numbers.
-fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgement {
-    let mut judgement = judge(one.rulebook, one.schemas, evidence);
-    for finding in &mut judgement.findings {
+fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgment {
+    let mut judgment = judge(one.rulebook, one.schemas, evidence);
+    for finding in &mut judgment.findings {
         let index = finding.exchange.checked_sub(1);
         if let Some(exchange) = index.and_then(|index| evidence.exchanges.get(index)) {
             finding.exchange = exchange.step;
         }
     }
-    judgement
+    judgment
 }
 
 /// A request and its result.
@@ -126,12 +128,12 @@ pub(super) struct Observed {
 
 impl One<'_> {
     /// Findings about the client in an exchange, if requested.
-    pub(super) fn client(&self, exchange: &Exchange, kept: Kept) -> Judgement {
+    pub(super) fn client(&self, exchange: &Exchange, kept: Completeness) -> Judgment {
         let operation = self
             .rulebook
             .operation(&exchange.service, &exchange.operation);
         match operation.filter(|_| self.surroundings.sides.has_requests()) {
-            Some(operation) => judge_request(
+            Some(operation) => validate_request(
                 self.rulebook,
                 self.schemas,
                 operation,
@@ -139,7 +141,7 @@ impl One<'_> {
                 kept,
                 self.name,
             ),
-            None => Judgement::default(),
+            None => Judgment::default(),
         }
     }
 
@@ -180,6 +182,7 @@ impl One<'_> {
             span,
             via: None,
             poll: Poll::Once,
+            race: None,
             shell: Arc::default(),
             setup: false,
         }
@@ -252,7 +255,7 @@ impl<'a> Operations<'a> {
                 continue;
             };
             let of_service = self.all.iter().filter(|o| o.service == *service);
-            let Some((operation, sent)) = recognise(of_service, request, path, &nothing) else {
+            let Some((operation, sent)) = recognize(of_service, request, path, &nothing) else {
                 continue;
             };
             let prefix = base.len().saturating_sub(origin.len());
@@ -278,7 +281,7 @@ impl<'a> Operations<'a> {
         let mut best: Option<(usize, Found<'_>)> = None;
         for prefix in starts {
             let Some((operation, sent)) =
-                recognise(self.all.iter(), request, &path[prefix..], &nothing)
+                recognize(self.all.iter(), request, &path[prefix..], &nothing)
             else {
                 continue;
             };

@@ -1,7 +1,6 @@
-//! Bearer tokens that a command prints: run when a token is needed, again when it expires or is refused.
+//! Bearer tokens printed by a configured command, which runs again when a token expires or is rejected.
 //!
-//! What it prints is the token alone, or JSON as token services answer: `access_token` (or `token`) with `expires_in`
-//! seconds.
+//! The output is the token alone, or JSON with `access_token` (or `token`) and optionally `expires_in` in seconds.
 
 use super::command::{CommandError, printed};
 use conformant_base::clock;
@@ -12,16 +11,16 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// A token is taken for expired this much before it says so, at most a tenth of its life.
+/// How long before its expiry a token is renewed, limited to a tenth of its lifetime.
 const EARLY: Duration = Duration::from_secs(10);
 
-/// Why there is no token; completes "failed to get a bearer token: …".
+/// Why no token is available; completes "failed to get a bearer token: …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BearerError {
-    /// The command did not succeed.
+    /// The command failed.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// What it printed holds no token.
+    /// The output contains no token.
     #[error("{0} printed no token: write it alone, or as JSON with access_token")]
     NoToken(String),
 }
@@ -37,19 +36,19 @@ pub struct Bearer {
 struct Issued {
     token: String,
     until: Option<Instant>,
-    /// The member of the JSON object that held it; nothing where it stood alone.
+    /// The member of the JSON object that held it; `None` for plain output.
     member: Option<&'static str>,
 }
 
 impl fmt::Debug for Bearer {
-    /// Says who is asked, never what is answered.
+    /// Prints the command and never the token.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Bearer").field(&self.command).finish()
     }
 }
 
 impl Bearer {
-    /// Gets ready; nothing is run yet.
+    /// Runs nothing yet.
     pub fn new(command: Vec<String>, timeout: Duration) -> Self {
         Self {
             command,
@@ -59,7 +58,7 @@ impl Bearer {
         }
     }
 
-    /// A token that is good as far as we know.
+    /// A token that has not expired, as far as known.
     pub fn token(&self) -> Result<String, BearerError> {
         let mut issued = self.issued();
         let now = clock::monotonic();
@@ -74,7 +73,7 @@ impl Bearer {
         Ok(token)
     }
 
-    /// The token that follows one that was refused. Who comes second gets the one that the first had asked for.
+    /// The token that follows a rejected one. Concurrent callers get the same new token.
     pub fn after(&self, refused: &str) -> Result<String, BearerError> {
         let mut issued = self.issued();
         if issued.as_ref().is_some_and(|known| known.token == refused) {
@@ -84,7 +83,7 @@ impl Bearer {
         self.token()
     }
 
-    /// How a shell prints the same, by what the last token looked like.
+    /// The shell command that prints the token, by the form of the last output.
     pub fn shell(&self) -> String {
         let words: Vec<String> = self.command.iter().map(|w| shell_word(w)).collect();
         let member = self.issued().as_ref().and_then(|known| known.member);
@@ -147,7 +146,11 @@ mod tests {
         assert_eq!(bearer.token().unwrap(), "1");
         assert_eq!(bearer.token().unwrap(), "1");
         assert_eq!(bearer.after("1").unwrap(), "2");
-        assert_eq!(bearer.after("1").unwrap(), "2", "somebody else was first");
+        assert_eq!(
+            bearer.after("1").unwrap(),
+            "2",
+            "renewed by the first caller"
+        );
 
         let expiring = self::bearer(&format!(
             "printf '{{\"access_token\":\"%s\",\"expires_in\":0}}' \"$({counted})\""
@@ -157,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_token_says_so() {
+    fn output_without_a_token_is_an_error() {
         for (script, why) in [
             (
                 "echo the key is gone >&2; exit 3",

@@ -1,4 +1,4 @@
-//! Answers as documents: JSON under limits, XML brought into the same shape.
+//! Response bodies as documents: JSON within limits, and XML mapped to the same shape.
 
 use conformant_base::http::Response;
 use conformant_base::json::{self, Limits};
@@ -8,28 +8,54 @@ use conformant_rulebook::xml;
 use conformant_rulebook::{Kind, Operation};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use std::io::Read as _;
 use std::sync::Arc;
 
-/// How much of an unreadable body a message shows.
+/// The longest excerpt of an unreadable body in a message.
 const EXCERPT_BYTES: usize = 200;
 
-/// Reads the body of an answer as it came over the wire, where a coding stands in the way.
+/// Largest decoded body.
+pub(super) const DECODED_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+/// The response without its content coding, if that is gzip. Only the beginning of a body above the limit is decoded.
+pub(super) fn decoded(mut response: Response) -> Response {
+    let coding = content_coding(&response).unwrap_or_default();
+    if !["gzip", "x-gzip"].contains(&coding.to_ascii_lowercase().as_str()) {
+        return response;
+    }
+    let mut body = Vec::new();
+    let decoder = flate2::read::MultiGzDecoder::new(response.body.as_slice());
+    // One more byte shows that the body is too large.
+    let mut limited = decoder.take(DECODED_BYTES_MAX as u64 + 1);
+    if limited.read_to_end(&mut body).is_ok() {
+        response.body = body;
+        response.headers.remove("Content-Encoding");
+        response
+            .oddities
+            .push("gzip, which was not requested".to_owned());
+    }
+    response
+}
+
+/// Reads the body of a received response. A content coding makes it unreadable.
 pub(super) fn receive(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
-    match foreign_coding(response) {
+    match content_coding(response) {
         Some(coding) if !response.body.is_empty() => Body::Unreadable(format!(
-            "with Content-Encoding {coding}, which nobody asked for"
+            "with Content-Encoding {coding}, which was not requested"
         )),
         Some(_) | None => read(response, operation, kind),
     }
 }
 
-/// Reads the body of an answer to `operation`; `kind` says how XML texts are typed.
+/// Reads the body of an answer to `operation`; `kind` determines the types of XML texts.
 pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> Body {
     if response.body.is_empty() {
         return Body::Empty;
     }
+    // No document states a media type: what the body begins with decides.
     let media_type = response.headers.media_type().unwrap_or_default();
-    let is_xml = media_type.ends_with("/xml") || media_type.ends_with("+xml");
+    let mut characters = response.body.iter().filter(|b| b.is_ascii_graphic());
+    let is_xml = characters.next() == Some(&b'<') && !media_type.ends_with("html");
     if is_xml && operation.has_xml {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
             Ok(value) => Body::Document {
@@ -59,13 +85,13 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     }
 }
 
-/// Where no document shows the key of a list, the items stand under whatever `meta.key` says (D2, Paging): they are
-/// judged under the key that the rulebook gives them.
+/// Where no document shows the key of a list, the key is the value of `meta.key` (D2, Paging). The items are moved to
+/// the key of the rulebook.
 fn name_list(page: &mut Value, operation: &Operation) {
     let Some(key) = operation
         .list_key
         .as_deref()
-        .filter(|_| operation.is_list_key_told)
+        .filter(|_| operation.is_list_key_undocumented)
     else {
         return;
     };
@@ -83,14 +109,14 @@ fn name_list(page: &mut Value, operation: &Operation) {
     }
 }
 
-/// A coding of the body. None is asked for, so none is undone.
-fn foreign_coding(response: &Response) -> Option<String> {
+/// A content coding. None is requested, so none is decoded.
+fn content_coding(response: &Response) -> Option<String> {
     let coding = response.headers.get("Content-Encoding")?.trim();
     let plain = coding.is_empty() || coding.eq_ignore_ascii_case("identity");
     (!plain).then(|| text::escape_line(&text::excerpt(coding, EXCERPT_BYTES)).into_owned())
 }
 
-/// What `get` keeps of an answer.
+/// The result of `get` for later steps.
 pub(super) fn view(response: &Response) -> Value {
     let sha256: String = Sha256::digest(&response.body)
         .iter()
@@ -119,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_whose_key_nobody_shows_stands_where_it_says() {
+    fn a_list_with_an_undocumented_key_is_found_by_its_meta_key() {
         let rulebook = conformant_judge::load::shared();
         let named = |operation: &str, page: Value| {
             let operation = rulebook.operation("chat", operation).unwrap();

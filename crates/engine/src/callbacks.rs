@@ -1,4 +1,4 @@
-//! Callbacks in scenarios: opening an address, waiting, and what came as one document.
+//! Callbacks in scenarios: opens addresses, waits, and returns the received callbacks as one document.
 
 use super::session::{Callbacks, Session};
 use super::stop::Stop;
@@ -12,9 +12,9 @@ use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long `await` waits unless told otherwise.
+/// Default of `within` in `await`.
 const WITHIN_DEFAULT: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Opens an address; the result is `{url}`.
@@ -31,39 +31,38 @@ pub(super) fn listen(callbacks: &Callbacks, step: &Listen) -> Result<Value, Stop
     Ok(json!({"url": url}))
 }
 
-/// What is known of an address when callbacks are waited for.
+/// The context of an `await` step.
 pub(super) struct Wait<'a> {
     pub(super) callbacks: &'a Callbacks,
     pub(super) session: &'a dyn Session,
-    /// Who is to call.
+    /// The service that is expected to call.
     pub(super) service: &'a str,
-    /// Whether what came by now is what the step states.
+    /// Whether the callbacks so far satisfy the step's statements.
     pub(super) holds: &'a dyn Fn(&Value) -> bool,
 }
 
 impl Wait<'_> {
-    /// Waits for callbacks; returns what came as `{count, requests, waited}`, and the payloads to be
-    /// judged.
-    pub(super) fn come(&self, step: &Await) -> Result<(Value, Vec<Parsed>), Stop> {
+    /// Waits for callbacks. Returns `{count, requests, waited}` and the payloads to judge.
+    pub(super) fn collect(&self, step: &Await) -> Result<(Value, Vec<Parsed>), Stop> {
         let session = self.session;
         let name = self.callbacks.name_of(&step.r#await);
         let within = session.callback_max(time(step.within.as_deref(), WITHIN_DEFAULT)?);
         let quiet = time(step.quiet.as_deref(), Duration::ZERO)?;
         let wanted = step.count.unwrap_or(1);
-        let (mut waited, mut came, mut last) = (Duration::ZERO, 0, Duration::ZERO);
+        let (mut waited, mut received, mut last) = (Duration::ZERO, 0, Duration::ZERO);
         while waited < within {
             let all = self.callbacks.sink.callbacks(&name);
-            if all.len() > came {
-                // What was waiting for our own late answer says nothing of the target.
-                if delay_of(all[..came].last()).is_zero() {
+            if all.len() > received {
+                // A delay that our own late answer causes says nothing about the target.
+                if delay_of(all[..received].last()).is_zero() {
                     session.callback_took(waited.saturating_sub(last));
                 }
-                (came, last) = (all.len(), waited);
+                (received, last) = (all.len(), waited);
             }
-            if came >= wanted && !self.may_come_later(&name) {
+            if received >= wanted && !self.may_come_later(&name) {
                 break;
             }
-            // What would break the statement is listened for, not waited for.
+            // Callbacks that would break the statement only need a listening period.
             let is_settled = session.is_live() && !step.expect.is_empty();
             if is_settled && waited >= last + session.silence(within) && self.holds_now(&name) {
                 break;
@@ -75,23 +74,35 @@ impl Wait<'_> {
             let answered = delay_of(self.callbacks.sink.callbacks(&name).last());
             session.listen((session.silence(quiet) + answered).min(quiet));
         }
-        if came == 0 && wanted > 0 && session.address_may_be_taken() && !self.holds_now(&name) {
+        if received == 0
+            && wanted > 0
+            && session.address_may_be_overwritten()
+            && !self.holds_now(&name)
+        {
             return Err(Stop::Inconclusive(format!(
                 "no callback within {within:?}, but another run may have set the application's address \
-                 meanwhile: supply the hook `lease`, or say `callbacks: {{exclusive: true}}`"
+                 meanwhile: supply the hook `lease`, or set `callbacks: {{exclusive: true}}` if no other \
+                 run uses the target"
             )));
         }
-        if came < wanted && !self.holds_now(&name) {
-            // Whoever is gone cannot call: that is no habit of calling.
-            if let Some(fault) = session.is_gone(self.service) {
+        if received < wanted && !self.holds_now(&name) {
+            session.callback_missing();
+            // An unreachable service cannot call; which says nothing about its callbacks.
+            if let Some(fault) = session.reachability_fault(self.service) {
                 return Err(Stop::Unreachable(format!(
                     "no callback within {within:?}, and {}: {}",
                     fault.cause, fault.detail
                 )));
             }
         }
-        let came = self.callbacks.sink.callbacks(&name);
-        let views = came.iter().map(|callback| view(callback));
+        if let Some(took) = self.callbacks.sink.overdue(&name) {
+            let took = took.as_secs_f64();
+            return Err(Stop::Inconclusive(format!(
+                "our response to a callback left after {took:.1} s, because this machine is overloaded, so that a retry is right"
+            )));
+        }
+        let received = self.callbacks.sink.callbacks(&name);
+        let views = received.iter().map(|callback| view(callback));
         let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();
         let waited = format!("{within:?}");
         Ok((
@@ -100,24 +111,24 @@ impl Wait<'_> {
         ))
     }
 
-    /// Whether callbacks of others come to this address too, so that ours may be yet to come.
+    /// Whether callbacks of other scenarios also arrive at this address, so that ours may still be missing.
     fn may_come_later(&self, name: &str) -> bool {
-        self.session.is_live() && self.session.address_is_common() && !self.holds_now(name)
+        self.session.is_live() && self.session.address_is_shared() && !self.holds_now(name)
     }
 
     fn holds_now(&self, name: &str) -> bool {
-        let came = self.callbacks.sink.callbacks(name);
-        let requests: Vec<Value> = came.iter().map(|callback| view(callback).0).collect();
+        let received = self.callbacks.sink.callbacks(name);
+        let requests: Vec<Value> = received.iter().map(|callback| view(callback).0).collect();
         (self.holds)(&json!({"count": requests.len(), "requests": requests}))
     }
 }
 
-/// How late a callback is answered.
+/// The delay of our answer to a callback.
 fn delay_of(callback: Option<&Arc<Callback>>) -> Duration {
     callback.map_or(Duration::ZERO, |callback| callback.answered.after)
 }
 
-/// A callback as scenarios look at it, and what it carries.
+/// A callback as scenarios see it, and its payload.
 fn view(callback: &Callback) -> (Value, Option<Parsed>) {
     let request = &callback.request;
     let mut view = json!({
@@ -127,7 +138,7 @@ fn view(callback: &Callback) -> (Value, Option<Parsed>) {
         "text": String::from_utf8_lossy(&request.body),
         "answered": callback.answered.status,
     });
-    // Offline no time passes by itself.
+    // Offline, no time passes by itself.
     if callback.at != Timestamp::UNIX_EPOCH {
         view["at"] = callback.at.to_string().into();
     }
@@ -143,20 +154,24 @@ fn is_form(request: &Request) -> bool {
     request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded")
 }
 
-/// What a callback carries, where that can be read.
+/// The payload of a callback, where it can be read.
 pub(super) fn document(request: &Request) -> Option<Parsed> {
     if request.body.is_empty() {
         return None;
     }
     if is_form(request) {
-        let value = object(form_urlencoded::parse(&request.body).into_owned().collect());
+        let value = object(
+            url::form_urlencoded::parse(&request.body)
+                .into_owned()
+                .collect(),
+        );
         let notes = Vec::new();
         return Some(Parsed { value, notes });
     }
     json::parse(&request.body, json::Limits::default()).ok()
 }
 
-/// Pairs as an object; a repeated name has a list.
+/// Pairs as an object; the values of a repeated name become a list.
 fn object(pairs: Vec<(String, String)>) -> Value {
     let mut object = Map::new();
     for (name, value) in pairs {

@@ -1,4 +1,4 @@
-//! Commands of the configuration, for hooks and credentials: run within a time, read within a size.
+//! Configured commands for hooks and credentials, with limits on time and output.
 
 use conformant_base::clock;
 use conformant_base::failpoint::{self, Failpoint};
@@ -10,60 +10,58 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-/// The most that a command may print.
+/// The largest output of a command.
 const OUTPUT_BYTES_MAX: u64 = 1024 * 1024;
-/// How much of what it said on standard error is kept, from the end.
-const SAID_BYTES_MAX: usize = 1024;
-/// How much of its last line is quoted.
-const SAID_CHARS_MAX: usize = 200;
-/// How long what it said is waited for once it has ended: what it left running may hold it open.
-const SAID_WAIT: Duration = Duration::from_millis(200);
+/// Bytes kept from the end of standard error.
+const STDERR_BYTES_MAX: usize = 1024;
+/// Characters quoted from its last line.
+const QUOTE_CHARS_MAX: usize = 200;
+/// How long to wait for standard error after the command has ended. A background process may hold it open.
+const STDERR_WAIT: Duration = Duration::from_millis(200);
 const POLL: Duration = Duration::from_millis(5);
 
-/// Why a command brought nothing; each begins with its name.
+/// Why a command returned no output. Each message begins with the program's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// There is none.
+    /// The command is empty.
     #[error("an empty command")]
     Empty,
     /// It could not be started.
     #[error("{0} could not be started: {1}")]
     Start(String, String),
-    /// It ended as commands do that did not succeed.
+    /// It ended with an error status.
     #[error("{program} ended with {status}{}", quoted(said))]
     Ended {
-        /// Its name.
         program: String,
-        /// As the system says it.
         status: ExitStatus,
-        /// The last line on standard error, empty where there is none.
+        /// The last line on standard error, or empty.
         said: String,
     },
-    /// It printed more than anybody reads.
+    /// Its output is too large.
     #[error("{0} printed more than {OUTPUT_BYTES_MAX} bytes")]
-    Babbled(String),
-    /// It did not end in its time.
+    TooLong(String),
+    /// It exceeded its time limit.
     #[error("{0} took longer than {1:?}")]
     Late(String, Duration),
-    /// It ended, and what it left running holds its output.
+    /// It ended, and a background process holds its output open.
     #[error("{0} ended, but its output did not within {1:?}")]
     Open(String, Duration),
     /// The run was interrupted.
     #[error("{0} was interrupted")]
     Interrupted(String),
-    /// The system would not say what became of it.
+    /// The system reported an error.
     #[error("{0}: {1}")]
     Read(String, String),
 }
 
 impl CommandError {
-    /// The code that it ended with, where it did.
+    /// Its exit code, if it has one.
     pub(super) fn code(&self) -> Option<i32> {
         match self {
             Self::Ended { status, .. } => status.code(),
             Self::Empty
             | Self::Start(..)
-            | Self::Babbled(_)
+            | Self::TooLong(_)
             | Self::Late(..)
             | Self::Open(..)
             | Self::Interrupted(_)
@@ -79,7 +77,7 @@ fn quoted(said: &str) -> String {
     }
 }
 
-/// Runs a command; what it printed, where it ended well.
+/// Runs a command and returns its output if it succeeds.
 pub(crate) fn printed(
     words: &[String],
     timeout: Duration,
@@ -114,7 +112,7 @@ pub(crate) fn printed(
         return Err(CommandError::Ended {
             program: name(),
             status,
-            said: said.recv_timeout(SAID_WAIT).unwrap_or_default(),
+            said: said.recv_timeout(STDERR_WAIT).unwrap_or_default(),
         });
     }
     running.output()
@@ -132,7 +130,7 @@ struct Running<'c> {
 }
 
 impl Running<'_> {
-    /// Waits for its end, which is brought about when it prints or takes too much, or nobody wants it any more.
+    /// Waits for the end. Kills the command if its output is too large, its time is over or the run is interrupted.
     fn end(&mut self, interrupted: &AtomicBool) -> Result<ExitStatus, CommandError> {
         loop {
             if self.output.is_none() {
@@ -141,7 +139,7 @@ impl Running<'_> {
             let ended = self.child.try_wait();
             let ended = ended.map_err(|e| CommandError::Read(self.name(), e.to_string()))?;
             let why = if matches!(&self.output, Some(Ok(bytes)) if is_too_much(bytes)) {
-                CommandError::Babbled(self.name())
+                CommandError::TooLong(self.name())
             } else if let Some(status) = ended {
                 return Ok(status);
             } else if interrupted.load(Ordering::Relaxed) {
@@ -152,14 +150,14 @@ impl Running<'_> {
                 clock::sleep(POLL);
                 continue;
             };
-            // The child may have ended meanwhile; either way it is gone afterwards.
+            // The child may have ended in the meantime; in both cases it is gone afterwards.
             let _ = self.child.kill();
             let _ = self.child.wait();
             return Err(why);
         }
     }
 
-    /// What it printed. What it left running in the background may hold its output open.
+    /// Its output. A background process may hold it open.
     fn output(self) -> Result<Vec<u8>, CommandError> {
         let left = self.deadline.saturating_duration_since(clock::monotonic());
         let name = || self.program.to_owned();
@@ -174,7 +172,7 @@ impl Running<'_> {
             CommandError::Read(name(), format!("its output could not be read: {e}"))
         })?;
         match is_too_much(&bytes) {
-            true => Err(CommandError::Babbled(name())),
+            true => Err(CommandError::TooLong(name())),
             false => Ok(bytes),
         }
     }
@@ -194,13 +192,13 @@ fn read_bounded(out: ChildStdout) -> Output {
     Ok(bytes)
 }
 
-/// Reads to the end, so that nobody waits for us, and gives the last line that says something.
+/// Reads to the end, so that the command never blocks, and returns the last line that is not empty.
 fn last_line(mut from: ChildStderr) -> String {
     let mut kept = VecDeque::new();
-    let mut buffer = [0; SAID_BYTES_MAX];
+    let mut buffer = [0; STDERR_BYTES_MAX];
     while let Ok(count @ 1..) = from.read(&mut buffer) {
         kept.extend(&buffer[..count]);
-        kept.drain(..kept.len().saturating_sub(SAID_BYTES_MAX));
+        kept.drain(..kept.len().saturating_sub(STDERR_BYTES_MAX));
     }
     let kept = Vec::from(kept);
     let kept = String::from_utf8_lossy(&kept);
@@ -209,14 +207,14 @@ fn last_line(mut from: ChildStderr) -> String {
         .rev()
         .map(str::trim)
         .find(|line| !line.is_empty());
-    let shown = text::excerpt(line.unwrap_or_default(), SAID_CHARS_MAX);
+    let shown = text::excerpt(line.unwrap_or_default(), QUOTE_CHARS_MAX);
     text::escape_line(&shown).into_owned()
 }
 
 fn in_background<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {
-        // Nobody may wait any longer for what a slow command prints.
+        // The receiver may have stopped waiting for a slow command.
         let _ = sender.send(work());
     });
     receiver
@@ -227,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_fails_hangs_or_babbles_is_told_apart() {
+    fn failing_hanging_and_flooding_commands_have_distinct_errors() {
         let interrupted = AtomicBool::new(false);
         let run = |script: &str, ms| {
             let words = ["sh", "-c", script].map(str::to_owned);
@@ -241,14 +239,14 @@ mod tests {
             run("printf 'first\\nno \\033[1mdisk\\n\\n' >&2; exit 4", 5000),
             "sh ended with exit status: 4: no \\x1b[1mdisk"
         );
-        // Whoever says much is not waited for, and only the end of it is told.
+        // A flood on standard error is not waited for, and only its end is quoted.
         let long = run(
             "yes a long word | head -c 300000 >&2; echo end >&2; exit 1",
             10_000,
         );
         assert_eq!(long, "sh ended with exit status: 1: end");
         assert!(run("exec sleep 5", 50).contains("took longer"));
-        // It is not waited for a hook that never stops printing, and it is not held either.
+        // A hook that never stops printing is neither waited for nor kept in memory.
         assert!(run("exec yes", 30_000).contains("printed more than"));
         assert!(run("sleep 2 &", 100).contains("its output did not"));
         interrupted.store(true, Ordering::Relaxed);

@@ -1,41 +1,41 @@
-//! The gate: what a finished run concludes, and why it is not conformant where nothing was found.
+//! Gate: the conclusion of a finished run, with the reasons why it is not conformant.
 //!
-//! Reads the record alone; who asked makes an exit code or a failed test of it.
+//! Reads the record only. The caller maps the conclusion to an exit code or a failed test.
 
 use super::record::ONLY_IN_FILES;
 use super::stop::SET_UP_FAILED;
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use std::collections::BTreeMap;
 
-/// How much of what a run can judge must be judged, in percent.
+/// The share of the attempted must-rules that must be judged, in percent.
 const MIN_JUDGED: u8 = 90;
 
-/// What a run concludes.
+/// The conclusion of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Conclusion {
     /// Enough was judged, and nothing failed.
     Conformant,
-    /// Rules failed that no waiver accepts, or a waiver is stale.
+    /// Rules failed without a waiver, or a waiver is stale.
     Failed,
-    /// The target could not be reached, the run was cut short, or we ourselves are at fault.
-    Trouble,
-    /// Nothing was judged, or less than was asked for.
+    /// The target was unreachable, the run was interrupted, or this program failed.
+    InfrastructureError,
+    /// Nothing was judged, or less than required.
     NothingJudged,
 }
 
-/// What is asked of a run beside that nothing is found.
+/// Requirements apart from the absence of findings.
 #[derive(Clone, Copy, Debug)]
 pub struct Demands {
     /// Findings of level `should` fail too.
     pub strict: bool,
-    /// Every selected must-rule is to be judged that a run can judge.
+    /// Every selected must-rule that a run can judge must be judged.
     pub require_complete: bool,
-    /// So many percent of the must-rules that were tried are to be judged.
+    /// The share of the attempted must-rules that must be judged, in percent.
     pub min_judged: u8,
 }
 
 impl Default for Demands {
-    /// Those of a command that tells what was run before.
+    /// The requirements of commands that evaluate an earlier run.
     fn default() -> Self {
         Self {
             strict: false,
@@ -45,23 +45,28 @@ impl Default for Demands {
     }
 }
 
-/// What a finished run concludes, and what led to it, line by line.
+/// The conclusion of a finished run and its reasons, one per line.
 pub fn gate(
     demands: Demands,
     record: &RunRecord,
     waiver_problems: &[String],
-    trouble: bool,
+    has_infrastructure_error: bool,
 ) -> (Conclusion, Vec<String>) {
-    let mut told = Vec::new();
-    let conclusion = conclusion(demands, record, (waiver_problems, trouble), &mut told);
-    (conclusion, told)
+    let mut reasons = Vec::new();
+    let conclusion = conclusion(
+        demands,
+        record,
+        (waiver_problems, has_infrastructure_error),
+        &mut reasons,
+    );
+    (conclusion, reasons)
 }
 
 fn conclusion(
     demands: Demands,
     record: &RunRecord,
-    (waiver_problems, trouble): (&[String], bool),
-    told: &mut Vec<String>,
+    (waiver_problems, has_infrastructure_error): (&[String], bool),
+    reasons: &mut Vec<String>,
 ) -> Conclusion {
     let failing = |level: Level| match level {
         Level::Must => true,
@@ -72,25 +77,25 @@ fn conclusion(
         .rules
         .iter()
         .any(|r| r.verdict == Verdict::Fail && failing(r.level));
-    tell_setups(record, told);
-    // What was cut short says so first: nobody takes half a list of failures for the whole.
+    report_failed_setups(record, reasons);
+    // An interrupted run is reported first, because its list of failures is incomplete.
     if !record.complete {
-        return Conclusion::Trouble;
+        return Conclusion::InfrastructureError;
     }
     if failed || !waiver_problems.is_empty() {
         return Conclusion::Failed;
     }
     let counts = &record.summary.rules;
     let broken = record.scenarios.iter().any(|s| s.verdict == Verdict::Error);
-    if counts.error > 0 || broken || trouble {
-        return Conclusion::Trouble;
+    if counts.error > 0 || broken || has_infrastructure_error {
+        return Conclusion::InfrastructureError;
     }
     if counts.pass + counts.fail + counts.waived == 0 {
-        told.push("nothing was judged".to_owned());
+        reasons.push("nothing was judged".to_owned());
         return Conclusion::NothingJudged;
     }
-    let is_enough = is_enough(record, demands.min_judged, told);
-    let is_complete = !demands.require_complete || is_complete(record, told);
+    let is_enough = is_enough(record, demands.min_judged, reasons);
+    let is_complete = !demands.require_complete || is_complete(record, reasons);
     if is_enough && is_complete {
         Conclusion::Conformant
     } else {
@@ -98,8 +103,8 @@ fn conclusion(
     }
 }
 
-/// Names the scenarios whose ground could not be laid, each with its cause.
-fn tell_setups(record: &RunRecord, told: &mut Vec<String>) {
+/// Lists the scenarios whose set-up failed, each with its cause.
+fn report_failed_setups(record: &RunRecord, reasons: &mut Vec<String>) {
     const SHOWN_MAX: usize = 10;
     let failed = || {
         let scenarios = record.scenarios.iter();
@@ -107,11 +112,11 @@ fn tell_setups(record: &RunRecord, told: &mut Vec<String>) {
             .filter(|s| s.verdict == Verdict::Inconclusive && s.reason.starts_with(SET_UP_FAILED))
     };
     for scenario in failed().take(SHOWN_MAX) {
-        told.push(format!("{}: {}", scenario.id, scenario.reason));
+        reasons.push(format!("{}: {}", scenario.id, scenario.reason));
     }
     let more = failed().count().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        told.push(format!(
+        reasons.push(format!(
             "{SET_UP_FAILED} of {more} more scenarios, which the reports name"
         ));
     }
@@ -124,9 +129,8 @@ fn is_judged(rule: &RuleResult) -> bool {
     )
 }
 
-/// Whether enough of the must-rules that were tried were judged; what is missing is told with the
-/// scenarios that it was lost in.
-fn is_enough(record: &RunRecord, min_judged: u8, told: &mut Vec<String>) -> bool {
+/// Whether enough of the attempted must-rules were judged. Otherwise lists the scenarios in which they were lost.
+fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> bool {
     const SHOWN_MAX: usize = 10;
     let musts = || record.rules.iter().filter(|r| r.level == Level::Must);
     let judged = musts().filter(|r| is_judged(r)).count();
@@ -137,7 +141,7 @@ fn is_enough(record: &RunRecord, min_judged: u8, told: &mut Vec<String>) -> bool
     if judged * 100 >= (judged + lost) * usize::from(min_judged) {
         return true;
     }
-    told.push(format!(
+    reasons.push(format!(
         "{lost} of {} must-rules that were tried stayed inconclusive, and --min-judged {min_judged} asks for more",
         judged + lost
     ));
@@ -146,18 +150,17 @@ fn is_enough(record: &RunRecord, min_judged: u8, told: &mut Vec<String>) -> bool
         scenarios.filter(|s| s.verdict == Verdict::Inconclusive)
     };
     for scenario in stuck().take(SHOWN_MAX) {
-        told.push(format!("  {}: {}", scenario.id, scenario.reason));
+        reasons.push(format!("  {}: {}", scenario.id, scenario.reason));
     }
     let more = stuck().count().saturating_sub(SHOWN_MAX);
     if more > 0 {
-        told.push(format!("  and {more} more scenarios, in the reports"));
+        reasons.push(format!("  and {more} more scenarios, in the reports"));
     }
     false
 }
 
-/// Whether every must-rule was judged that a run can judge; what remains is told by what would change
-/// it.
-fn is_complete(record: &RunRecord, told: &mut Vec<String>) -> bool {
+/// Whether every must-rule that a run can judge was judged. Otherwise lists the missing rules by reason.
+fn is_complete(record: &RunRecord, reasons: &mut Vec<String>) -> bool {
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
         if rule.level == Level::Must
@@ -171,9 +174,9 @@ fn is_complete(record: &RunRecord, told: &mut Vec<String>) -> bool {
     if missing.is_empty() {
         return true;
     }
-    told.push("not judged although --require-complete asks for it:".to_owned());
+    reasons.push("not judged although --require-complete asks for it:".to_owned());
     for (reason, rules) in missing {
-        told.push(format!("  {reason}: {}", rules.join(", ")));
+        reasons.push(format!("  {reason}: {}", rules.join(", ")));
     }
     false
 }

@@ -1,29 +1,28 @@
-//! The engine: plans scenarios, plays them side by side, has their evidence judged, and emits one
-//! stream of run events.
+//! Test engine: plans scenarios, runs them concurrently, has their evidence judged and emits run events.
 //!
-//! It prints nothing and writes no file; reports consume the events.
+//! Prints nothing and writes no files. Reports consume the events.
 
 pub mod bearer;
 pub mod body;
+mod boundary;
 mod callbacks;
 mod command;
 pub mod derive;
+pub mod evidence_file;
+mod excerpt;
 mod gate;
-pub mod kept;
 pub mod link;
-mod near;
 mod needs;
+mod on_demand;
 pub mod plan;
 mod provision;
 mod record;
 pub mod request;
 mod runner;
+mod scheduler;
 pub mod session;
 pub mod sessions;
 pub mod settings;
-mod shown;
-mod singly;
-mod stage;
 mod stop;
 mod template;
 #[cfg(test)]
@@ -32,13 +31,13 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
+use evidence_file::EvidenceRecord;
+pub use evidence_file::EvidenceWriter;
 pub use gate::{Conclusion, Demands, gate};
-pub use kept::Keeper;
-use kept::Played;
 pub use link::split_url;
+pub use on_demand::{OnDemandRunner, SharedSessions};
 pub use plan::{Partition, Planned, Selection};
-pub use settings::{Hook, HookWay, Options, Settings, Target};
-pub use singly::{SharedSessions, Singly};
+pub use settings::{Hook, HookTransport, Options, Settings, Target};
 pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
@@ -47,7 +46,7 @@ use conformant_base::http::Cause;
 use conformant_judge::clients;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
-use conformant_judge::{Judgement, Memo};
+use conformant_judge::{DocumentCache, Judgment};
 use conformant_record::{
     Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict,
 };
@@ -56,11 +55,11 @@ use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::Step;
 use conformant_schema::Schemas;
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
-use runner::Story;
-pub use runner::{Telling, play};
+use runner::ScenarioOutcome;
+pub use runner::{ScenarioRun, run_scenario};
+use scheduler::Scheduler;
+pub use scheduler::{Concurrency, ResourceClaim, jobs_default};
 use session::{OpenError, Session};
-use stage::Stage;
-pub use stage::{Company, Room, jobs_default};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -71,59 +70,65 @@ use timings::Timekeeper;
 
 /// Opens a session for each scenario.
 pub trait Sessions: Sync {
-    /// The world that the scenario talks to.
+    /// Opens the instance that the scenario runs against.
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError>;
 
     /// Base URL by service, for the record.
     fn targets(&self) -> BTreeMap<String, String>;
 
-    /// What a story takes of the target while it is told.
-    fn room(&self, planned: &Planned<'_>) -> Room {
-        Room {
-            length: planned.length(),
-            ..Room::default()
+    /// The target resources that a scenario claims while it runs.
+    fn resource_claim(&self, planned: &Planned<'_>) -> ResourceClaim {
+        ResourceClaim {
+            target_time: planned.length(),
+            ..ResourceClaim::default()
         }
     }
 
-    /// How many stories can have a person at a time.
-    fn persons(&self) -> usize {
+    /// How many scenarios can use a phone number at the same time.
+    fn phone_numbers(&self) -> usize {
         usize::MAX
     }
 
-    /// The service that answered nothing but refusals, for which the run was interrupted.
+    /// The service that rejected every request, which interrupted the run.
     fn denied_by(&self) -> Option<String> {
         None
     }
 
-    /// What a target made stories wait for since this was last asked: the service, and why.
+    /// The service that stopped answering, which interrupted the run, and why.
+    fn gone(&self) -> Option<(String, String)> {
+        None
+    }
+
+    /// The service that made scenarios wait since the last call, and the reason.
     fn waits(&self) -> Option<(String, String)> {
         None
     }
 
-    /// How far the targets' clock went since the run began, where it is told.
+    /// How far the target's clock moved since the run began, where the target reports it.
     fn clock_seconds(&self) -> Option<f64> {
         None
     }
 
-    /// Stories under way for that many jobs.
+    /// The number of scenario threads for this number of jobs.
     fn threads(&self, jobs: usize) -> usize {
         jobs
     }
 }
 
-/// How a run ended, beside its record.
+/// How a run ended, apart from its record.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Ended {
-    /// A target or a hook got in the way: unreachable, silent, not HTTP, redirecting, failing.
-    pub trouble: bool,
-    /// Why the run was given up: a service that answers nothing but 401 and 403, by its name.
+pub struct RunEnd {
+    /// A target or hook failed: unreachable, silent, not HTTP, redirecting or failing.
+    pub has_infrastructure_error: bool,
+    /// The service for which the run was aborted: it answers only 401 and 403.
     pub denied_by: Option<String>,
-    /// When each story was told, and what it waited for; in real time.
+    /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
+    pub gone: Option<(String, String)>,
+    /// When each scenario ran and what it waited for, in real time.
     pub timings: Timings,
 }
 
-/// Fills in a value as steps are filled in, with these captures and nothing else: for those who try to
-/// break it.
+/// Fills in a value the way steps are filled in, with only these captures. For fuzz targets.
 #[doc(hidden)]
 pub fn filled(
     rulebook: &Rulebook,
@@ -138,10 +143,11 @@ pub fn filled(
     scope.fill(value)
 }
 
-/// Runs a plan. Events come in the plan's order, whatever the number of jobs; `interrupted` ends
-/// the run within a moment and leaves a record that is marked incomplete. `finish` may change the
-/// record before it is emitted, which is how waivers come in; it hears how the run ended.
-#[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
+/// Runs a plan and emits events in the plan's order, whatever the number of jobs.
+///
+/// - `interrupted` ends the run within a moment; the record is then marked incomplete.
+/// - `finish` may change the record before it is emitted, for example to apply waivers.
+#[expect(clippy::too_many_arguments, reason = "the arguments are independent")]
 pub fn run(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -150,53 +156,53 @@ pub fn run(
     options: &Options,
     interrupted: &AtomicBool,
     emit: &mut dyn FnMut(RunEvent),
-    finish: impl FnOnce(&mut RunRecord, &Ended),
-) -> Ended {
+    finish: impl FnOnce(&mut RunRecord, &RunEnd),
+) -> RunEnd {
     let targets = sessions.targets();
     emit(RunEvent::Started {
         scenarios: planned.len(),
         targets: targets.clone(),
     });
     let mut recorder = Recorder::new(rulebook, targets, options.seed);
-    let (seed, stories) = (options.seed, planned.len());
-    let prover = Prover::new(rulebook, schemas, options.prove, seed, stories);
+    let (seed, scenarios) = (options.seed, planned.len());
+    let prover = Prover::new(rulebook, schemas, options.prove, seed, scenarios);
     let started = clock::monotonic();
     let deadline = started + options.run_max;
     let (sender, receiver) = mpsc::channel();
     let mut complete = true;
-    let mut ended = Ended::default();
+    let mut ended = RunEnd::default();
     let timekeeper = Timekeeper::new();
-    let tell = |index: usize, lane: usize, sender: &Sender<Progress>| {
-        let entered = clock::monotonic();
+    let run_scenario = |index: usize, lane: usize, sender: &Sender<Progress>| {
+        let started_at = clock::monotonic();
         let (planned, seed) = (&planned[index], options.seed);
-        if sender.send(Progress::Began(index)).is_err() {
+        if sender.send(Progress::ScenarioBegan(index)).is_err() {
             return false;
         }
-        let beside = Beside::of(options, &prover, index);
-        let concluded = conclude_beside(
+        let observers = Observers::new(options, &prover, index);
+        let concluded = conclude_observed(
             rulebook,
             schemas,
             planned,
             sessions,
             seed,
             interrupted,
-            beside,
+            observers,
         );
-        timekeeper.told((index, planned), lane, entered, &concluded.waited);
+        timekeeper.record((index, planned), lane, started_at, &concluded.waited);
         sender
-            .send(Progress::Ended(index, Box::new(concluded)))
+            .send(Progress::ScenarioEnded(index, Box::new(concluded)))
             .is_ok()
     };
-    let rooms = planned.iter().map(|p| sessions.room(p)).collect();
-    let persons = || sessions.persons();
-    let stage = Stage::new(rooms, options.shuffle, Box::new(persons));
+    let claims = planned.iter().map(|p| sessions.resource_claim(p)).collect();
+    let phone_numbers = || sessions.phone_numbers();
+    let scheduler = Scheduler::new(claims, options.shuffle, Box::new(phone_numbers));
     std::thread::scope(|scope| {
-        let (tell, stage) = (&tell, &stage);
+        let (run_scenario, scheduler) = (&run_scenario, &scheduler);
         for lane in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
             let sender = sender.clone();
             scope.spawn(move || {
-                while let Some(entered) = stage.enter() {
-                    if !tell(entered.index, lane, &sender) {
+                while let Some(running) = scheduler.start_next() {
+                    if !run_scenario(running.index, lane, &sender) {
                         return;
                     }
                 }
@@ -204,11 +210,11 @@ pub fn run(
         }
         drop(sender);
         let mut early: BTreeMap<usize, Concluded> = BTreeMap::new();
-        let (mut due, mut said) = (0, 0);
-        while let Some(progress) = next_of(&receiver, deadline, interrupted) {
+        let (mut next, mut reported) = (0, 0);
+        while let Some(progress) = next_progress(&receiver, deadline, interrupted) {
             let seconds = started.elapsed().as_secs();
-            if seconds > said {
-                said = seconds;
+            if seconds > reported {
+                reported = seconds;
                 emit(RunEvent::Alive { seconds });
             }
             if let Some((service, why)) = sessions.waits() {
@@ -216,38 +222,37 @@ pub fn run(
             }
             match progress {
                 Progress::Alive => {}
-                Progress::Began(index) => emit(RunEvent::ScenarioBegan {
+                Progress::ScenarioBegan(index) => emit(RunEvent::ScenarioBegan {
                     id: planned[index].scenario.id.clone(),
                 }),
-                Progress::Ended(index, mut concluded) => {
+                Progress::ScenarioEnded(index, mut concluded) => {
                     recorder.settle(&mut concluded);
-                    emit(RunEvent::ScenarioPlayed {
-                        id: planned[index].scenario.id.clone(),
-                        verdict: concluded.result.verdict,
-                    });
+                    emit(concluded.run_event());
                     early.insert(index, *concluded);
                 }
             }
-            while let Some(concluded) = early.remove(&due) {
-                due += 1;
-                ended.trouble |= concluded.trouble;
+            while let Some(concluded) = early.remove(&next) {
+                next += 1;
+                ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(RunEvent::ScenarioEnded {
-                    result: concluded.result.clone(),
-                    findings: concluded.judgement.findings.clone(),
-                    exchanges: concluded.exchanges,
-                });
+                emit(concluded.ended_event());
                 recorder.add(concluded);
             }
         }
     });
     ended.denied_by = sessions.denied_by();
-    ended.timings = timekeeper.finish(stage.rooms(), options.jobs.max(1), sessions.persons());
-    // A story may have ended by itself although its last wait was cut short.
+    ended.gone = sessions.gone();
+    ended.has_infrastructure_error |= ended.gone.is_some();
+    ended.timings = timekeeper.finish(
+        scheduler.claims(),
+        options.jobs.max(1),
+        sessions.phone_numbers(),
+    );
+    // A scenario may have finished although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
-    let mut record = recorded(recorder, planned, ended.denied_by.as_deref(), complete);
+    let mut record = assemble_record(recorder, planned, ended.denied_by.as_deref(), complete);
     prover.finish(&mut record);
-    tell_the_time(&mut record, sessions, started);
+    record_duration(&mut record, sessions, started);
     finish(&mut record, &ended);
     emit(RunEvent::Finished {
         record: Box::new(record),
@@ -255,57 +260,57 @@ pub fn run(
     ended
 }
 
-/// The record of all rules of the services that were played.
-fn recorded(
+/// The record of all rules of the services that the plan covers.
+fn assemble_record(
     mut recorder: Recorder<'_>,
     planned: &[Planned<'_>],
     denied_by: Option<&str>,
     complete: bool,
 ) -> RunRecord {
     if let Some(service) = denied_by {
-        recorder.turned_away_by(service);
+        recorder.void_service(service);
     }
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
     recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
 }
 
-/// The record of stories that were told one by one, in the plan's order.
+/// The record of scenarios that ran one by one, in the plan's order.
 pub fn record_of(
     rulebook: &Rulebook,
     sessions: &dyn Sessions,
     planned: &[Planned<'_>],
-    told: Vec<Concluded>,
+    concluded: Vec<Concluded>,
 ) -> RunRecord {
     let mut recorder = Recorder::new(rulebook, sessions.targets(), 0);
-    for concluded in told {
+    for concluded in concluded {
         recorder.add(concluded);
     }
-    recorded(recorder, planned, None, true)
+    assemble_record(recorder, planned, None, true)
 }
 
-/// How long a run took, where time is real.
-fn tell_the_time(record: &mut RunRecord, sessions: &dyn Sessions, started: Instant) {
+/// Records how long a run took, where time is real.
+fn record_duration(record: &mut RunRecord, sessions: &dyn Sessions, started: Instant) {
     if record.is_live() {
         record.summary.seconds = started.elapsed().as_secs_f64();
         record.summary.clock_seconds = sessions.clock_seconds();
     }
 }
 
-/// What the jobs tell while they work.
+/// Progress reports of the jobs.
 enum Progress {
-    /// Nothing for a while.
+    /// Nothing happened for a while.
     Alive,
-    /// A scenario of the plan begins.
-    Began(usize),
+    /// A scenario of the plan began.
+    ScenarioBegan(usize),
     /// It ended.
-    Ended(usize, Box<Concluded>),
+    ScenarioEnded(usize, Box<Concluded>),
 }
 
-/// How often a run says that it goes on.
+/// The interval of [`RunEvent::Alive`].
 const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
-/// What happens next; when the run has taken too long, everything else is interrupted.
-fn next_of(
+/// The next progress report. Interrupts the run at its deadline.
+fn next_progress(
     receiver: &mpsc::Receiver<Progress>,
     deadline: Instant,
     interrupted: &AtomicBool,
@@ -323,7 +328,7 @@ fn next_of(
     }
 }
 
-/// Plays one scenario and has its evidence judged; a panic in it is our own fault and stays in it.
+/// Runs one scenario and has its evidence judged. A panic becomes an internal error of that scenario.
 pub fn conclude(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -332,29 +337,29 @@ pub fn conclude(
     seed: u64,
     interrupted: &AtomicBool,
 ) -> Concluded {
-    conclude_beside(
+    conclude_observed(
         rulebook,
         schemas,
         planned,
         sessions,
         seed,
         interrupted,
-        Beside::default(),
+        Observers::default(),
     )
 }
 
-/// What a story showed, with what was concluded of its documents: for those who have it told again with something changed.
+/// The evidence of a run with cached validation results, so that a rerun with a change is judged incrementally.
 #[derive(Debug, Default)]
-pub struct Told {
+pub struct RecordedRun {
     evidence: Evidence,
-    memo: Memo,
-    /// Whether nothing was found, in what came nor in what we sent.
+    memo: DocumentCache,
+    /// Whether neither the responses nor the requests had a finding.
     is_sound: bool,
 }
 
-impl Told {
-    /// Exchanges whose requests were found to be decent.
-    fn decent(&self) -> &[Exchange] {
+impl RecordedRun {
+    /// Exchanges whose requests were found to be valid.
+    fn valid_requests(&self) -> &[Exchange] {
         if self.is_sound {
             &self.evidence.exchanges
         } else {
@@ -363,93 +368,107 @@ impl Told {
     }
 }
 
-/// The same as [`conclude`], and keeps what was told; a prover looks on where there is one.
-pub fn conclude_kept(
+/// Same as [`conclude`], but also returns the evidence. The prover, if any, observes the run.
+pub fn conclude_with_evidence(
     rulebook: &Rulebook,
     schemas: &Schemas,
     planned: &Planned<'_>,
     sessions: &dyn Sessions,
     seed: u64,
     prover: Option<&Prover<'_>>,
-) -> (Concluded, Told) {
-    let told = RefCell::default();
-    let beside = Beside {
+) -> (Concluded, RecordedRun) {
+    let recorded = RefCell::default();
+    let observers = Observers {
         prover,
-        told: Some(&told),
-        keeper: None,
+        recorded: Some(&recorded),
+        evidence_writer: None,
     };
-    let calm = AtomicBool::new(false);
-    let concluded = conclude_beside(rulebook, schemas, planned, sessions, seed, &calm, beside);
-    let told = told.into_inner();
-    told.memo.close();
-    (concluded, told)
+    let never_interrupted = AtomicBool::new(false);
+    let concluded = conclude_observed(
+        rulebook,
+        schemas,
+        planned,
+        sessions,
+        seed,
+        &never_interrupted,
+        observers,
+    );
+    let recorded = recorded.into_inner();
+    recorded.memo.close();
+    (concluded, recorded)
 }
 
-/// Has a story told again, in a session of somebody else's, and judged: what is as it was is neither read nor judged
-/// again. Concludes verdict and findings, and nothing of what a record wants to know besides.
+/// Reruns a scenario in the given session and judges it incrementally against the recorded run.
+///
+/// Returns verdict and findings only; the other fields of the result are empty.
 pub fn conclude_again(
     rulebook: &Rulebook,
     schemas: &Schemas,
     planned: &Planned<'_>,
     session: &dyn Session,
     seed: u64,
-    told: &Told,
+    recorded: &RecordedRun,
 ) -> Concluded {
     let id = &planned.scenario.id;
     let work = || {
-        let calm = AtomicBool::new(false);
-        let telling = Telling {
-            before: &told.evidence.exchanges,
-            ..Telling::new(rulebook, schemas, planned, (seed, 0))
+        let never_interrupted = AtomicBool::new(false);
+        let scenario_run = ScenarioRun {
+            earlier: &recorded.evidence.exchanges,
+            ..ScenarioRun::new(rulebook, schemas, planned, (seed, 0))
         };
-        let Story { evidence, stop, .. } = play(telling, session, &calm);
-        let judgement = conformant_judge::judge_again(rulebook, schemas, &evidence, &told.memo);
+        let ScenarioOutcome { evidence, stop, .. } =
+            run_scenario(scenario_run, session, &never_interrupted);
+        let judgment =
+            conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
         let stop = match stop {
-            None if judgement.findings.is_empty() => {
-                misdeed(rulebook, schemas, &evidence, told.decent())
+            None if judgment.findings.is_empty() => {
+                find_invalid_request(rulebook, schemas, &evidence, recorded.valid_requests())
             }
             stop => stop,
         };
-        ended(id, judgement, stop, evidence.exchanges.len(), 0.0)
+        conclude_run(id, judgment, stop, evidence.exchanges.len(), 0.0)
     };
     guarded(id, work)
 }
 
-/// Who looks on while a story is told.
+/// Optional observers of a scenario run.
 #[derive(Clone, Copy, Default)]
-struct Beside<'b, 'p> {
+struct Observers<'b, 'p> {
     prover: Option<&'b Prover<'p>>,
-    /// Where what was told goes.
-    told: Option<&'b RefCell<Told>>,
-    /// With the story's place in the plan.
-    keeper: Option<(&'b Keeper, usize)>,
+    /// Receives the evidence.
+    recorded: Option<&'b RefCell<RecordedRun>>,
+    /// With the scenario's index in the plan.
+    evidence_writer: Option<(&'b EvidenceWriter, usize)>,
 }
 
-impl<'b, 'p> Beside<'b, 'p> {
-    fn of(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
+impl<'b, 'p> Observers<'b, 'p> {
+    fn new(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
         Self {
             prover: (options.prove != Mode::Off).then_some(prover),
-            told: None,
-            keeper: options.keeper.as_deref().map(|keeper| (keeper, index)),
+            recorded: None,
+            evidence_writer: options
+                .evidence_writer
+                .as_deref()
+                .map(|evidence_writer| (evidence_writer, index)),
         }
     }
 
-    /// The story left nothing to keep.
-    fn pass_over(&self) {
-        if let Some((keeper, index)) = self.keeper {
-            keeper.pass_over(index);
+    /// Notes that the scenario left no evidence.
+    fn skip(&self) {
+        if let Some((evidence_writer, index)) = self.evidence_writer {
+            evidence_writer.skip(index);
         }
     }
 }
 
-fn conclude_beside(
+fn conclude_observed(
     rulebook: &Rulebook,
     schemas: &Schemas,
     planned: &Planned<'_>,
     sessions: &dyn Sessions,
     seed: u64,
     interrupted: &AtomicBool,
-    beside: Beside<'_, '_>,
+    observers: Observers<'_, '_>,
 ) -> Concluded {
     let work = || {
         conclude_unguarded(
@@ -459,7 +478,7 @@ fn conclude_beside(
             sessions,
             seed,
             interrupted,
-            beside,
+            observers,
         )
     };
     let mut is_done = false;
@@ -469,12 +488,12 @@ fn conclude_beside(
         concluded
     });
     if !is_done {
-        beside.pass_over();
+        observers.skip();
     }
     concluded
 }
 
-/// A panic in a story is our own fault and stays in it.
+/// Turns a panic in a scenario into an internal error of that scenario.
 fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         let what = panic
@@ -483,7 +502,7 @@ fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("no message");
         let stop = Stop::Error(format!("internal: {what}"));
-        ended(id, Judgement::default(), Some(stop), 0, 0.0)
+        conclude_run(id, Judgment::default(), Some(stop), 0, 0.0)
     })
 }
 
@@ -494,82 +513,94 @@ fn conclude_unguarded(
     sessions: &dyn Sessions,
     seed: u64,
     interrupted: &AtomicBool,
-    beside: Beside<'_, '_>,
+    observers: Observers<'_, '_>,
 ) -> Concluded {
-    /// How often a story is told that others keep disturbing.
+    /// How often a scenario is retried that other clients of the target disturb.
     const ATTEMPTS_MAX: usize = 5;
     let id = &planned.scenario.id;
-    let mut attempt = 0;
+    // Each attempt has names of its own.
+    let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
+    // What is missing is caused once more by fresh means. Missing again, it is a finding.
+    let mut is_caused_again = false;
     let mut waited = Spent::default();
     loop {
         let asked = clock::monotonic();
         let session = match sessions.open(planned) {
             Ok(session) => session,
             Err(error) => {
-                beside.pass_over();
+                observers.skip();
                 let stop = Stop::Error(format!("failed to {error}"));
-                return ended(id, Judgement::default(), Some(stop), 0, 0.0);
+                return conclude_run(id, Judgment::default(), Some(stop), 0, 0.0);
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
         let began = session.now();
-        let telling = Telling::new(rulebook, schemas, planned, (seed, attempt));
-        let Story {
+        let scenario_run = ScenarioRun::new(rulebook, schemas, planned, (seed, attempt));
+        let ScenarioOutcome {
             mut evidence,
             stop,
             memo,
-        } = play(telling, session.as_ref(), interrupted);
+        } = run_scenario(scenario_run, session.as_ref(), interrupted);
         let seconds = session.seconds_since(began);
-        let examples = beside.prover.map_or(0, |_| EXAMPLES_MAX);
-        let judgement =
-            conformant_judge::judge_known(rulebook, schemas, &evidence, &memo, examples);
-        // Where something was found, what we sent may be what the target gave us.
+        let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
+        let judgment =
+            conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
+        // An invalid request of ours may repeat a value that the target returned, so findings come first.
         let stop = match stop {
-            None if judgement.findings.is_empty() => misdeed(rulebook, schemas, &evidence, &[]),
+            None if judgment.findings.is_empty() => {
+                find_invalid_request(rulebook, schemas, &evidence, &[])
+            }
             stop => stop,
         };
-        let went_wrong = !judgement.findings.is_empty()
+        let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        // A token may be refused for the time that somebody else moved on, which looks right.
-        let hangs_on_time = planned.scenario.steps.iter().any(Step::is_token);
-        let may_be_disturbed = went_wrong || hangs_on_time;
-        let disturbed = session
-            .cut_off()
-            .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten());
+        let disturbed = find_disturbance(session.as_ref(), planned, went_wrong);
         attempt += 1;
         waited.add(&session.waited());
-        if disturbed.is_some() && attempt < ATTEMPTS_MAX && !interrupted.load(Ordering::Relaxed) {
+        let may_go_on = !interrupted.load(Ordering::Relaxed);
+        disturbances += usize::from(disturbed.is_some());
+        if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
             continue;
         }
-        if let Some(prover) = beside.prover.filter(|_| disturbed.is_none()) {
-            let turn = sessions.room(planned).turn();
-            prover.story(turn, &mut evidence, &judgement, &memo);
+        if !is_caused_again && went_wrong && session.has_missed_callback() && may_go_on {
+            is_caused_again = true;
+            continue;
         }
-        let judgement = judgement.without_examples();
-        let broken = judgement.findings.iter().map(|f| f.rule.clone()).collect();
+        let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();
+        let rounds = || session.settings().rounds;
+        if is_sound && may_go_on && planned.is_race() && round < rounds() {
+            round += 1;
+            continue;
+        }
+        if let Some(prover) = observers.prover.filter(|_| disturbed.is_none()) {
+            let turn = sessions.resource_claim(planned).priority();
+            prover.test_scenario(turn, &mut evidence, &judgment, &memo);
+        }
+        let judgment = judgment.without_examples();
+        let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
         let void = disturbed.clone();
-        let (judgement, stop) = match disturbed {
-            Some(why) => (judgement.void(&why), Some(Stop::Inconclusive(why))),
-            None => (judgement, stop),
+        let (judgment, stop) = match disturbed {
+            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
+            None => (judgment, stop),
         };
         let turned_away = session.turned_away();
         let scenario = Some(&planned.scenario);
-        let told = (judgement, stop.clone());
-        let concluded = concluded_of(rulebook, scenario, &evidence, told, seconds);
-        if let Some(told) = beside.told {
-            let is_sound = concluded.stopped.is_none() && concluded.judgement.findings.is_empty();
-            told.replace(Told {
+        let judged = (judgment, stop.clone());
+        let concluded = summarize(rulebook, scenario, &evidence, judged, seconds);
+        if let Some(recorded) = observers.recorded {
+            let is_sound = concluded.stopped.is_none() && concluded.judgment.findings.is_empty();
+            recorded.replace(RecordedRun {
                 evidence,
                 memo,
                 is_sound,
             });
             return concluded;
         }
-        if let Some((keeper, index)) = beside.keeper {
+        if let Some((evidence_writer, index)) = observers.evidence_writer {
             let turned_away = turned_away.clone();
-            keeper.keep(
+            evidence_writer.keep(
                 index,
-                Played {
+                EvidenceRecord {
                     evidence,
                     stop,
                     void,
@@ -588,15 +619,28 @@ fn conclude_unguarded(
     }
 }
 
-/// Why a story of ours accuses nobody: a request in it that was meant to be accepted is none that the
-/// documents allow.
-fn misdeed(
+/// What other clients of the target did to a scenario.
+fn find_disturbance(
+    session: &dyn Session,
+    planned: &Planned<'_>,
+    went_wrong: bool,
+) -> Option<String> {
+    // A token may be rejected because another client moved the clock, which looks correct.
+    let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
+    let may_be_disturbed = went_wrong || depends_on_time;
+    session
+        .cut_off()
+        .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten())
+}
+
+/// Stops a scenario without findings if one of its requests that should be accepted breaks the documents.
+fn find_invalid_request(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    decent: &[Exchange],
+    valid_requests: &[Exchange],
 ) -> Option<Stop> {
-    let found = clients::misdeeds(rulebook, schemas, evidence, decent);
+    let found = clients::find_invalid_requests(rulebook, schemas, evidence, valid_requests);
     let first = found.first()?;
     Some(Stop::Error(format!(
         "step {} is not a valid request: {} ({})",
@@ -604,18 +648,18 @@ fn misdeed(
     )))
 }
 
-/// What a story comes to, with what else the record wants to know of it.
-fn concluded_of(
+/// The result of a scenario, with the other facts that the record contains.
+fn summarize(
     rulebook: &Rulebook,
     scenario: Option<&Scenario>,
     evidence: &Evidence,
-    (judgement, stop): (Judgement, Option<Stop>),
+    (judgment, stop): (Judgment, Option<Stop>),
     seconds: f64,
 ) -> Concluded {
     let exchanges = evidence.exchanges.len();
-    let concluded = ended(&evidence.scenario, judgement, stop, exchanges, seconds);
-    let got_in_the_way = |exchange: &Exchange| match &exchange.outcome {
-        // A redirect to where nobody may follow says nothing of the target, nor does how much of a long list we keep.
+    let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
+    let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
+        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
         Outcome::Fault { cause, .. } => {
             !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
         }
@@ -628,15 +672,15 @@ fn concluded_of(
         .collect();
     let mut services: BTreeMap<String, Asked> = BTreeMap::new();
     for exchange in &evidence.exchanges {
-        let asked = Asked::once(shown::milliseconds(exchange));
+        let asked = Asked::once(excerpt::milliseconds(exchange));
         services
             .entry(exchange.service.clone())
             .or_default()
             .add(asked);
     }
-    let shown = shown::Shown::of(evidence, &concluded.judgement);
+    let shown = excerpt::Shown::of(evidence, &concluded.judgment);
     let mut concluded = Concluded {
-        trouble: evidence.exchanges.iter().any(got_in_the_way)
+        has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
             || matches!(
                 concluded.stopped,
                 Some(Stop::HookFailed(_) | Stop::Unreachable(_))
@@ -647,20 +691,20 @@ fn concluded_of(
         shown,
         ..concluded
     };
-    if let Some(scenario) = scenario.filter(|_| shown::is_told(concluded.result.verdict)) {
-        concluded.result.steps = shown::steps(scenario, evidence, &concluded.judgement);
+    if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
+        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
     }
     concluded
 }
 
-fn ended(
+fn conclude_run(
     id: &str,
-    judgement: Judgement,
+    judgment: Judgment,
     stop: Option<Stop>,
     exchanges: usize,
     seconds: f64,
 ) -> Concluded {
-    let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
+    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
     let (verdict, reason) = match &stop {
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
@@ -687,15 +731,15 @@ fn ended(
     let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
     Concluded {
         result,
-        judgement,
+        judgment,
         stopped: stop,
         exchanges,
         services: BTreeMap::new(),
-        trouble: false,
+        has_infrastructure_error: false,
         turned_away: None,
         operations,
         kinds,
-        shown: shown::Shown::default(),
+        shown: excerpt::Shown::default(),
         waited: Spent::default(),
     }
 }

@@ -1,8 +1,8 @@
-//! Links that the target hands out: followed only where the configuration says that the target is.
+//! Links in responses: followed only to the configured addresses of the target.
 
 use super::settings::Target;
 use conformant_base::json;
-use conformant_judge::evidence::{Exchange, Via};
+use conformant_judge::evidence::{Exchange, FollowedLink};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use url::Url;
@@ -13,65 +13,69 @@ const LINK_BYTES_MAX: usize = 8 * 1024;
 /// Why a link is not followed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LinkError {
-    /// It leads nowhere, or where nobody must go.
+    /// It is malformed or forbidden.
     #[error("{0}")]
     Broken(&'static str),
-    /// It leads to another origin, which may be the target's own.
+    /// It leads to another origin.
     #[error(
-        "it leads to another origin; is {0} an address of the target, say so as `public_url` of its entry in \
-         `targets`, or as one of its `content_origins` where only content lies there"
+        "it leads to another origin; if {0} is an address of the target, configure it as `public_url` of its entry in \
+         `targets`, or as one of its `content_origins` if it only serves content"
     )]
-    Elsewhere(String),
+    OtherOrigin(String),
 }
 
-/// Where a link leads that is followed.
+/// The destination of a link that is followed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Leads {
+pub(super) enum Destination {
     /// Path and query at the target.
     Home(String),
-    /// Where the target keeps content: an origin, and path and query there. Nobody shows credentials.
+    /// The target's content store: origin, path and query. Requests to it carry no credentials.
     Content(String, String),
 }
 
-/// Where a link leads that stands in the answer to a request for `from`.
-pub(super) fn leads(target: &Target, from: &Leads, link: &str) -> Result<Leads, LinkError> {
+/// The destination of a link in the answer to a request for `from`.
+pub(super) fn destination(
+    target: &Target,
+    from: &Destination,
+    link: &str,
+) -> Result<Destination, LinkError> {
     let (base, path) = match from {
-        Leads::Home(path) => (home_of(target)?, path),
-        Leads::Content(origin, path) => (origin_of(origin)?, path),
+        Destination::Home(path) => (target_url(target)?, path),
+        Destination::Content(origin, path) => (origin_of(origin)?, path),
     };
     let parsed = resolved(&base, path, link)?;
     let origin = parsed.origin();
-    match path_at_home(target, &parsed) {
-        Ok(path) => Ok(Leads::Home(path)),
-        Err(LinkError::Elsewhere(named))
+    match path_at_target(target, &parsed) {
+        Ok(path) => Ok(Destination::Home(path)),
+        Err(LinkError::OtherOrigin(named))
             if target
                 .content_origins
                 .iter()
                 .any(|known| origin_of(known).is_ok_and(|known| known.origin() == origin)) =>
         {
             let path = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
-            Ok(Leads::Content(named, path.to_owned()))
+            Ok(Destination::Content(named, path.to_owned()))
         }
         Err(why) => Err(why),
     }
 }
 
-/// Path and query at the target of a link that stands in the answer to a request for `from`.
+/// Path and query at the target of a link in the answer to a request for `from`.
 pub(super) fn target_of(target: &Target, from: &str, link: &str) -> Result<String, LinkError> {
-    let parsed = resolved(&home_of(target)?, from, link)?;
-    path_at_home(target, &parsed)
+    let parsed = resolved(&target_url(target)?, from, link)?;
+    path_at_target(target, &parsed)
 }
 
 fn origin_of(text: &str) -> Result<Url, LinkError> {
     Url::parse(text).map_err(|_| LinkError::Broken("not a URL"))
 }
 
-fn home_of(target: &Target) -> Result<Url, LinkError> {
+fn target_url(target: &Target) -> Result<Url, LinkError> {
     let (origin, _) = split_url(&target.url);
     Url::parse(origin).map_err(|_| LinkError::Broken("the target has no origin"))
 }
 
-/// The address that a link names.
+/// The absolute URL of a link.
 fn resolved(base: &Url, from: &str, link: &str) -> Result<Url, LinkError> {
     if link.len() > LINK_BYTES_MAX {
         return Err(LinkError::Broken("longer than 8 KiB"));
@@ -90,15 +94,15 @@ fn resolved(base: &Url, from: &str, link: &str) -> Result<Url, LinkError> {
     Ok(parsed)
 }
 
-/// Path and query of an address at the target.
-fn path_at_home(target: &Target, parsed: &Url) -> Result<String, LinkError> {
+/// Path and query of a URL at the target.
+fn path_at_target(target: &Target, parsed: &Url) -> Result<String, LinkError> {
     let (_, prefix) = split_url(&target.url);
-    let home = home_of(target)?;
+    let home = target_url(target)?;
     let path = &parsed[url::Position::BeforePath..url::Position::AfterQuery];
     if parsed.origin() == home.origin() {
         return Ok(path.to_owned());
     }
-    // An address in front of the target: the same paths below another base.
+    // A public URL in front of the target: the same paths below another base.
     let public = target.public_url.as_deref().map(split_url);
     if let Some((front, below)) = public
         && Url::parse(front).is_ok_and(|front| front.origin() == parsed.origin())
@@ -107,31 +111,33 @@ fn path_at_home(target: &Target, parsed: &Url) -> Result<String, LinkError> {
     {
         return Ok(format!("{prefix}{rest}"));
     }
-    Err(LinkError::Elsewhere(parsed.origin().ascii_serialization()))
+    Err(LinkError::OtherOrigin(
+        parsed.origin().ascii_serialization(),
+    ))
 }
 
-/// The answer that showed this address, and where: the one that a step reads it from, as
-/// `${page.json.meta.url}`, where that is known, else the latest.
-pub(super) fn shown_in(
+/// The answer that contains this address, and the place. If known, the one that the step reads (such as
+/// `${page.json.meta.url}`), otherwise the latest.
+pub(super) fn place_of_link(
     exchanges: &[Exchange],
     url: &str,
     read: &str,
     captured: &BTreeMap<String, usize>,
-) -> Option<Via> {
+) -> Option<FollowedLink> {
     if let Some((exchange, pointer)) = place_in(read, captured)
         && let Some(document) = exchanges.get(exchange).and_then(Exchange::document)
         && document.pointer(&pointer).is_some_and(|held| held == url)
     {
-        return Some(Via { exchange, pointer });
+        return Some(FollowedLink { exchange, pointer });
     }
     let shown = |(exchange, seen): (usize, &Exchange)| {
         let pointer = place_of(seen.document()?, url)?;
-        Some(Via { exchange, pointer })
+        Some(FollowedLink { exchange, pointer })
     };
     exchanges.iter().enumerate().rev().find_map(shown)
 }
 
-/// The answer that an interpolation reads, and where in it; names of captures may hold dots themselves.
+/// The answer that an interpolation reads, and the place in it. Names of captures may contain dots.
 fn place_in(read: &str, captured: &BTreeMap<String, usize>) -> Option<(usize, String)> {
     let name = read.strip_prefix("${")?.strip_suffix('}')?;
     let below = |known: &str| name.strip_prefix(known)?.strip_prefix('.');
@@ -159,12 +165,12 @@ fn place_of(value: &Value, text: &str) -> Option<String> {
     }
 }
 
-/// Links that answers showed, by the address they lead to.
+/// The links of answers, by destination.
 #[derive(Debug, Default)]
-pub struct Shown(BTreeMap<String, Via>);
+pub struct Shown(BTreeMap<String, FollowedLink>);
 
 impl Shown {
-    /// Learns the links of an answer from `origin`.
+    /// Adds the links of an answer from `origin`.
     pub fn learn(&mut self, origin: &str, exchange: usize, document: &Value) {
         let mut links = Vec::new();
         collect(document, &mut String::new(), &mut links);
@@ -173,17 +179,17 @@ impl Shown {
                 Some(path) => format!("{origin}/{path}"),
                 None => link.to_owned(),
             };
-            self.0.insert(address, Via { exchange, pointer });
+            self.0.insert(address, FollowedLink { exchange, pointer });
         }
     }
 
-    /// The answer that showed an address last, and where.
-    pub fn find(&self, address: &str) -> Option<Via> {
+    /// The last answer that contained an address, and the place.
+    pub fn find(&self, address: &str) -> Option<FollowedLink> {
         self.0.get(address).cloned()
     }
 }
 
-/// Texts that look like an address, each with its place.
+/// Texts that look like an address, each with its pointer.
 fn collect<'v>(value: &'v Value, at: &mut String, links: &mut Vec<(&'v str, String)>) {
     let above = at.len();
     match value {
@@ -222,12 +228,12 @@ pub fn split_url(url: &str) -> (&str, &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Leads, LinkError, Shown, leads, split_url, target_of};
+    use super::{Destination, LinkError, Shown, destination, split_url, target_of};
     use crate::Target;
     use serde_json::json;
 
     #[test]
-    fn what_was_shown_last_is_what_is_followed() {
+    fn the_last_answer_with_a_link_is_found() {
         let mut shown = Shown::default();
         shown.learn(
             "http://h",
@@ -256,17 +262,17 @@ mod tests {
             ("?Page=1", "/flow/v1/Flows?Page=1"),
             ("Flows?Page=1", "/flow/v1/Flows?Page=1"),
         ] {
-            let led = target_of(&target(None), "/flow/v1/Flows?PageSize=2", link);
-            assert_eq!(led.as_deref(), Ok(led_to), "{link}");
+            let destination = target_of(&target(None), "/flow/v1/Flows?PageSize=2", link);
+            assert_eq!(destination.as_deref(), Ok(led_to), "{link}");
         }
     }
 
     #[test]
     fn a_public_address_is_the_target_where_it_is_configured() {
         let link = "https://api.example/v1/flow/v1/Flows?Page=1";
-        let led = |public: Option<&str>| target_of(&target(public), "/flow/v1/Flows", link);
+        let destination = |public: Option<&str>| target_of(&target(public), "/flow/v1/Flows", link);
         assert_eq!(
-            led(Some("https://api.example/v1/flow")).as_deref(),
+            destination(Some("https://api.example/v1/flow")).as_deref(),
             Ok("/flow/v1/Flows?Page=1")
         );
         for other in [
@@ -275,30 +281,31 @@ mod tests {
             Some("https://other.example"),
         ] {
             assert!(
-                matches!(led(other), Err(LinkError::Elsewhere(_))),
+                matches!(destination(other), Err(LinkError::OtherOrigin(_))),
                 "{other:?}"
             );
         }
     }
 
     #[test]
-    fn content_may_lie_where_the_configuration_says() {
+    fn links_lead_to_configured_content_origins() {
         let mut target = target(None);
         target.content_origins = vec!["https://store.example".to_owned()];
-        let home = Leads::Home("/flow/v1/Flows".to_owned());
-        let there = leads(&target, &home, "https://store.example/a?b").unwrap();
-        let path = |path: &str| Leads::Content("https://store.example".to_owned(), path.to_owned());
+        let home = Destination::Home("/flow/v1/Flows".to_owned());
+        let there = destination(&target, &home, "https://store.example/a?b").unwrap();
+        let path =
+            |path: &str| Destination::Content("https://store.example".to_owned(), path.to_owned());
         assert_eq!(there, path("/a?b"));
-        assert_eq!(leads(&target, &there, "c"), Ok(path("/c")));
-        let back = leads(&target, &there, "http://127.0.0.1:8080/d");
-        assert_eq!(back, Ok(Leads::Home("/d".to_owned())));
+        assert_eq!(destination(&target, &there, "c"), Ok(path("/c")));
+        let back = destination(&target, &there, "http://127.0.0.1:8080/d");
+        assert_eq!(back, Ok(Destination::Home("/d".to_owned())));
         for other in ["https://store.example:444/", "http://store.example/"] {
-            assert!(leads(&target, &home, other).is_err(), "{other}");
+            assert!(destination(&target, &home, other).is_err(), "{other}");
         }
     }
 
     #[test]
-    fn nothing_outside_is_ever_asked() {
+    fn links_to_other_origins_are_errors() {
         for hostile in [
             "//elsewhere.invalid/x",
             "https://127.0.0.1:8080/x",

@@ -1,6 +1,6 @@
-//! What would let a rule be judged that was not: taken from the reasons why scenarios ended.
+//! What a run needs to judge more rules: derived from the reasons why scenarios ended.
 //!
-//! Reads reasons and scenarios alone. What no reason names is left out: it never guesses a hook.
+//! Reads reasons and scenarios only. A need without a reason is left out; hooks are never guessed.
 
 use super::plan;
 use conformant_record::{ScenarioResult, Verdict};
@@ -8,17 +8,17 @@ use conformant_rulebook::step::Step;
 use conformant_rulebook::{Origin, Rule, Rulebook, Service};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How deep groups are looked into.
+/// Maximum nesting of groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
-/// What scenarios that did not apply would have shown.
+/// Needs of the scenarios that did not apply.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// By kind of representation, and by operation as `SERVICE/ID`.
-    by_thing: BTreeMap<String, BTreeSet<String>>,
+    /// By resource type, and by operation as `SERVICE/ID`.
+    by_subject: BTreeMap<String, BTreeSet<String>>,
 }
 
-/// Collects them from the scenarios of a run that did not apply.
+/// Collects the needs of the scenarios that did not apply.
 pub(super) fn needs_of(rulebook: &Rulebook, scenarios: &[ScenarioResult]) -> Needs {
     let reasons: BTreeMap<&str, String> = scenarios
         .iter()
@@ -33,13 +33,13 @@ pub(super) fn needs_of(rulebook: &Rulebook, scenarios: &[ScenarioResult]) -> Nee
         let Some(need) = reasons.get(planned.scenario.id.as_str()) else {
             continue;
         };
-        let mut things = BTreeSet::new();
+        let mut subjects = BTreeSet::new();
         for step in &planned.scenario.steps {
-            things_of(rulebook, planned.service, step, 0, &mut things);
+            subjects_of(rulebook, planned.service, step, 0, &mut subjects);
         }
-        for thing in things {
+        for thing in subjects {
             needs
-                .by_thing
+                .by_subject
                 .entry(thing)
                 .or_default()
                 .insert(need.clone());
@@ -49,8 +49,8 @@ pub(super) fn needs_of(rulebook: &Rulebook, scenarios: &[ScenarioResult]) -> Nee
 }
 
 impl Needs {
-    /// What this rule needs, given the reason why it was not judged.
-    pub(super) fn of(&self, rule: &Rule, reason: &str) -> Vec<String> {
+    /// The needs of a rule, given the reason why it was not judged.
+    pub(super) fn for_rule(&self, rule: &Rule, reason: &str) -> Vec<String> {
         if let Some(need) = need_in(reason) {
             return vec![need];
         }
@@ -65,16 +65,16 @@ impl Needs {
             | Origin::Written(_)
             | Origin::Either => None,
         };
-        let things = rule.kind().into_iter().chain(operation);
+        let subjects = rule.kind().into_iter().chain(operation);
         let mut needs: BTreeSet<&String> = BTreeSet::new();
-        for thing in things {
-            needs.extend(self.by_thing.get(thing).into_iter().flatten());
+        for thing in subjects {
+            needs.extend(self.by_subject.get(thing).into_iter().flatten());
         }
         needs.into_iter().cloned().collect()
     }
 }
 
-/// What a reason asks for, as the record spells it.
+/// The need that a reason names, in the spelling of the record.
 fn need_in(reason: &str) -> Option<String> {
     let named = |prefix: &str| {
         let rest = reason.split_once(prefix)?.1;
@@ -96,29 +96,30 @@ fn need_in(reason: &str) -> Option<String> {
     Some(format!("service {service}"))
 }
 
-/// Operations that a step calls and kinds that it would show.
-fn things_of(
+/// Operations that a step calls and types that it would receive.
+fn subjects_of(
     rulebook: &Rulebook,
     service: &Service,
     step: &Step,
     depth: usize,
-    things: &mut BTreeSet<String>,
+    subjects: &mut BTreeSet<String>,
 ) {
     if let Some(call) = step.operation() {
         let (of, id) = call.split_once('/').unwrap_or((&service.name, call));
         if let Some(operation) = rulebook.operation(of, id) {
-            things.insert(format!("{of}/{id}"));
-            things.extend(operation.response.clone());
+            subjects.insert(format!("{of}/{id}"));
+            subjects.extend(operation.response.clone());
         }
     }
-    if step.hook() == Some("collect_events") {
-        things.extend(rulebook.event_types.values().flatten().cloned());
+    let mut hooks = step.hook().into_iter();
+    if hooks.any(|hook| rulebook.index.collects_events(hook)) {
+        subjects.extend(rulebook.event_types.values().flatten().cloned());
     }
-    things.extend(step.judge().cloned());
+    subjects.extend(step.judge().cloned());
     let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
     if let Some((service, group)) = group.filter(|_| depth < GROUP_DEPTH_MAX) {
         for inner in &group.steps {
-            things_of(rulebook, service, inner, depth + 1, things);
+            subjects_of(rulebook, service, inner, depth + 1, subjects);
         }
     }
 }
@@ -128,7 +129,7 @@ mod tests {
     use super::need_in;
 
     #[test]
-    fn reasons_name_what_would_change_them() {
+    fn reasons_map_to_needs() {
         for (reason, need) in [
             ("hook missing: end_execution", Some("hook end_execution")),
             (

@@ -1,4 +1,4 @@
-//! The plan: which scenarios run, in which order.
+//! Plan: selects, orders and partitions the scenarios of a run.
 
 use super::derive;
 use super::template::wait_of;
@@ -6,7 +6,7 @@ use conformant_base::text::glob;
 use conformant_record::PartOf;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Step, Verb};
-use conformant_rulebook::{Place, Rulebook, Service};
+use conformant_rulebook::{ParameterLocation, Rulebook, Service};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What of the rulebook's scenarios is wanted.
+/// The selected scenarios.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
     /// Services; empty for all.
@@ -25,14 +25,14 @@ pub struct Selection {
     pub filters: Vec<String>,
     /// Exact scenario ids; empty for all.
     pub only: Vec<String>,
-    /// A part of the selection for one of several machines.
+    /// A part of the selection, for one of several machines.
     pub partition: Option<Partition>,
 }
 
 /// One part of a selection, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partition {
-    /// By the hash of the id: stays where it is when others come and go.
+    /// By the hash of the id, which is stable when other scenarios are added or removed.
     Hash {
         /// Which part.
         part: u64,
@@ -48,7 +48,7 @@ pub enum Partition {
     },
 }
 
-/// A scenario ready to be played.
+/// A scenario ready to run.
 #[derive(Clone, Debug)]
 pub struct Planned<'a> {
     /// The service whose operations and groups it uses by their short names.
@@ -58,12 +58,17 @@ pub struct Planned<'a> {
 }
 
 impl Planned<'_> {
-    /// Whether any step, those of groups included, is like this.
+    /// Whether any step, including those of groups, satisfies the condition.
     pub fn any_step(&self, is: &dyn Fn(&Step) -> bool) -> bool {
         any_step(self.service, &self.scenario.steps, is, 0)
     }
 
-    /// Services that its steps ask or change; a group of another service keeps to that service.
+    /// Whether it sends requests at the same time.
+    pub fn is_race(&self) -> bool {
+        self.any_step(&|step| step.race().is_some())
+    }
+
+    /// Services that its steps call or change. The steps of a group belong to the group's service.
     pub fn touches(&self) -> BTreeSet<String> {
         let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
         self.any_step(&|step| {
@@ -77,16 +82,16 @@ impl Planned<'_> {
         touched.into_inner()
     }
 
-    /// About how long it takes: what it waits by its own words, and a moment for each step.
+    /// Estimated duration: its stated waits and a constant for each step.
     pub fn length(&self) -> Duration {
         length_of(self.service, &self.scenario.steps, 0)
     }
 
-    /// Whether it walks a list that other scenarios of a run against one target may add to: one whose
-    /// path names nothing that this scenario made. Pages that are counted from the front move on with
-    /// each insertion, so that an item comes twice although the list is in order.
+    /// Whether it walks a list to which other scenarios may add: its path names no resource that this scenario made.
     ///
-    /// `own` is the setting, as service and key, of which each scenario is given a value that no other uses.
+    /// Pages are counted from the front, so an insertion shifts them and an item appears twice although the list is in
+    /// order.
+    /// `own` is a setting (service and key) with a separate value for each scenario.
     pub fn walks_a_shared_list(&self, own: Option<(&str, &str)>) -> bool {
         self.any_step(&|step| {
             let walked = step.call().filter(|call| call.walk);
@@ -94,7 +99,7 @@ impl Planned<'_> {
                 let operation = self.service.operations.get(&walk.call);
                 operation.is_some_and(|operation| {
                     let path = operation.parameters.iter();
-                    let mut path = path.filter(|p| p.place == Place::Path);
+                    let mut path = path.filter(|p| p.place == ParameterLocation::Path);
                     path.all(|p| {
                         let value = walk.with.get(&p.name);
                         value.is_some_and(|value| is_configured(value, own))
@@ -105,7 +110,7 @@ impl Planned<'_> {
     }
 }
 
-/// Whether a value comes from the configuration alone, which every scenario shares.
+/// Whether a value only comes from the configuration, which all scenarios share.
 fn is_configured(value: &Value, own: Option<(&str, &str)>) -> bool {
     let names = value.as_str().map(conformant_rulebook::interpolations);
     let is_shared = |path: &[String]| {
@@ -115,7 +120,7 @@ fn is_configured(value: &Value, own: Option<(&str, &str)>) -> bool {
     names.is_some_and(|names| names.is_ok_and(|names| names.iter().all(|n| is_shared(&n.path))))
 }
 
-/// Groups within groups.
+/// Maximum nesting of groups.
 const DEPTH_MAX: usize = 16;
 
 fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
@@ -136,7 +141,11 @@ fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
                 let group = group.filter(|_| depth < DEPTH_MAX);
                 group.map_or(STEP, |g| length_of(service, &g.steps, depth + 1))
             }
-            Verb::Call(_) | Verb::Get(_) | Verb::Hook(_) | Verb::Token(_) => STEP,
+            Verb::Call(_)
+            | Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Token(_)
+            | Verb::Concurrently(_) => STEP,
         };
         let times = u32::try_from(step.repeat.unwrap_or(1)).unwrap_or(u32::MAX);
         once.saturating_mul(times)
@@ -151,26 +160,26 @@ fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth
     steps.iter().any(|step| {
         let group = step.group().and_then(|g| service.groups.get(&g.r#use));
         is(step)
-            || any_step(service, step.between(), is, depth)
+            || any_step(service, step.nested(), is, depth)
             || group
                 .is_some_and(|g| depth < DEPTH_MAX && any_step(service, &g.steps, is, depth + 1))
     })
 }
 
-/// Every scenario of the rulebook, written and derived, each combination of its own, by id.
+/// All scenarios of the rulebook, written and derived, in each combination, by id.
 pub fn all(rulebook: &Rulebook) -> Vec<Planned<'_>> {
     gather(rulebook, &|_| true, &|_| true)
 }
 
-/// Every scenario that may say something of an id: all that are written, and of the derived ones those of its service,
-/// for these name nothing of another. An id without a service may be in any of them.
+/// All scenarios that may concern an id: all written ones and the derived ones of its service. For an id without a
+/// service, all scenarios.
 pub fn about<'a>(rulebook: &'a Rulebook, id: &str) -> Vec<Planned<'a>> {
     let service = id.split('/').next().unwrap_or_default();
     let is_of_one = rulebook.services.contains_key(service);
     gather(rulebook, &|_| true, &|name| !is_of_one || name == service)
 }
 
-/// What is written for the first services and what follows for the second, by id.
+/// The written scenarios of some services and the derived scenarios of others, by id.
 fn gather<'a>(
     rulebook: &'a Rulebook,
     is_written: &dyn Fn(&str) -> bool,
@@ -194,7 +203,7 @@ fn gather<'a>(
     planned
 }
 
-/// The selected scenarios in the order in which they run.
+/// The selected scenarios in order of execution.
 pub fn plan<'a>(
     rulebook: &'a Rulebook,
     selection: &Selection,
@@ -217,7 +226,7 @@ pub fn plan<'a>(
 }
 
 impl Selection {
-    /// Whether any scenario of a service can be wanted: the ids of all of them begin with its name.
+    /// Whether scenarios of a service can be selected: all their ids begin with its name.
     fn may_want(&self, service: &str) -> bool {
         let listed = |list: &[String], holds: &dyn Fn(&String) -> bool| {
             list.is_empty() || list.iter().any(holds)
@@ -237,7 +246,7 @@ impl Selection {
     }
 }
 
-/// Whether a glob can match an id of a service, by what of it is no wildcard.
+/// Whether a glob can match ids of a service, judging by its literal prefix.
 fn may_match(glob: &str, service: &str) -> bool {
     let (stated, has_wildcard) = match glob.split_once('*') {
         Some((stated, _)) => (stated, true),
@@ -261,7 +270,7 @@ impl From<Partition> for PartOf {
     }
 }
 
-/// Why a text is no partition.
+/// Why a partition is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PartitionError {
     /// It has another form.
@@ -319,7 +328,7 @@ impl Partition {
     }
 }
 
-/// A scenario once for each combination of its matrix, whose label stands behind its id.
+/// A scenario for each combination of its matrix, with the label appended to its id.
 fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
     if scenario.matrix.is_empty() {
         return vec![Planned { service, scenario }];
@@ -358,9 +367,9 @@ fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
 mod tests {
     use super::*;
 
-    /// The whole, of which only what is wanted is kept, is what a plan must be, whatever of it was passed over.
+    /// The shortcut for single services selects the same scenarios as a filter over all of them.
     #[test]
-    fn what_is_passed_over_was_not_wanted() {
+    fn skipped_services_contain_no_selected_scenario() {
         let rulebook = conformant_judge::load::shared();
         let ids = |planned: &[Planned<'_>]| -> Vec<String> {
             planned.iter().map(|p| p.scenario.id.clone()).collect()
@@ -402,14 +411,13 @@ mod tests {
     }
 
     fn names_any(steps: &[Step], is: &dyn Fn(&str) -> bool) -> bool {
-        let named =
-            |step: &Step| step.rules().any(|rule| is(rule)) || names_any(step.between(), is);
+        let named = |step: &Step| step.rules().any(|rule| is(rule)) || names_any(step.nested(), is);
         steps.iter().any(named)
     }
 
-    /// What `explain` relies on: whatever scenario is so called or names it is among those about an id.
+    /// `explain` relies on it: `about` contains every scenario that has or names an id.
     #[test]
-    fn what_names_a_rule_is_about_it() {
+    fn about_contains_every_scenario_that_names_a_rule() {
         let rulebook = conformant_judge::load::shared();
         let whole = all(rulebook);
         for service in rulebook.services.keys() {
@@ -425,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn partitions_share_everything_out_once() {
+    fn partitions_cover_every_id_once() {
         let ids: Vec<String> = (0..97).map(|n| format!("s/{n}")).collect();
         for kind in ["hash", "slice"] {
             let held: usize = (1..=4)

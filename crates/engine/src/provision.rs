@@ -1,4 +1,4 @@
-//! Provisioned settings and exclusive settings: what a scenario needs of the target and no documented operation can make.
+//! Provisioned and exclusive settings: prerequisites at the target that no documented operation can create.
 //!
 //! - A provisioned setting comes from the configuration, else from a hook, else from a list (`provisioned` in `service.yaml`).
 //! - A value of an exclusive setting is freed where an operation was rejected because the value is in use.
@@ -9,12 +9,12 @@ use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
 use conformant_judge::evidence::{HookCall, Span};
 use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
-use conformant_rulebook::{Operation, Place, Rulebook};
+use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The configured values of every target, as `target` in scenarios.
+/// The configured values of all targets, as `target` in scenarios.
 pub(super) fn values(settings: &Settings) -> Value {
     let services = settings.targets.iter().map(|(name, target)| {
         let mut values = target.values.clone();
@@ -28,7 +28,7 @@ pub(super) fn values(settings: &Settings) -> Value {
     Value::Object(values)
 }
 
-/// Makes what the parameters of a step read and nobody has configured.
+/// Provisions the unconfigured settings that the parameters of a step read.
 pub(super) fn provide(
     scope: &mut Scope<'_>,
     (session, rulebook): (&dyn Session, &Rulebook),
@@ -63,7 +63,7 @@ pub(super) fn provide(
     Ok(())
 }
 
-/// Whether a text within a value reads that.
+/// Whether any text within a value is the interpolation `name`.
 fn reads(value: &Value, name: &str) -> bool {
     match value {
         Value::String(text) => text.contains(name),
@@ -73,7 +73,7 @@ fn reads(value: &Value, name: &str) -> bool {
     }
 }
 
-/// Has a person or device do something, and keeps that it was so.
+/// Triggers the action of a person or device and records it.
 pub(super) fn hook(
     session: &dyn Session,
     step: usize,
@@ -97,12 +97,17 @@ pub(super) fn hook(
             began,
             ended: session.now(),
         },
+        race: None,
     });
     result
 }
 
-/// A result that lacks what the hook is there for says nothing of the target.
-fn complete(index: &ServiceIndex, name: &str, result: Value) -> Result<Value, HookFault> {
+/// A result without a required part is a hook failure and no evidence about the target.
+pub(super) fn complete(
+    index: &ServiceIndex,
+    name: &str,
+    result: Value,
+) -> Result<Value, HookFault> {
     let wanted = index.hook(name).map_or(&[][..], |hook| &hook.result);
     match wanted
         .iter()
@@ -110,7 +115,7 @@ fn complete(index: &ServiceIndex, name: &str, result: Value) -> Result<Value, Ho
     {
         None => Ok(result),
         Some(part) => Err(HookFault::Failed(format!(
-            "its result has no {part}; where it stands elsewhere, say so: `result: {{{part}: /POINTER}}`"
+            "its result has no {part}; if it is elsewhere, configure `result: {{{part}: /POINTER}}`"
         ))),
     }
 }
@@ -146,8 +151,8 @@ fn made(
     Ok(Some(made))
 }
 
-/// Frees a value that others hold; true when there were any holders. It is legal to reject a second one while the first
-/// goes on.
+/// Waits for or ends the other holders of a value; true if there were any. The target may reject a second holder as
+/// long as the first one exists.
 pub(super) fn free(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -155,35 +160,66 @@ pub(super) fn free(
     (scope, value): (&str, &str),
     tries: usize,
 ) -> Result<bool, Stop> {
-    /// How often a value is tried for which others wait too, and how often where no holder is listed: it may have ended
-    /// just now.
+    /// Maximum number of tries while other scenarios wait for the same value, and while no holder is listed because it
+    /// has just ended.
     const TRIES_MAX: usize = 10;
     const UNSEEN_TRIES_MAX: usize = 2;
-    /// For how long others may hold the value.
+    /// How long other scenarios may hold the value.
     const OTHERS_MAX: Duration = Duration::from_secs(15);
+    /// How long other scenarios of the same run may hold the value.
+    const SIBLINGS_MAX: Duration = Duration::from_secs(60);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     let ExclusiveSetting { service, key, how } = exclusive;
-    let holders = || holders(session, rulebook, exclusive, (scope, value));
-    let mut waited = Duration::ZERO;
-    let mut busy = holders()?;
+    let holders = || -> Result<Option<Vec<Holder>>, Stop> {
+        let here = holders(session, rulebook, exclusive, (scope, value))?;
+        match here.is_empty() {
+            true => holders_elsewhere(session, rulebook, exclusive, (scope, value)),
+            false => Ok(Some(here)),
+        }
+    };
+    let Some(mut busy) = holders()? else {
+        return Err(Stop::Inconclusive(format!(
+            "{} was rejected, and too many places may hold the value of targets.{service}.{key}",
+            how.taken_by
+        )));
+    };
     if busy.is_empty() {
-        return Ok(session.may_be_anothers("") && tries < UNSEEN_TRIES_MAX);
+        return Ok(session.may_be_needed_elsewhere("") && tries < UNSEEN_TRIES_MAX);
     }
     if tries >= TRIES_MAX {
         return Err(Stop::Inconclusive(format!(
             "others use the same value of targets.{service}.{key}: configure further values"
         )));
     }
-    if session.shares_person() {
-        session.person_is_busy();
+    if busy.iter().any(|holder| holder.scope != scope) {
+        session.holders_are_exclusive();
+    }
+    if session.shares_phone_number() && session.phone_number().as_deref() == Some(value) {
+        session.phone_number_is_busy();
         return Err(Stop::Inconclusive(format!(
             "another scenario uses the same value of targets.{service}.{key}"
         )));
     }
-    while busy.iter().any(|holder| session.may_be_anothers(holder)) && waited < OTHERS_MAX {
+    let mut waited = Duration::ZERO;
+    loop {
+        let is_a_siblings = |holder: &Holder| session.is_held_by_a_sibling(&holder.key);
+        let is_anothers = |holder: &Holder| session.may_be_needed_elsewhere(&holder.key);
+        let max = match (busy.iter().any(is_a_siblings), busy.iter().any(is_anothers)) {
+            (true, _) => SIBLINGS_MAX,
+            (false, true) => OTHERS_MAX,
+            (false, false) => break,
+        };
+        if waited >= max {
+            if max == SIBLINGS_MAX {
+                return Err(Stop::Inconclusive(
+                    "another scenario of this run uses the same phone number".to_owned(),
+                ));
+            }
+            break;
+        }
         session.wait(LOOK_EVERY);
         waited += LOOK_EVERY;
-        busy = holders()?;
+        busy = holders()?.unwrap_or_default();
     }
     if busy.is_empty() {
         return Ok(true);
@@ -198,10 +234,16 @@ pub(super) fn free(
     }
     for holder in &busy {
         session
-            .hook(name, &freeing(how, scope, holder))
+            .hook(name, &freeing(how, &holder.scope, &holder.key))
             .map_err(|fault| Stop::of_hook(name, &fault))?;
     }
     Ok(true)
+}
+
+/// A holder of a value, and the scope in which it holds it.
+struct Holder {
+    scope: String,
+    key: String,
 }
 
 /// The arguments of the hook that frees a value.
@@ -211,13 +253,13 @@ pub(super) fn freeing(how: &Exclusive, scope: &str, holder: &str) -> Value {
     Value::Object(arguments.into_iter().map(member).collect())
 }
 
-/// The holders of a value.
+/// The holders of a value in a scope.
 fn holders(
     session: &dyn Session,
     rulebook: &Rulebook,
     exclusive: ExclusiveSetting<'_>,
     (scope, value): (&str, &str),
-) -> Result<Vec<String>, Stop> {
+) -> Result<Vec<Holder>, Stop> {
     let ExclusiveSetting { service, how, .. } = exclusive;
     let held = &how.held;
     let Some(operation) = rulebook.operation(service, &held.list) else {
@@ -231,8 +273,43 @@ fn holders(
         .filter(|item| shows(item, &held.busy))
         .filter(|item| item.pointer(&held.at).and_then(Value::as_str) == Some(value))
         .filter_map(|item| item.pointer(&held.key)?.as_str())
-        .map(str::to_owned);
+        .map(|key| Holder {
+            scope: scope.to_owned(),
+            key: key.to_owned(),
+        });
     Ok(busy.collect())
+}
+
+/// The holders of a value in other scopes, because a person may be in one execution of all flows. `None` if there are
+/// too many scopes to read.
+fn holders_elsewhere(
+    session: &dyn Session,
+    rulebook: &Rulebook,
+    exclusive: ExclusiveSetting<'_>,
+    (scope, value): (&str, &str),
+) -> Result<Option<Vec<Holder>>, Stop> {
+    /// Maximum number of scopes to read.
+    const SCOPES_MAX: usize = 200;
+    let ExclusiveSetting { service, how, .. } = exclusive;
+    let file = session.settings().index.get(service);
+    let setting = file.and_then(|file| file.setting(&how.within));
+    let found = setting.and_then(|setting| setting.provisioned.as_ref()?.found.as_ref());
+    let Some((found, operation)) =
+        found.and_then(|found| Some((found, rulebook.operation(service, &found.list)?)))
+    else {
+        return Ok(Some(Vec::new()));
+    };
+    let path = format!("{}{}", operation.path, whole_page(operation));
+    let page = page(session, service, &path)?.unwrap_or_default();
+    let scopes = items(operation, &page).iter();
+    let scopes = scopes.filter_map(|item| item.pointer(&found.key)?.as_str());
+    let scopes: Vec<&str> = scopes.filter(|other| *other != scope).collect();
+    let mut busy = Vec::new();
+    for other in scopes.iter().rev().take(SCOPES_MAX) {
+        busy.extend(holders(session, rulebook, exclusive, (other, value))?);
+    }
+    let is_known = !busy.is_empty() || scopes.len() <= SCOPES_MAX;
+    Ok(is_known.then_some(busy))
 }
 
 /// The path of the operation that shows one holder.
@@ -246,7 +323,7 @@ pub(super) fn path_of_holder(
     Some(filled(&operation.path, scope, holder))
 }
 
-/// Whether a holder that is still needed was ended by others; `path` shows it.
+/// Whether another scenario ended a holder that is still needed; `path` shows it.
 pub(super) fn is_freed(session: &dyn Session, path: &str) -> bool {
     let Some(exclusive) = session.settings().exclusive() else {
         return false;
@@ -255,7 +332,7 @@ pub(super) fn is_freed(session: &dyn Session, path: &str) -> bool {
     shown.is_some_and(|shown| shows(&shown, &exclusive.how.free))
 }
 
-/// A path with the scope's parameter filled in, and every other one with the holder.
+/// A path with the scope filled in, and every other parameter replaced by the holder.
 fn filled(path: &str, (name, scope): (&str, &str), holder: &str) -> String {
     let segments = path.split('/').map(|segment| {
         let parameter = segment
@@ -270,27 +347,25 @@ fn filled(path: &str, (name, scope): (&str, &str), holder: &str) -> String {
     segments.collect::<Vec<_>>().join("/")
 }
 
-/// The query that asks for as many items as one page may have.
+/// The query for the largest page.
 fn whole_page(operation: &Operation) -> String {
     let mut parameters = operation.parameters.iter();
     let size = parameters.find_map(|parameter| {
         let most = parameter.schema.get("maximum")?;
-        (parameter.place == Place::Query).then(|| format!("?{}={most}", parameter.name))
+        (parameter.place == ParameterLocation::Query).then(|| format!("?{}={most}", parameter.name))
     });
     size.unwrap_or_default()
 }
 
 fn items<'v>(operation: &Operation, page: &'v Value) -> &'v [Value] {
-    let key = operation.list_key.as_deref().unwrap_or_default();
-    let items = page.get(key).and_then(Value::as_array);
-    items.map_or(&[][..], Vec::as_slice)
+    operation.items_of(page)
 }
 
 fn shows(value: &Value, condition: &Condition) -> bool {
     value.pointer(&condition.at) == Some(&condition.is)
 }
 
-/// An item of the first page, one that is preferred before others.
+/// An item of the first page, preferably one that satisfies `prefer`.
 fn listed(
     session: &dyn Session,
     rulebook: &Rulebook,
@@ -314,7 +389,7 @@ fn listed(
     Ok(value.map(str::to_owned))
 }
 
-/// What a service shows at a path; nothing where the answer is not JSON.
+/// A page of a service; `None` if the answer is not JSON.
 fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value>, Stop> {
     let settings = session.settings();
     let Some(target) = settings.targets.get(service) else {
@@ -335,8 +410,9 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
             Stop::Inconclusive(why)
         }
     })?;
+    let response = super::body::decoded(response);
     session.answered(service, path, response.status);
-    // What else is no page holds nothing; that the flow may not be listed at all is for the story to say.
+    // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
     if matches!(response.status, 401 | 403) {
         return Err(Stop::Inconclusive(format!(
             "{SET_UP_FAILED}: GET {path} answered {}",

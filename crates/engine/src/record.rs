@@ -1,9 +1,10 @@
-//! Putting together what the scenarios of a run concluded.
+//! Assembles the run record from the results of scenarios.
 
+use super::RunEvent;
+use super::excerpt::Shown;
 use super::needs::{Needs, needs_of};
-use super::shown::Shown;
 use super::stop::Stop;
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
@@ -11,34 +12,52 @@ use conformant_record::{
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why a rule about a kind of document that no run brings is not judged.
+/// Reason for a rule about a resource type that no exchange carries.
 pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";
 
-/// What one scenario concluded.
+/// The result of one scenario with its evidence.
 #[derive(Debug)]
 pub struct Concluded {
-    /// Its result.
     pub result: ScenarioResult,
-    /// What the judge made of its evidence.
-    pub judgement: Judgement,
-    /// Rules that its steps name, with the reason where it did not get to them.
+    /// The judgment of its evidence.
+    pub judgment: Judgment,
+    /// Why it ended early. Completes the reason of the rules that its remaining steps name.
     pub stopped: Option<Stop>,
     /// Exchanges it made.
     pub exchanges: usize,
-    /// The same by service.
+    /// Exchanges by service.
     pub services: BTreeMap<String, Asked>,
-    /// A target got in the way: no answer, not HTTP, a redirect.
-    pub trouble: bool,
-    /// A service that refused it with 401 or 403, and had let in nobody yet.
+    /// A target failed: no answer, not HTTP, or a redirect.
+    pub has_infrastructure_error: bool,
+    /// A service that answered 401 or 403 and had accepted no request yet.
     pub turned_away: Option<String>,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
-    /// Kinds of the representations that came back.
+    /// Types of the representations that were received.
     pub kinds: BTreeSet<String>,
-    /// What a person is shown of it.
+    /// Excerpts for people.
     pub shown: Shown,
     /// What it waited for, in real time.
     pub waited: Spent,
+}
+
+impl Concluded {
+    /// The event of a scenario that has ended, perhaps before its turn in the plan.
+    pub(crate) fn run_event(&self) -> RunEvent {
+        RunEvent::ScenarioPlayed {
+            id: self.result.id.clone(),
+            verdict: self.result.verdict,
+        }
+    }
+
+    /// The event of a scenario that is next in the plan.
+    pub(crate) fn ended_event(&self) -> RunEvent {
+        RunEvent::ScenarioEnded {
+            result: self.result.clone(),
+            findings: self.judgment.findings.clone(),
+            exchanges: self.exchanges,
+        }
+    }
 }
 
 /// Collects conclusions into a record.
@@ -48,11 +67,11 @@ pub struct Recorder<'a> {
     targets: BTreeMap<String, String>,
     seed: u64,
     scenarios: Vec<Concluded>,
-    /// Rules that have been shown, each with the scenario: the first one by id.
+    /// For each rule with an excerpt, the first scenario by id.
     first_shown: BTreeMap<String, String>,
-    /// What came of all scenarios that ended for good, without their findings: those stay with them, to be told in order.
-    whole: Judgement,
-    /// Why rules could not be judged in them.
+    /// The merged judgment of all finished scenarios. Findings stay with their scenario to keep their order.
+    whole: Judgment,
+    /// Why rules could not be judged.
     reasons: BTreeMap<String, BTreeSet<(Why, String)>>,
 }
 
@@ -65,31 +84,31 @@ impl<'a> Recorder<'a> {
             seed,
             scenarios: Vec::new(),
             first_shown: BTreeMap::new(),
-            whole: Judgement::default(),
+            whole: Judgment::default(),
             reasons: BTreeMap::new(),
         }
     }
 
-    /// A service let in nobody at all: that is no finding about it, and what it refused says nothing.
-    pub fn turned_away_by(&mut self, service: &str) {
+    /// Voids the results of a service that rejected every request: wrong credentials are not a finding.
+    pub fn void_service(&mut self, service: &str) {
         for concluded in &mut self.scenarios {
             if concluded.turned_away.as_deref() == Some(service) {
-                let why = format!("{service} lets nobody in");
-                concluded.judgement = concluded.judgement.void(&why);
+                let why = format!("{service} rejects all credentials");
+                concluded.judgment = concluded.judgment.void(&why);
                 concluded.result.verdict = Verdict::Inconclusive;
                 concluded.result.reason = why;
             }
         }
     }
 
-    /// Takes what a scenario concluded.
+    /// Adds the result of a scenario.
     pub fn add(&mut self, mut concluded: Concluded) {
         self.settle(&mut concluded);
         self.scenarios.push(concluded);
     }
 
-    /// Adds up what a scenario says of rules, in whatever order they end, and leaves its findings with it. Of each rule one
-    /// exchange is kept: that of the first scenario by id. A scenario that waits for its turn needs no more room than that.
+    /// Merges the judgment of a scenario, in any order, and leaves its findings with it. Of each rule, only the
+    /// excerpt of the first scenario by id is kept, which bounds the memory.
     pub fn settle(&mut self, concluded: &mut Concluded) {
         let id = &concluded.result.id;
         for rule in concluded.shown.rules() {
@@ -105,24 +124,24 @@ impl<'a> Recorder<'a> {
         concluded
             .shown
             .keep(|rule| first_shown.get(rule) == Some(id));
-        // What was refused may turn out to say nothing.
+        // It may be voided later.
         if concluded.turned_away.is_some() {
             return;
         }
-        let judgement = std::mem::take(&mut concluded.judgement);
+        let judgment = std::mem::take(&mut concluded.judgment);
         let kind = Why::of(concluded.stopped.as_ref());
-        for (rule, tally) in &judgement.tallies {
+        for (rule, tally) in &judgment.tallies {
             for why in &tally.inconclusive {
                 let reasons = self.reasons.entry(rule.clone()).or_default();
                 reasons.insert((kind, why.clone()));
             }
         }
-        concluded.judgement.findings = self.whole.merge_tallies(judgement);
+        concluded.judgment.findings = self.whole.merge_tallies(judgment);
     }
 
-    /// Takes what was concluded outside any scenario, under a name of its own.
-    pub fn add_judgement(&mut self, name: &str, judgement: Judgement) {
-        let failed = judgement.findings.iter().any(|f| f.level == Level::Must);
+    /// Adds a judgment that belongs to no scenario, under this name.
+    pub fn add_judgment(&mut self, name: &str, judgment: Judgment) {
+        let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
         let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
         let result = ScenarioResult {
             id: name.to_owned(),
@@ -135,12 +154,12 @@ impl<'a> Recorder<'a> {
         let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
         self.add(Concluded {
             result,
-            judgement,
+            judgment,
             stopped: None,
             exchanges: 0,
             waited: Spent::default(),
             services: BTreeMap::new(),
-            trouble: false,
+            has_infrastructure_error: false,
             turned_away: None,
             operations,
             kinds,
@@ -148,25 +167,25 @@ impl<'a> Recorder<'a> {
         });
     }
 
-    /// The record with the rules that were judged at all; `selects` says which of them.
+    /// The record with the rules that were judged at all, filtered by `selects`.
     pub fn finish_judged(self, selects: impl Fn(&Rule) -> bool) -> RunRecord {
-        let unsettled = self.scenarios.iter().map(|c| &c.judgement);
+        let unsettled = self.scenarios.iter().map(|c| &c.judgment);
         let judged: BTreeSet<String> = unsettled
             .chain([&self.whole])
-            .flat_map(|judgement| &judgement.tallies)
-            .filter(|(_, tally)| !tally.is_trivial())
+            .flat_map(|judgment| &judgment.tallies)
+            .filter(|(_, tally)| !tally.is_vacuous())
             .map(|(rule, _)| rule.clone())
             .collect();
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
     }
 
-    /// The record; `selects` says which rules were selected, `complete` whether all was run.
+    /// The record. `selects` filters the rules; `complete` states whether everything ran.
     pub fn finish(mut self, selects: impl Fn(&Rule) -> bool, complete: bool) -> RunRecord {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
         let mut findings = Vec::new();
         let mut exchanges = 0;
         let mut services: BTreeMap<String, Asked> = BTreeMap::new();
-        // The scenarios' own time added up: the same on any number of threads.
+        // The sum over scenarios does not depend on the number of threads.
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
         let mut shown = Shown::default();
@@ -184,7 +203,7 @@ impl<'a> Recorder<'a> {
                 }
             }
             shown.append(concluded.shown);
-            for finding in &mut concluded.judgement.findings {
+            for finding in &mut concluded.judgment.findings {
                 if finding.exchange > 0 {
                     finding.exchange += exchanges;
                 }
@@ -193,7 +212,7 @@ impl<'a> Recorder<'a> {
             for (service, asked) in concluded.services {
                 services.entry(service).or_default().add(asked);
             }
-            findings.append(&mut concluded.judgement.findings);
+            findings.append(&mut concluded.judgment.findings);
             scenarios.push(concluded.result);
         }
         let needs = needs_of(self.rulebook, &scenarios);
@@ -250,11 +269,11 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// What was concluded of each rule, those about clients that were judged among them, by id.
+/// The results of all selected rules and of the judged client rules, by id.
 fn rules_of(
     rulebook: &Rulebook,
     selects: impl Fn(&Rule) -> bool,
-    whole: &mut Judgement,
+    whole: &mut Judgment,
     reasons: &BTreeMap<String, BTreeSet<(Why, String)>>,
     needs: &Needs,
 ) -> Vec<RuleResult> {
@@ -268,11 +287,11 @@ fn rules_of(
             result.reason = ONLY_IN_FILES.to_owned();
             result.needs = vec!["check".to_owned()];
         } else if result.judged == 0 {
-            result.needs = needs.of(rule, &result.reason);
+            result.needs = needs.for_rule(rule, &result.reason);
         }
         rules.push(result);
     }
-    // Clients are judged where somebody asks for it; what they did wrong accuses no service.
+    // Client rules are judged on request. Their findings do not count against a service.
     for rule in rulebook.requests.values() {
         if whole.tallies.contains_key(&rule.id) {
             rules.push(RuleResult {
@@ -285,7 +304,7 @@ fn rules_of(
     rules
 }
 
-/// Kinds that an exchange, a callback or an event can carry.
+/// Types that an exchange, a callback or an event can carry.
 fn carried_kinds(rulebook: &Rulebook) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = rulebook.event_types.values().flatten().cloned().collect();
     for service in rulebook.services.values() {
@@ -339,11 +358,11 @@ impl Why {
 
 fn conclude(
     rule: &Rule,
-    whole: &mut Judgement,
+    whole: &mut Judgment,
     reasons: Option<&BTreeSet<(Why, String)>>,
 ) -> RuleResult {
     if let Origin::Either = rule.origin {
-        either(rule, whole);
+        check_either(rule, whole);
     }
     let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
     let worst = reasons.and_then(|r| r.iter().next_back());
@@ -371,8 +390,8 @@ fn conclude(
             let worst = worst.map(|(_, why)| why.clone());
             worst.or(masked).unwrap_or_default()
         }
-        Verdict::NotJudged => match tally.trivial.keys().next() {
-            Some(why) => format!("nothing to tell by: {}", why.words()),
+        Verdict::NotJudged => match tally.vacuous.keys().next() {
+            Some(why) => format!("no evidence to decide: {}", why.words()),
             None => "not exercised by this run".to_owned(),
         },
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
@@ -393,8 +412,8 @@ fn conclude(
     }
 }
 
-/// Any answer will do, two different ones within a run will not.
-fn either(rule: &Rule, whole: &mut Judgement) {
+/// Reports a finding if a run contains two different answers; any single answer is accepted.
+fn check_either(rule: &Rule, whole: &mut Judgment) {
     let Some(observed) = whole.observed.get(&rule.id) else {
         return;
     };
@@ -403,7 +422,7 @@ fn either(rule: &Rule, whole: &mut Judgement) {
         rule: rule.id.clone(),
         level: Level::Must,
         service: rule.service.clone(),
-        kind: "either".into(),
+        kind: "check_either".into(),
         expected: "one answer throughout the run".into(),
         actual: words.join(" and "),
         message: format!(

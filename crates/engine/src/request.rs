@@ -1,59 +1,52 @@
-//! From an operation and its parameters to a request, in the encodings that the documents name.
+//! Builds requests from an operation and its parameters, in the documented encodings, and recognizes received ones.
 
 use super::bearer::BearerError;
-use super::near::{Near, but_last, in_other_case};
+use super::boundary::{BoundaryChange, but_last, in_other_case};
 use super::settings::Target;
 use super::stop::Stop;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
 use conformant_judge::{UNKNOWN, WRONG};
 use conformant_net::transport::{Multipart, encode};
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::{Operation, Parameter, Place};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// Why [`upload`] makes no body, for those who know nothing of `transport`.
+/// The error of [`upload`], re-exported for callers without access to `transport`.
 pub use conformant_net::transport::EncodeError;
 
-/// A request with what it says in the documents' terms.
+/// A request with its documented parameters.
 #[derive(Debug)]
 pub struct Built {
-    /// What is sent.
     pub request: Request,
-    /// Documented parameters as sent; those left out are missing.
+    /// Documented parameters as sent, without omitted ones.
     pub sent: BTreeMap<String, Value>,
 }
 
-/// Why no request could be built: our own scenario or configuration is at fault.
+/// Why no request could be built. Scenario or configuration is at fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// A path parameter has no value.
     #[error("path parameter `{0}` has no value")]
     PathParameter(String),
-    /// The path is not shown by any document and not configured.
+    /// No document shows the path, and it is not configured.
     #[error("not configured: targets.{service}.{key} (no document shows this path)")]
     Unconfigured {
-        /// The service.
         service: String,
-        /// Its key in the configuration.
+        /// Its configuration key.
         key: String,
     },
-    /// A parameter that the operation does not have.
+    /// The operation does not have this parameter.
     #[error("the operation has no parameter `{0}`")]
     UnknownParameter(String),
-    /// A value that cannot be encoded where it should go.
+    /// The value cannot be encoded.
     #[error("parameter `{name}` cannot be sent: {why}")]
-    Unsendable {
-        /// The parameter.
-        name: String,
-        /// Why not.
-        why: String,
-    },
-    /// Credentials that the configuration does not have.
+    Unsendable { name: String, why: String },
+    /// Credentials are not configured.
     #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
-    /// The command that prints a token brought none.
+    /// The token command failed.
     #[error(transparent)]
     Bearer(#[from] BearerError),
 }
@@ -90,9 +83,10 @@ pub fn build(
         }
     }
     let mut path = path_of(operation, target)?;
-    // A configured path need not show every parameter: then it was not asked for.
-    let is_left_out =
-        |p: &Parameter| p.place == Place::Path && !path.contains(&format!("{{{}}}", p.name));
+    // A configured path may omit a parameter.
+    let is_left_out = |p: &Parameter| {
+        p.place == ParameterLocation::Path && !path.contains(&format!("{{{}}}", p.name))
+    };
     let parameters: Vec<&Parameter> = operation
         .parameters
         .iter()
@@ -106,23 +100,23 @@ pub fn build(
         let name = parameter.name.as_str();
         let value = sent.get(name);
         match parameter.place {
-            Place::Path => {
+            ParameterLocation::Path => {
                 let value = value.ok_or_else(|| BuildError::PathParameter(name.to_owned()))?;
                 let segment =
                     encode::path_segment(&text_of(value)).map_err(|e| unsendable(name, &e))?;
                 path = path.replace(&format!("{{{name}}}"), &segment);
             }
-            Place::Query => {
+            ParameterLocation::Query => {
                 let texts = value.into_iter().flat_map(texts_of);
                 query.extend(texts.map(|text| (name.to_owned(), text)));
             }
-            Place::Header => {
+            ParameterLocation::Header => {
                 for text in value.into_iter().flat_map(texts_of) {
                     encode::header(name, &text).map_err(|e| unsendable(name, &e))?;
                     request.headers.add(name, text);
                 }
             }
-            Place::Body => body.extend(value.map(|v| (name, v))),
+            ParameterLocation::Body => body.extend(value.map(|v| (name, v))),
         }
     }
     request.target = path;
@@ -155,10 +149,10 @@ pub fn authorize(
     }
     let own_header = target.header("Authorization").is_some();
     match credentials {
-        // A configured Authorization field is what the adopter wants sent.
+        // A configured Authorization field takes precedence.
         Credentials::Default if own_header => Ok(()),
         Credentials::None => Ok(()),
-        Credentials::Default if target.bearer.is_some() => bearing(target, request),
+        Credentials::Default if target.bearer.is_some() => add_token(target, request),
         Credentials::Default => match &target.basic {
             Some((user, password)) => basic(user, password, request),
             None => Ok(()),
@@ -167,7 +161,9 @@ pub fn authorize(
             let (sid, token) = account(target)?;
             basic(sid, token, request)
         }
-        Credentials::Wrong | Credentials::Unknown => wrongly(target, credentials, request),
+        Credentials::Wrong | Credentials::Unknown => {
+            apply_wrong_credentials(target, credentials, request)
+        }
         Credentials::UserOtherCase
         | Credentials::PasswordOtherCase
         | Credentials::PasswordShort
@@ -175,12 +171,12 @@ pub fn authorize(
         | Credentials::PasswordEmpty
         | Credentials::MixedUser
         | Credentials::MixedPassword
-        | Credentials::Bearer => nearly(target, credentials, request),
+        | Credentials::Bearer => apply_changed_credentials(target, credentials, request),
     }
 }
 
-/// Credentials of the configured form that nobody was given.
-fn wrongly(
+/// Unassigned credentials in the configured form.
+fn apply_wrong_credentials(
     target: &Target,
     credentials: Credentials,
     request: &mut Request,
@@ -205,8 +201,8 @@ fn wrongly(
     }
 }
 
-/// The configured pair but for one thing.
-fn nearly(
+/// The configured credentials with one difference.
+fn apply_changed_credentials(
     target: &Target,
     credentials: Credentials,
     request: &mut Request,
@@ -218,7 +214,9 @@ fn nearly(
         Credentials::UserOtherCase => basic(&in_other_case(user), password, request),
         Credentials::PasswordOtherCase => basic(user, &in_other_case(password), request),
         Credentials::PasswordShort => basic(user, but_last(password), request),
-        Credentials::PasswordSpace => basic(user, &Near::SpaceBehind.miss(password), request),
+        Credentials::PasswordSpace => {
+            basic(user, &BoundaryChange::SpaceBehind.apply(password), request)
+        }
         Credentials::PasswordEmpty => basic(user, "", request),
         Credentials::MixedUser | Credentials::MixedPassword => {
             let (sid, token) = account(target)?;
@@ -253,7 +251,7 @@ fn account(target: &Target) -> Result<(&str, &str), BuildError> {
 }
 
 /// Adds the token that a command prints.
-fn bearing(target: &Target, request: &mut Request) -> Result<(), BuildError> {
+fn add_token(target: &Target, request: &mut Request) -> Result<(), BuildError> {
     let Some(bearer) = &target.bearer else {
         return Ok(());
     };
@@ -296,10 +294,15 @@ fn encode_body(
     if offers("multipart/form-data") {
         return multipart(body, request);
     }
-    let as_json = offers("application/json")
-        && (target.json_bodies || !offers("application/x-www-form-urlencoded"));
-    if as_json {
-        request.headers.set("Content-Type", "application/json");
+    let is_json = target.json_operations.get(&operation.id);
+    let is_json = *is_json.unwrap_or(&target.json_bodies);
+    let as_json =
+        offers("application/json") && (is_json || !offers("application/x-www-form-urlencoded"));
+    let other_json = operation.bodies.iter().find(|body| body.ends_with("+json"));
+    if as_json || other_json.is_some() {
+        let media_type = other_json.filter(|_| !as_json);
+        let media_type = media_type.map_or("application/json", String::as_str);
+        request.headers.set("Content-Type", media_type);
         request.body = nested(body).to_string().into_bytes();
     } else {
         let mut pairs = Vec::new();
@@ -356,17 +359,16 @@ fn nested(body: &[(&str, &Value)]) -> Value {
     root
 }
 
-/// A field of an upload as a recording has it.
+/// A field of an upload in a recording.
 pub struct Field<'f> {
-    /// Its name.
     pub name: &'f str,
-    /// What it holds.
+    /// Its value.
     pub value: &'f str,
-    /// The file's name and media type, where it is a file.
+    /// File name and media type, for a file.
     pub file: Option<(&'f str, &'f str)>,
 }
 
-/// The media type and the body of an upload with these fields.
+/// The media type and body of an upload with these fields.
 pub fn upload<'f>(
     fields: impl Iterator<Item = Field<'f>>,
 ) -> Result<(String, Vec<u8>), EncodeError> {
@@ -399,6 +401,13 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
             Some(count) => Cow::Owned(every_byte(count)),
             None => Cow::Borrowed(field("text").unwrap_or_default().as_bytes()),
         };
+        // An invalid upload: without a form, or with a part of another name.
+        if value.get("part").is_some_and(Value::is_null) {
+            request.headers.set("Content-Type", media_type);
+            request.body = content.into_owned();
+            return Ok(());
+        }
+        let name = field("part").unwrap_or(name);
         parts = parts
             .file(name, file_name, media_type, content)
             .map_err(|e| unsendable(e.to_string()))?;
@@ -409,12 +418,23 @@ fn multipart(body: &[(&str, &Value)], request: &mut Request) -> Result<(), Build
     Ok(())
 }
 
-/// So many bytes of every value, in an order that no buffer size repeats.
+/// The given number of bytes, in an order without a short period.
 fn every_byte(count: u64) -> Vec<u8> {
     let low = |n: u64| u8::try_from(n % 256).unwrap_or_default();
     (0..count)
         .map(|n| low(n).wrapping_add(low(n / 256)))
         .collect()
+}
+
+/// A request target with other values of some query parameters.
+pub(super) fn with_query(target: &str, parameters: &Map<String, Value>) -> String {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
+        .into_owned()
+        .filter(|(name, _)| !parameters.contains_key(name))
+        .collect();
+    pairs.extend(parameters.iter().map(|(n, v)| (n.clone(), text_of(v))));
+    format!("{path}?{}", encode::query(borrowed(&pairs)))
 }
 
 fn texts_of(value: &Value) -> Vec<String> {
@@ -432,10 +452,10 @@ fn text_of(value: &Value) -> String {
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// Finds the operation that a foreign exchange belongs to; the parameters are read back from it.
-/// `path` is the target's path behind the service's base; `configured` has the paths that no
-/// document shows.
-pub fn recognise<'a>(
+/// Finds the operation of a recorded exchange and reads its parameters back.
+///
+/// `path` is the target's path below the service's base; `configured` holds the paths that no document shows.
+pub fn recognize<'a>(
     operations: impl Iterator<Item = &'a Operation>,
     request: &Request,
     path: &str,
@@ -485,7 +505,9 @@ pub fn recognise<'a>(
 fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap<String, Value>) {
     let form: Vec<(String, String)> =
         if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded") {
-            form_urlencoded::parse(&request.body).into_owned().collect()
+            url::form_urlencoded::parse(&request.body)
+                .into_owned()
+                .collect()
         } else {
             Vec::new()
         };
@@ -500,10 +522,10 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
     for parameter in &operation.parameters {
         let name = parameter.name.as_str();
         let value = match parameter.place {
-            Place::Path => continue,
-            Place::Header => request.headers.get(name).map(Value::from),
-            Place::Query => repeated(&query, name),
-            Place::Body => repeated(&form, name)
+            ParameterLocation::Path => continue,
+            ParameterLocation::Header => request.headers.get(name).map(Value::from),
+            ParameterLocation::Query => repeated(&query, name),
+            ParameterLocation::Body => repeated(&form, name)
                 .or_else(|| bracketed(&form, name))
                 .or_else(|| parts.iter().find(|part| part.name == name).map(part_of))
                 .or_else(|| {
@@ -520,7 +542,7 @@ fn read_parameters(operation: &Operation, request: &Request, sent: &mut BTreeMap
     }
 }
 
-/// A part as scenarios write it; what a file holds is not looked at.
+/// A part in the notation of scenarios, without the content of the file.
 fn part_of(part: &ReceivedPart<'_>) -> Value {
     match &part.file_name {
         Some(file_name) => json!({"$file": file_name, "type": part.media_type}),
@@ -528,7 +550,7 @@ fn part_of(part: &ReceivedPart<'_>) -> Value {
     }
 }
 
-/// A parameter's value, or the list of its values where it is repeated.
+/// A parameter's value, or the list of values if it is repeated.
 pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> {
     let mut values: Vec<Value> = pairs
         .iter()
@@ -542,7 +564,7 @@ pub(super) fn repeated(pairs: &[(String, String)], name: &str) -> Option<Value> 
     }
 }
 
-/// A hash as a form spells it: `details[key]=value`.
+/// A hash in form notation: `details[key]=value`.
 fn bracketed(form: &[(String, String)], name: &str) -> Option<Value> {
     let mut members = Map::new();
     for (field, value) in form {
@@ -591,6 +613,18 @@ mod tests {
             sent["media"],
             json!({"$file": "dot.png", "type": "image/png"})
         );
+    }
+
+    #[test]
+    fn an_invalid_upload_has_another_part_or_no_form() {
+        let file = |part: Value| json!({"$file": "a.txt", "type": "text/plain", "text": "x", "part": part});
+        let mut request = Request::new("POST", "");
+        multipart(&[("media", &file(json!("file")))], &mut request).unwrap();
+        let body = String::from_utf8_lossy(&request.body);
+        assert!(body.contains("name=\"file\"") && !body.contains("name=\"media\""));
+        multipart(&[("media", &file(Value::Null))], &mut request).unwrap();
+        assert_eq!(request.headers.get("Content-Type"), Some("text/plain"));
+        assert_eq!(request.body, b"x");
     }
 
     #[test]

@@ -1,5 +1,8 @@
-//! A session: the world that one scenario talks to. In process, behind the offline server, or a
-//! live target: the runner cannot tell them apart.
+//! Session: the interface of one scenario to its target.
+//!
+//! The target is in process, behind the offline server, or live. The runner does not know which.
+
+pub mod race;
 
 use super::settings::Settings;
 use super::stop::Stop;
@@ -8,36 +11,37 @@ use conformant_base::http::{Cause, Request, Response};
 use conformant_base::json::ParseFault;
 use conformant_net::transport::{Sink, UrlError};
 use conformant_record::Spent;
+use race::{Acted, Action, act_in_turn};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why a hook brought no result.
+/// Why a hook returned no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HookFault {
-    /// It says that the target has nothing of the kind.
-    #[error("it says that this is not supported")]
+    /// The hook reports that the target does not support the action.
+    #[error("it reports that this is not supported")]
     Unsupported,
-    /// What it answered is no result.
+    /// The answer is not a JSON result.
     #[error("its result is not JSON: {0}")]
     NoResult(#[from] ParseFault),
-    /// It did not do what it is there for.
+    /// The hook failed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// Why a story has no world to be told in; completes "failed to …".
+/// Why no session could be opened; completes "failed to …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("open the world at {url}: {source}")]
+#[error("open a session at {url}: {source}")]
 pub struct OpenError {
-    /// Where it should be.
+    /// Its URL.
     pub url: String,
-    /// Why nothing can be there.
+    /// Why the URL is invalid.
     pub source: UrlError,
 }
 
 impl Stop {
-    /// What a hook that brought no result means for the story.
+    /// The effect of a hook failure on the scenario.
     pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
         match fault {
             HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
@@ -48,150 +52,177 @@ impl Stop {
     }
 }
 
-/// What a scenario can do to the world.
+/// The actions that a scenario can take.
 pub trait Session {
-    /// Targets as this session reaches them.
+    /// The targets as this session reaches them.
     fn settings(&self) -> &Settings;
 
-    /// Sends a request to a service; its target is the path behind the service's base URL.
+    /// Sends a request to a service. Its target is the path below the service's base URL.
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault>;
 
-    /// Gets what lies at another origin than the service's own.
+    /// Gets content from another origin than the service's.
     fn get_elsewhere(&self, origin: &str, _request: &Request) -> Result<Response, SendFault> {
         Err(SendFault {
             cause: Cause::Redirect,
-            detail: format!("nothing lies at {origin} here"),
+            detail: format!("there is no content at {origin} here"),
             partial: None,
         })
     }
 
-    /// Whether a hook of that name is there.
+    /// Whether a hook of that name is available.
     fn has_hook(&self, name: &str) -> bool;
 
-    /// Has a person or device do something.
+    /// Triggers the action of a person or device.
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault>;
+
+    /// Executes several actions at the same time; results are in the order of the actions. An error means that nothing was
+    /// completed and all may be tried again.
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        Ok(act_in_turn(self, actions))
+    }
 
     /// Lets time pass, really or virtually.
     fn wait(&self, duration: Duration);
 
-    /// Waits before it is looked again whether the target has done its work, which takes it real time.
-    fn wait_between_looks(&self, duration: Duration) {
+    /// Waits before a poll is repeated. The target needs real time for its work.
+    fn wait_between_polls(&self, duration: Duration) {
         self.wait(duration);
+    }
+
+    /// Whether this session moved the target's clock, so that less real time has passed than the target's time shows.
+    fn has_moved_the_clock(&self) -> bool {
+        false
     }
 
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
-    /// Notes what was answered to a request with the configured credentials.
+    /// Records the status of an answer to a request with the configured credentials.
     fn answered(&self, _service: &str, _operation: &str, _status: u16) {}
 
-    /// Whether nobody else acts on this world.
+    /// Whether this session is the only client of the target.
     fn is_alone(&self) -> bool {
         false
     }
 
-    /// Where callbacks arrive.
+    /// The receiver of callbacks.
     fn callbacks(&self) -> Option<&Callbacks>;
 
-    /// How long a callback is waited for where the scenario says `declared`.
+    /// How long to wait for a callback where the scenario states `declared`.
     fn callback_max(&self, declared: Duration) -> Duration {
         declared
     }
 
-    /// How long silence is listened to where the scenario says `declared`.
+    /// How long to listen where the scenario states that no callback comes within `declared`.
     fn silence(&self, declared: Duration) -> Duration {
         declared
     }
 
-    /// Notes how long a callback took to come.
+    /// Records how long a callback took to arrive.
     fn callback_took(&self, _time: Duration) {}
 
-    /// Whether time passes here although nobody waits for it, and others use the target too.
+    /// Whether time passes by itself and other clients may use the target.
     fn is_live(&self) -> bool {
         false
     }
 
-    /// Whether callbacks that others asked for come to this story's addresses too.
-    fn address_is_common(&self) -> bool {
+    /// Whether callbacks of other scenarios also arrive at this scenario's addresses.
+    fn address_is_shared(&self) -> bool {
         false
     }
 
-    /// Whether another run may have led callbacks that this story asked for to itself.
-    fn address_may_be_taken(&self) -> bool {
+    /// Records that an expected callback did not come.
+    fn callback_missing(&self) {}
+
+    /// Whether an expected callback did not come.
+    fn has_missed_callback(&self) -> bool {
         false
     }
 
-    /// Why nobody can be reached any more who could call back; nothing where somebody can.
-    fn is_gone(&self, _service: &str) -> Option<SendFault> {
+    /// Whether another run may have redirected this scenario's callbacks to itself.
+    fn address_may_be_overwritten(&self) -> bool {
+        false
+    }
+
+    /// Why no callback can come any more, if the service is unreachable.
+    fn reachability_fault(&self, _service: &str) -> Option<SendFault> {
         None
     }
 
-    /// How long the story took that began then.
+    /// How long the scenario took that began at this time.
     fn seconds_since(&self, began: Timestamp) -> f64 {
         self.now().duration_since(began).as_secs_f64()
     }
 
-    /// The telephone number that this story alone has meanwhile.
-    fn person(&self) -> Option<String> {
+    /// The phone number that is assigned to this scenario.
+    fn phone_number(&self) -> Option<String> {
         None
     }
 
-    /// Whether other stories may speak of that person meanwhile.
-    fn shares_person(&self) -> bool {
+    /// Whether other scenarios may use the same phone number at the same time.
+    fn shares_phone_number(&self) -> bool {
         false
     }
 
-    /// Notes that somebody was refused because of being in the flow already.
-    fn person_is_busy(&self) {}
+    /// Records that a request was rejected because its phone number is in use.
+    fn phone_number_is_busy(&self) {}
 
-    /// Notes a holder of an exclusive value that this scenario made, and the path that shows it.
-    fn made_holder(&self, _scope: &str, _holder: &str, _path: &str) {}
+    /// Records a holder of an exclusive value that this scenario made, and the path that shows it.
+    fn record_holder(&self, _scope: &str, _holder: &str, _path: &str) {}
 
-    /// Whether others may have made that holder and still need it.
-    fn may_be_anothers(&self, _holder: &str) -> bool {
+    /// Whether another scenario may have made that holder and still needs it.
+    fn is_held_by_a_sibling(&self, _holder: &str) -> bool {
         false
     }
 
-    /// A service that refused a request of the story with 401 or 403, and has let in nobody yet.
+    /// Records that a value has one holder at a time at this target.
+    fn holders_are_exclusive(&self) {}
+
+    /// Whether another run may need a holder.
+    fn may_be_needed_elsewhere(&self, _holder: &str) -> bool {
+        false
+    }
+
+    /// A service that answered this scenario with 401 or 403 and has accepted no request yet.
     fn turned_away(&self) -> Option<String> {
         None
     }
 
-    /// What the story waited for so far, in real time; nothing where time is virtual.
+    /// What the scenario waited for so far, in real time; zero where time is virtual.
     fn waited(&self) -> Spent {
         Spent::default()
     }
 
-    /// Lets time pass while callbacks are listened for.
+    /// Lets time pass while callbacks can arrive.
     fn listen(&self, duration: Duration) {
         self.wait(duration);
     }
 
-    /// Why what was told is not what the target would have done: a request was lost on its way.
+    /// Why the evidence is unreliable: a request was lost on its way.
     fn cut_off(&self) -> Option<String> {
         None
     }
 
-    /// What somebody else did to the target while the story was told that makes it void.
+    /// What another client did to the target that invalidates this scenario.
     fn disturbed(&self) -> Option<String> {
         None
     }
 
-    /// Changes a payload of that kind before it is judged: generated faults only.
-    fn mangle_payload(&self, _kind: &str, _document: &mut Value) {}
+    /// Changes a payload of that kind before it is judged. For generated faults only.
+    fn mutate_payload(&self, _kind: &str, _document: &mut Value) {}
 }
 
-/// The harness's own receiver of callbacks, as one scenario uses it.
+/// The callback receiver, as one scenario uses it.
 #[derive(Clone, Debug)]
 pub struct Callbacks {
     /// Records callbacks and answers them.
     pub sink: Arc<Sink>,
-    /// Keeps the names of scenarios apart where they share a sink.
+    /// Distinguishes the addresses of scenarios that share a sink.
     pub prefix: String,
 }
 
 impl Callbacks {
-    /// The sink's name for an address that the scenario calls `name`.
+    /// The sink's name of the scenario's address `name`.
     pub(super) fn name_of(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
@@ -200,11 +231,11 @@ impl Callbacks {
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SendFault {
-    /// The stable word.
+    /// The stable name of the cause.
     pub cause: Cause,
-    /// For a person.
+    /// Explanation for people.
     pub detail: String,
-    /// What had come of an answer: its status, 0 where it is not known, and the beginning of its body.
+    /// What had arrived of an answer: its status, or 0, and the beginning of its body.
     pub partial: Option<Box<Response>>,
 }
 

@@ -1,8 +1,9 @@
-//! What a run is told: targets, credentials, hooks, limits. Plain values; `cli` reads them from
-//! flags, environment and file.
+//! Settings of a run: targets, credentials, hooks and limits.
+//!
+//! Plain values. The command line reads them from flags, environment and configuration file.
 
 use super::bearer::Bearer;
-use super::kept::Keeper;
+use super::evidence_file::EvidenceWriter;
 use conformant_judge::Shell;
 use conformant_judge::prove::Mode;
 use conformant_net::transport::{BaseUrl, Client, ConnectSettings, Limits};
@@ -13,12 +14,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Everything about the targets of a run.
+/// Settings for all targets of a run.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What is known of the services.
+    /// Properties of the services.
     pub index: Arc<ServiceIndex>,
-    /// By service. A service that is missing is not targeted.
+    /// By service. A missing service is not targeted.
     pub targets: BTreeMap<String, Target>,
     /// Hooks by name.
     pub hooks: BTreeMap<String, Hook>,
@@ -26,15 +27,24 @@ pub struct Settings {
     pub listen: Option<String>,
     /// URL under which the target reaches the listener, where it differs.
     pub public_url: Option<String>,
-    /// Certificates and proxies on the way.
+    /// Certificates and proxies.
     pub reach: Reach,
-    /// The people that scenarios speak of.
+    /// The phone numbers and e-mail domain that scenarios use.
     pub people: People,
-    /// How long callbacks are waited for: how soon they come is not stated.
+    /// How long to wait for callbacks. The documents state no limit.
     pub callback_max: Duration,
     /// Other runs may use the targets at the same time.
     pub is_shared: bool,
+    /// Whether the run says that it is one of several, which may redirect the callbacks of an application.
+    pub is_one_of_several: bool,
+    /// How often a scenario with requests at the same time is run until it has a finding.
+    pub rounds: usize,
+    /// Distinguishes the names of this run from those of other runs with the same seed. Empty without live targets.
+    pub names: String,
 }
+
+/// Rounds of a race against a live target: a window between check and write may be missed once.
+pub const ROUNDS_LIVE: usize = 3;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -48,6 +58,9 @@ impl Default for Settings {
             people: People::default(),
             callback_max: Duration::from_secs(30),
             is_shared: true,
+            is_one_of_several: false,
+            rounds: ROUNDS_LIVE,
+            names: String::new(),
         }
     }
 }
@@ -73,25 +86,24 @@ impl Settings {
     }
 }
 
-/// The people that scenarios speak of, as `${target.people.KEY}`. The default ones are nobody: their
-/// numbers and their domain are reserved for fiction.
+/// The people of scenarios, as `${target.people.KEY}`. The default numbers and domain are reserved for fiction.
 #[derive(Clone, Debug)]
 pub struct People {
     /// Calling code of their country.
     pub country_code: String,
-    /// Calling code of another country, where the same number is somebody else's.
+    /// Calling code of another country, where the same number belongs to another person.
     pub other_country_code: String,
-    /// National number of the first person's phone.
+    /// National phone number of the first person.
     pub cellphone: String,
-    /// National number of the second person's phone.
+    /// National phone number of the second person.
     pub second_cellphone: String,
-    /// National number of a person who has the app before being registered.
+    /// Number of a person with the app who is not registered yet.
     pub third_cellphone: String,
-    /// National number of a person who moves to another country and back.
+    /// Number of a person who moves to another country and back.
     pub fourth_cellphone: String,
-    /// National number of a person who scans codes and gives no e-mail address; the first one's but for the last digit.
+    /// Number of a person without e-mail address; differs from the first one in the last digit.
     pub fifth_cellphone: String,
-    /// National number of a person who scans a code before giving an e-mail address; the first one's but for the first digit.
+    /// Number of a person who adds an e-mail address later; differs from the first one in the first digit.
     pub sixth_cellphone: String,
     /// Domain of their e-mail addresses.
     pub email_domain: String,
@@ -115,7 +127,7 @@ impl Default for People {
 }
 
 impl People {
-    /// What scenarios read; besides what is configured the same numbers in other spellings.
+    /// The values that scenarios read, with other spellings of the configured numbers.
     pub fn values(&self) -> Value {
         let digits =
             |number: &str| -> String { number.chars().filter(char::is_ascii_digit).collect() };
@@ -147,17 +159,17 @@ impl People {
     }
 }
 
-/// How targets are reached.
+/// Connection settings of the targets.
 #[derive(Clone, Debug, Default)]
 pub struct Reach {
-    /// Every address that nothing else is said of, hooks among them.
+    /// All other addresses, including those of hooks.
     pub otherwise: Arc<ConnectSettings>,
-    /// By service, where a target has certificates of its own.
+    /// By service, for targets with separate certificates.
     pub ways: BTreeMap<String, Arc<ConnectSettings>>,
 }
 
 impl Reach {
-    /// A client that reaches each service's address in its way.
+    /// A client with the connection settings of each service.
     pub fn client(&self, limits: Limits, bases: &BTreeMap<String, BaseUrl>) -> Client {
         let client = Client::new(limits).otherwise(Arc::clone(&self.otherwise));
         self.ways
@@ -174,23 +186,25 @@ impl Reach {
 pub struct Target {
     /// Base URL; documented paths are appended.
     pub url: String,
-    /// The same base as the target's own links show it, where that differs.
+    /// The base URL in the target's own links, if it differs.
     pub public_url: Option<String>,
-    /// Further origins at which its content lies: redirects and links to content may lead there, and
-    /// nobody shows credentials.
+    /// Further origins of its content. Redirects and links may lead there; requests to them carry no
+    /// credentials.
     pub content_origins: Vec<String>,
     /// User name and password of HTTP Basic credentials.
     pub basic: Option<(String, String)>,
-    /// Account SID and auth token, the second way in (D2 and D3, Authentication).
+    /// Account SID and auth token, accepted alternatively (D2 and D3, Authentication).
     pub account: Option<(String, String)>,
     /// A command that prints a bearer token, in place of Basic credentials.
     pub bearer: Option<Arc<Bearer>>,
-    /// How a person's shell spells what is configured.
+    /// The configured values as shell expressions.
     pub shell: Arc<Shell>,
     /// Further header fields of each request; for auth they carry the API key.
     pub headers: Vec<(String, String)>,
-    /// True: bodies that may be JSON or a form are sent as JSON.
+    /// Whether bodies that may be JSON or a form are sent as JSON.
     pub json_bodies: bool,
+    /// Operations whose bodies are sent in the other encoding, or explicitly in this one: whether as JSON.
+    pub json_operations: BTreeMap<String, bool>,
     /// Values for `${target.SERVICE.KEY}`.
     pub values: Map<String, Value>,
     /// Values of the exclusive setting; each is in use by one scenario at a time.
@@ -198,7 +212,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// A target of which nothing is known but where it is. What is not configured is not sent.
+    /// A target with a URL and the default settings only.
     pub fn foreign(index: &ServiceIndex, service: &str, url: &str) -> Self {
         let settings = index.get(service).map(|service| &service.settings);
         let defaults = settings.into_iter().flatten().filter_map(|(key, setting)| {
@@ -220,13 +234,13 @@ impl Target {
         Some(&field.1)
     }
 
-    /// Whether anything of it says who asks.
+    /// Whether credentials or header fields are configured.
     pub fn has_credentials(&self) -> bool {
         self.basic.is_some() || self.bearer.is_some() || !self.headers.is_empty()
     }
 
-    /// The reference as a target, so that it can be judged without any configuration. None of these
-    /// values is a secret, and none of them goes to any other target.
+    /// The reference as a target, which needs no configuration. Its credentials are not secret, and
+    /// are not sent to any other target.
     pub fn of_reference(service: &str, url: &str) -> Self {
         let known = TargetSettings::of(service);
         Self {
@@ -245,7 +259,7 @@ impl Target {
         }
     }
 
-    /// The reference's targets by service, without URLs: where it runs is the session's business.
+    /// The reference's targets by service, without URLs, which the session adds.
     pub fn all_of_reference() -> BTreeMap<String, Self> {
         SERVICES
             .iter()
@@ -254,18 +268,17 @@ impl Target {
     }
 }
 
-/// A hook as the adopter supplies it.
+/// A configured hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hook {
-    /// How it is carried out.
-    pub way: HookWay,
-    /// Where in its answer each part of the result stands, as a JSON Pointer; empty: the answer is
-    /// the result.
+    /// The transport.
+    pub transport: HookTransport,
+    /// JSON Pointers of the parts of the result in the answer. If empty, the answer is the result.
     pub result: BTreeMap<String, String>,
 }
 
 impl Hook {
-    /// A hook for every name at one base URL: `POST URL/NAME`, with the token where there is one.
+    /// Hooks for all names at one base URL: `POST URL/NAME`, with the token if there is one.
     pub fn control_plane(
         index: &ServiceIndex,
         base: &str,
@@ -280,22 +293,22 @@ impl Hook {
         };
         let headers: Vec<(String, String)> = token.map(header).into_iter().collect();
         let over_http = |hook: &conformant_rulebook::hooks::Hook| {
-            let way = HookWay::Http {
+            let transport = HookTransport::Http {
                 method: "POST".into(),
                 url: format!("{base}/{}", hook.name),
                 headers: headers.clone(),
                 body: None,
             };
             let result = BTreeMap::new();
-            (hook.name.clone(), Self { way, result })
+            (hook.name.clone(), Self { transport, result })
         };
         index.hooks().map(over_http).collect()
     }
 }
 
-/// How a hook is carried out.
+/// The transport of a hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HookWay {
+pub enum HookTransport {
     /// A command with arguments; `${NAME}` is filled in, the answer is JSON on standard output.
     Command(Vec<String>),
     /// An HTTP request; `${NAME}` is filled in, the answer is a JSON body.
@@ -306,24 +319,24 @@ pub enum HookWay {
         url: String,
         /// Header fields.
         headers: Vec<(String, String)>,
-        /// Body; left out: the arguments as JSON.
+        /// Body; the arguments as JSON by default.
         body: Option<String>,
     },
 }
 
-/// How a run is carried out.
+/// Options of a run.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Seeds names, order and the reference.
+    /// Seed of names, order and the reference.
     pub seed: u64,
-    /// Scenarios side by side.
+    /// Number of concurrent scenarios.
     pub jobs: usize,
     /// Whether the plan's order is shuffled by the seed.
     pub shuffle: bool,
-    /// The longest the whole run may take.
+    /// Time limit of the run.
     pub run_max: Duration,
-    /// How far the run proves what its green is worth.
+    /// The extent of mutation testing.
     pub prove: Mode,
-    /// Where evidence is kept.
-    pub keeper: Option<Arc<Keeper>>,
+    /// Stores the evidence, if requested.
+    pub evidence_writer: Option<Arc<EvidenceWriter>>,
 }

@@ -1,29 +1,30 @@
-//! Why a scenario went no further than it did. Whom that accuses is not decided here, nor what
-//! error means which: that stands beside each error.
+//! Reasons why a scenario ended early.
+//!
+//! The judge decides what a reason means for the target. The conversion of each error is defined next to that error.
 
 use serde::{Deserialize, Serialize};
 
-/// How a reason begins where the ground of a scenario could not be laid.
+/// Prefix of the reason where the set-up of a scenario failed.
 pub const SET_UP_FAILED: &str = "set-up failed";
 
-/// Why a scenario went no further.
+/// Why a scenario ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stop {
-    /// It does not apply here, and why.
+    /// It does not apply to this target, with the reason.
     NotApplicable(String),
-    /// It could not be carried on, and why; nobody is accused.
+    /// It could not be continued, with the reason; nothing is reported.
     Inconclusive(String),
-    /// A step was refused or accepted against its expectation; the judge says by which rule.
+    /// A step was rejected or accepted against its expectation. The judge reports the rule.
     Unexpected,
     /// The run was interrupted.
     Interrupted,
     /// The target could not be reached at all.
     Unreachable(String),
-    /// A hook that is configured did not do what it is there for.
+    /// A configured hook failed.
     HookFailed(String),
-    /// Our own fault: scenario or configuration.
+    /// Our own error: scenario or configuration.
     Error(String),
-    /// A step needs what a broken rule withholds; the story goes on without it.
+    /// A step needs a value that a broken rule withholds. The scenario continues without the step.
     Masked(String),
 }

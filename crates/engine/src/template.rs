@@ -1,11 +1,13 @@
-//! Interpolation: `${name.field.0}` and the few values that are made (`$text`, `$json`, `$time`,
-//! `$repeat`, `$near`, `$file`). Expanded once: captured text is data and never expanded again.
+//! Interpolation of `${name.field.0}` and of generated values (`$text`, `$json`, `$time`, `$repeat`, `$near`,
+//! `$file`).
+//!
+//! Values are expanded once. Captured text is data and never expanded.
 
-use super::near::Near;
+use super::boundary::BoundaryChange;
 use super::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
-use conformant_judge::{Memo, payload};
+use conformant_judge::{DocumentCache, payload};
 use conformant_rulebook::step::Wait;
 use conformant_rulebook::{Rulebook, kebab};
 use conformant_schema::Schemas;
@@ -16,66 +18,65 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long lists and other reads may lag behind writes before what they show is final. Longer than
-/// [`conformant_judge::history::SETTLE`], from which on the rules report. `wait: settled` waits that long.
+/// How long lists and other reads may lag behind writes. Longer than [`conformant_judge::history::SETTLE`], after
+/// which the rules report. `wait: settled` waits that long.
 pub(crate) const CONSISTENCY_WINDOW: Duration = Duration::from_secs(11);
 
-/// Names that a scenario can read.
+/// The names that a scenario can read.
 #[derive(Debug)]
 pub(super) struct Scope<'a> {
     rulebook: &'a Rulebook,
     schemas: &'a Schemas,
     /// `target`, as configured.
     target: Value,
-    /// What makes `unique.NAME` unique: the run's seed and the scenario's id.
+    /// Makes `unique.NAME` unique: the run's seed and the scenario's id.
     salt: String,
     captured: BTreeMap<String, Captured>,
     /// `with`, `matrix`, `index`.
     local: BTreeMap<String, Value>,
     now: Timestamp,
-    /// What could not be captured because a rule was broken, and which one.
+    /// Captures that are missing because of a broken rule, with that rule.
     masked: BTreeMap<String, String>,
-    /// The rule that a value breaks that was filled in all the same; see [`Scope::take_taint`].
+    /// The broken rule of a value that was used nevertheless; see [`Scope::take_taint`].
     taint: RefCell<Option<String>>,
-    /// What was concluded of captured answers.
-    memo: Memo,
+    /// Cached validation results of captured answers.
+    memo: DocumentCache,
 }
 
-/// A result kept under a name.
+/// A captured result.
 #[derive(Debug)]
 struct Captured {
-    /// Shared with the evidence: an answer may be large.
+    /// Shared with the evidence, because an answer may be large.
     value: Arc<Value>,
-    /// What it is judged as, where it is an answer.
+    /// The answer it belongs to, if any.
     origin: Option<Origin>,
-    /// Where it breaks rules of its own, and which.
+    /// Its places that break rules, with those rules.
     broken: OnceCell<Vec<(String, String)>>,
 }
 
-/// The answer that a result came as.
+/// The answer that a result came from.
 #[derive(Clone, Debug)]
 pub(super) struct Origin {
-    /// The kind it is judged as.
+    /// The type it is judged as.
     pub(super) kind: String,
-    /// Parameters that were sent for it.
+    /// Parameters of the request.
     pub(super) sent: BTreeMap<String, Value>,
 }
 
 /// Why a text could not be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// The name or field is not there.
-    #[error("what `${{{0}}}` stands for did not come")]
+    /// The name or field does not exist.
+    #[error("`${{{0}}}` is undefined: no earlier answer contains it")]
     Missing(String),
-    /// It broke a rule of its own, and there is no other way to it.
-    #[error("what `${{{name}}}` stands for did not come: masked by {rule}")]
+    /// The value broke a rule and cannot be determined otherwise.
+    #[error("`${{{name}}}` is undefined: masked by {rule}")]
     Masked {
-        /// What was asked for.
         name: String,
-        /// The rule.
+        /// The broken rule.
         rule: String,
     },
-    /// A made value is not well-formed.
+    /// A generated value is malformed.
     #[error("{0}")]
     Malformed(String),
 }
@@ -87,7 +88,7 @@ impl From<TemplateError> for Stop {
                 Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
             }
             TemplateError::Missing(name) => Self::Inconclusive(format!(
-                "nothing that came so far shows `{name}`, with which the story goes on"
+                "no answer so far contains `{name}`, which a later step needs"
             )),
             TemplateError::Masked { rule, .. } => Self::Masked(rule),
             TemplateError::Malformed(why) => Self::Error(why),
@@ -95,7 +96,7 @@ impl From<TemplateError> for Stop {
     }
 }
 
-/// Where the configuration has what scenarios read as `target.SERVICE.KEY`.
+/// The configuration key of `target.SERVICE.KEY`.
 fn configuration_key(name: &str) -> String {
     name.strip_prefix("target.people.").map_or_else(
         || format!("targets.{}", name.trim_start_matches("target.")),
@@ -104,7 +105,6 @@ fn configuration_key(name: &str) -> String {
 }
 
 impl<'a> Scope<'a> {
-    /// A scope with nothing captured.
     pub(super) fn new(
         rulebook: &'a Rulebook,
         schemas: &'a Schemas,
@@ -121,33 +121,33 @@ impl<'a> Scope<'a> {
             now: Timestamp::UNIX_EPOCH,
             masked: BTreeMap::new(),
             taint: RefCell::default(),
-            memo: Memo::default(),
+            memo: DocumentCache::default(),
         }
     }
 
-    /// What was concluded of captured answers, for whoever judges them next.
-    pub(super) fn into_memo(self) -> Memo {
+    /// The cached validation results of captured answers.
+    pub(super) fn into_memo(self) -> DocumentCache {
         self.memo
     }
 
-    /// Says that a capture is missing because a rule was broken.
+    /// Notes that a capture is missing because of a broken rule.
     pub(super) fn mask(&mut self, name: &str, rule: &str) {
         self.captured.remove(name);
         self.masked.insert(name.to_owned(), rule.to_owned());
     }
 
-    /// The rule that a value breaks which was filled in since this was last asked: whether what was
-    /// built of it is refused says nothing.
+    /// The broken rule of a value that was filled in since the last call. If the request with this value is rejected,
+    /// the rejection is not evidence.
     pub(super) fn take_taint(&self) -> Option<String> {
         self.taint.take()
     }
 
-    /// Sets what `${now}` is.
+    /// Sets `${now}`.
     pub(super) fn set_now(&mut self, now: Timestamp) {
         self.now = now;
     }
 
-    /// Sets `with`, `matrix` or `index`, and returns what it was.
+    /// Sets `with`, `matrix` or `index`, and returns the previous value.
     pub(super) fn set_local(&mut self, name: &str, value: Option<Value>) -> Option<Value> {
         match value {
             Some(value) => self.local.insert(name.to_owned(), value),
@@ -160,7 +160,7 @@ impl<'a> Scope<'a> {
         self.target[service][key] = value;
     }
 
-    /// Keeps a result; `origin` says what it is judged as.
+    /// Stores a result; `origin` is the answer it is judged as.
     pub(super) fn capture(
         &mut self,
         name: &str,
@@ -187,7 +187,7 @@ impl<'a> Scope<'a> {
             .collect()
     }
 
-    /// Takes the capture of that name out, where it was not there before.
+    /// Removes the capture of that name if it is not in `before`.
     pub(super) fn take_since(&mut self, before: &BTreeSet<String>, name: &str) -> Option<Value> {
         (!before.contains(name))
             .then(|| self.captured.remove(name))
@@ -195,7 +195,7 @@ impl<'a> Scope<'a> {
             .map(|captured| Arc::unwrap_or_clone(captured.value))
     }
 
-    /// Puts what was not there before under a prefix: `channel` becomes `prefix.channel`.
+    /// Adds a prefix to the captures that are not in `before`: `channel` becomes `prefix.channel`.
     pub(super) fn prefix_since(&mut self, before: &BTreeSet<String>, prefix: &str) {
         for name in self.captures().difference(before) {
             let longer = format!("{prefix}.{name}");
@@ -208,7 +208,7 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Fills in a value: texts are interpolated, made values are made, the rest is copied.
+    /// Fills in a value: interpolates texts, generates values and copies the rest.
     pub(super) fn fill(&self, value: &Value) -> Result<Value, TemplateError> {
         match value {
             Value::String(text) => self.fill_text(text),
@@ -276,7 +276,7 @@ impl<'a> Scope<'a> {
                     .unwrap_or_default();
                 let text = what.as_str().filter(|t| !t.is_empty()).unwrap_or("x");
                 let length = usize::try_from(length).unwrap_or(usize::MAX);
-                Ok(Value::String(again_and_again(text, length)))
+                Ok(Value::String(repeat_to_length(text, length)))
             }
             "$json" => Ok(Value::String(what.to_string())),
             "$time" => {
@@ -286,10 +286,13 @@ impl<'a> Scope<'a> {
             }
             "$near" => {
                 let by = option("by")?;
-                let near = by.as_ref().and_then(Value::as_str).and_then(Near::named);
+                let near = by
+                    .as_ref()
+                    .and_then(Value::as_str)
+                    .and_then(BoundaryChange::named);
                 let near =
                     near.ok_or_else(|| TemplateError::Malformed(format!("$near: {by:?}")))?;
-                Ok(Value::String(near.miss(what.as_str().unwrap_or_default())))
+                Ok(Value::String(near.apply(what.as_str().unwrap_or_default())))
             }
             "$repeat" => {
                 let times = option("times")?
@@ -339,9 +342,9 @@ impl<'a> Scope<'a> {
         let Some(rule) = self.broken(captured, &pointer) else {
             return value.cloned().ok_or_else(|| self.masked_or_missing(name));
         };
-        // What broke its shape may lead to its thing all the same; else it may be known otherwise.
+        // A malformed value may still identify its resource; otherwise it may be known by other means.
         let value = value.filter(|v| is_usable(v)).cloned();
-        let value = value.or_else(|| captured.known_otherwise(&pointer));
+        let value = value.or_else(|| captured.derived(&pointer));
         self.taint.borrow_mut().get_or_insert_with(|| rule.clone());
         value.ok_or_else(|| TemplateError::Masked {
             name: name.to_owned(),
@@ -349,7 +352,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The capture with the longest name that this one begins with, and where in it.
+    /// The capture with the longest name that is a prefix of this one, and the pointer into it.
     fn captured(&self, name: &str) -> Option<(&Captured, String)> {
         let ends = name.rmatch_indices('.').map(|(at, _)| at);
         std::iter::once(name.len()).chain(ends).find_map(|end| {
@@ -369,13 +372,13 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// The rule that the value at `pointer` breaks; judged when first asked for.
+    /// The rule that the value at `pointer` breaks. Judged on first use.
     fn broken(&self, captured: &Captured, pointer: &str) -> Option<String> {
         let origin = captured.origin.as_ref()?;
         let broken = captured.broken.get_or_init(|| {
             let (kind, value) = (&origin.kind, &captured.value);
-            let judge = || payload::judge_payload(self.rulebook, self.schemas, kind, value);
-            let outcome = self.memo.of(kind, value, judge);
+            let judge = || payload::validate_payload(self.rulebook, self.schemas, kind, value);
+            let outcome = self.memo.get_or_validate(kind, value, judge);
             let broken = outcome.violations.iter();
             broken
                 .filter(|v| v.level == conformant_record::Level::Must)
@@ -394,7 +397,7 @@ impl<'a> Scope<'a> {
             .map(|(_, rule)| rule.clone())
     }
 
-    /// A word that no other scenario, run or seed makes; the same each time within a scenario.
+    /// A word that is unique among scenarios, runs and seeds, and constant within a scenario.
     fn unique(&self, name: &str) -> String {
         let digest = Sha256::digest(format!("{}\n{name}", self.salt).as_bytes());
         let tail: String = digest.iter().take(5).map(|b| format!("{b:02x}")).collect();
@@ -403,8 +406,8 @@ impl<'a> Scope<'a> {
 }
 
 impl Captured {
-    /// What must stand at `pointer`, by its thing's address or by what was sent for it.
-    fn known_otherwise(&self, pointer: &str) -> Option<Value> {
+    /// The value at `pointer`, derived from the resource's URL or the request parameters.
+    fn derived(&self, pointer: &str) -> Option<Value> {
         let (above, field) = pointer.rsplit_once('/')?;
         if field == "sid" {
             let url = self.value.pointer(&format!("{above}/url"))?.as_str()?;
@@ -420,15 +423,15 @@ impl Captured {
     }
 }
 
-/// So many characters of a text that begins anew where it ends.
-fn again_and_again(text: &str, length: usize) -> String {
+/// The first `length` characters of the repeated text.
+fn repeat_to_length(text: &str, length: usize) -> String {
     let characters = text.chars().count();
     let rest = text.chars().take(length % characters);
     let rest = &text[..rest.map(char::len_utf8).sum::<usize>()];
     text.repeat(length / characters) + rest
 }
 
-/// Whether a request can name a thing by it.
+/// Whether a request can name a resource by this value.
 fn is_usable(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),
@@ -446,7 +449,7 @@ fn pointer_of(path: &str) -> String {
     pointer
 }
 
-/// A duration as scenarios and configurations write it: `500ms`, `3s`, `-1s`, `10m`, `1h`.
+/// A duration in the notation of scenarios and configurations: `500ms`, `3s`, `-1s`, `10m`, `1h`.
 pub(super) fn duration(text: &str) -> Option<jiff::SignedDuration> {
     text.parse().ok()
 }
@@ -470,7 +473,7 @@ fn made_time(
         .as_str()
         .and_then(|t| t.parse().ok())
         .ok_or_else(|| malformed("not an instant"))?;
-    // A time that was cut to minutes says nothing of the second next to it.
+    // A time that was cut to minutes does not determine its seconds.
     let is_cut = |text: &str| {
         let time = text.split_once(['T', 't']).map_or("", |(_, time)| time);
         let time = time.split(['Z', 'z', '+', '-']).next().unwrap_or_default();

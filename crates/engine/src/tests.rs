@@ -1,15 +1,19 @@
-//! What a story leaves behind: what happened in which order, and what a broken value masks.
+//! Tests of the evidence of a scenario: the order of events, and the masking by broken values.
 
 use super::session::OpenError;
-use super::sessions::{Mangle, Offline};
-use super::{Options, Planned, Session, Sessions, Story, Target, Telling, plan, play};
+use super::sessions::{Mutate, Offline};
+use super::{
+    Options, Planned, ScenarioOutcome, ScenarioRun, Session, Sessions, Target, plan, run_scenario,
+};
 use conformant_base::http::{Request, Response};
-use conformant_judge::evidence::{Event, Evidence, Exchange};
-use conformant_judge::history::Shows;
+use conformant_judge::evidence::{Event, Evidence, Exchange, WalkEnd};
+use conformant_judge::history::Appearance;
 use conformant_judge::load::shared as rulebook;
 use conformant_judge::prove::Mode;
-use conformant_judge::{Acceptance, Case, Judgement};
+use conformant_judge::{Acceptance, Context, Judgment};
 use conformant_record::RunEvent;
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::paging::NextPage;
 use conformant_rulebook::scenario::Scenario;
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
@@ -17,11 +21,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Sets a value of a service when it is created.
+/// Sets a field of created services.
 #[derive(Debug)]
 struct Broken(&'static str, Value);
 
-impl Mangle for Broken {
+impl Mutate for Broken {
     fn request(&self, _: &str, _: &mut Request) {}
 
     fn response(&self, _: &str, request: &Request, response: &mut Response) {
@@ -35,28 +39,36 @@ impl Mangle for Broken {
     fn payload(&self, _: &str, _: &mut Value) {}
 }
 
-fn told(steps: &Value, mangle: Option<&dyn Mangle>) -> Story {
+fn run_steps(steps: &Value, mutator: Option<&dyn Mutate>) -> ScenarioOutcome {
     let rulebook = rulebook();
-    let scenario = json!({"id": "chat/test/story", "says": "It is told.", "steps": steps});
+    let scenario = json!({"id": "chat/test/scenario", "says": "It runs.", "steps": steps});
     let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
     let service = &rulebook.services["chat"];
-    played(&Planned { service, scenario }, mangle)
+    run_planned(&Planned { service, scenario }, mutator)
 }
 
-fn played(planned: &Planned<'_>, mangle: Option<&dyn Mangle>) -> Story {
+fn run_planned(planned: &Planned<'_>, mutator: Option<&dyn Mutate>) -> ScenarioOutcome {
+    run_in(rulebook(), planned, mutator)
+}
+
+fn run_in(
+    rulebook: &Rulebook,
+    planned: &Planned<'_>,
+    mutator: Option<&dyn Mutate>,
+) -> ScenarioOutcome {
     let targets = Target::all_of_reference();
-    let mut worlds = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
-    if let Some(mangle) = mangle {
-        worlds = worlds.mangled(mangle);
+    let mut offline = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    if let Some(mutator) = mutator {
+        offline = offline.mutated(mutator);
     }
-    let session = worlds.open(planned).expect("a world");
-    let calm = AtomicBool::new(false);
+    let session = offline.open(planned).expect("a session");
+    let never_interrupted = AtomicBool::new(false);
     let schemas = Schemas::default();
-    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
-    play(telling, session.as_ref(), &calm)
+    let scenario_run = ScenarioRun::new(rulebook, &schemas, planned, (0, 0));
+    run_scenario(scenario_run, session.as_ref(), &never_interrupted)
 }
 
-/// A service, fetched and compared, and a channel in it.
+/// Steps that fetch and compare a service and create a channel in it.
 fn fetched() -> Value {
     json!([
         {"use": "a-service"},
@@ -89,12 +101,12 @@ fn masked(evidence: &Evidence) -> Vec<(&str, Option<&str>)> {
 }
 
 #[test]
-fn a_value_of_another_shape_is_taken_as_it_came() {
+fn a_malformed_value_is_used_and_masks_dependent_rules() {
     let lower = Broken("sid", json!("is0123"));
-    let Story { evidence, stop, .. } = told(&fetched(), Some(&lower));
+    let ScenarioOutcome { evidence, stop, .. } = run_steps(&fetched(), Some(&lower));
     assert_eq!(stop, None);
     let broken = Some("chat/service/sid");
-    // It leads nowhere here; elsewhere it might. What hangs on it is left out, the rest is not.
+    // The request fails here. Steps that depend on it are skipped; the others run.
     assert_eq!(
         calls(&evidence),
         [
@@ -116,9 +128,9 @@ fn a_value_of_another_shape_is_taken_as_it_came() {
 }
 
 #[test]
-fn a_thing_whose_identity_is_missing_is_found_by_its_address() {
+fn a_resource_without_sid_is_found_by_its_url() {
     let missing = Broken("sid", Value::Null);
-    let Story { evidence, stop, .. } = told(&fetched(), Some(&missing));
+    let ScenarioOutcome { evidence, stop, .. } = run_steps(&fetched(), Some(&missing));
     assert_eq!(stop, None);
     let calls: Vec<_> = calls(&evidence).into_iter().map(|(name, _)| name).collect();
     assert_eq!(
@@ -130,7 +142,7 @@ fn a_thing_whose_identity_is_missing_is_found_by_its_address() {
             "create-service"
         ]
     );
-    // Nothing is compared with what was broken; the rest is.
+    // Nothing is compared with the broken value; the rest is.
     assert_eq!(
         masked(&evidence),
         [("chat/rule/a", Some("chat/service/sid"))]
@@ -139,13 +151,62 @@ fn a_thing_whose_identity_is_missing_is_found_by_its_address() {
     assert_eq!(stated, ["chat/rule/b"]);
 }
 
+/// Answers every request for a page of services with the last page.
+#[derive(Debug)]
+struct LastPageRepeated;
+
+impl Mutate for LastPageRepeated {
+    fn request(&self, _: &str, request: &mut Request) {
+        let (path, _) = request.target.split_once('?').unwrap_or_default();
+        if request.method == "GET" && path.ends_with("/v2/Services") {
+            request.target = format!("{path}?PageSize=50");
+        }
+    }
+
+    fn response(&self, _: &str, _: &Request, _: &mut Response) {}
+
+    fn payload(&self, _: &str, _: &mut Value) {}
+}
+
 #[test]
-fn a_request_that_goes_against_its_expectation_masks_what_would_follow() {
+fn items_of_a_repeated_last_page_are_counted_once() {
+    let mut rulebook = conformant_judge::load::load(None, &[]).expect("a rulebook");
+    let services = rulebook.services.get_mut("chat").expect("chat");
+    let list = services
+        .operations
+        .get_mut("read-services")
+        .expect("a list");
+    list.paging.next = NextPage::Page("Page".to_owned(), 0);
+    let steps = json!([
+        {"use": "a-service"},
+        {
+            "call": "read-services", "walk": true,
+            "expect": [{"rule": "chat/rule/a", "at": "/pages", "equals": 1}],
+        },
+    ]);
+    let scenario = json!({"id": "chat/test/scenario", "says": "It runs.", "steps": steps});
+    let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
+    let service = &rulebook.services["chat"];
+    let planned = Planned { service, scenario };
+    let outcome = run_in(&rulebook, &planned, Some(&LastPageRepeated));
+    let [walk] = &outcome.evidence.walks[..] else {
+        panic!("{:?}", outcome.stop);
+    };
+    assert_eq!((walk.pages.len(), &walk.end), (1, &WalkEnd::Complete));
+    let [statement] = &outcome.evidence.statements[..] else {
+        panic!("{:?}", outcome.stop);
+    };
+    assert_eq!(statement.result["pages"], 1);
+    assert_eq!(statement.result["items"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn an_unexpected_answer_masks_the_later_steps() {
     let steps = json!([
         {"call": "fetch-service", "with": {"Sid": "IS0"}},
         {"call": "create-service", "with": {"FriendlyName": "x"}, "accepted": "chat/rule/a"},
     ]);
-    let Story { evidence, .. } = told(&steps, None);
+    let ScenarioOutcome { evidence, .. } = run_steps(&steps, None);
     assert_eq!(
         masked(&evidence),
         [("chat/rule/a", Some("chat/fetch-service"))]
@@ -153,7 +214,7 @@ fn a_request_that_goes_against_its_expectation_masks_what_would_follow() {
 }
 
 #[test]
-fn links_hooks_and_callbacks_are_events_in_their_order() {
+fn links_hooks_and_callbacks_are_events_in_order() {
     let steps = json!([
         {"listen": "inbox"},
         {"use": "a-channel-with-webhook", "with": {"url": "${inbox.url}", "method": "POST"}},
@@ -162,7 +223,7 @@ fn links_hooks_and_callbacks_are_events_in_their_order() {
         {"use": "an-announced-message", "with": {"service_sid": "${service.sid}", "channel_sid": "${channel.sid}"}},
         {"await": "inbox", "count": 1, "within": "30s"},
     ]);
-    let Story { evidence, .. } = told(&steps, None);
+    let ScenarioOutcome { evidence, .. } = run_steps(&steps, None);
     let word = |event: &Event| match event {
         Event::Exchange(index) => evidence.exchanges[*index].operation.clone(),
         Event::Hook(call) => call.name.clone(),
@@ -202,9 +263,9 @@ fn links_hooks_and_callbacks_are_events_in_their_order() {
     );
 }
 
-/// The reference's own SIDs say which thing a representation is of: paths, by SID or by name, must
-/// lead to the same one; and what nothing touched is the same in all its sights.
-/// The campaign `samples` runs all scenarios, other runs every so many.
+/// The reference's SIDs identify the resource of each representation. Paths by SID and by name must lead to the same
+/// resource, and an unchanged resource is equal in all observations. The campaign `samples` runs all scenarios, other
+/// runs a sample.
 const EVERY_SCENARIO: usize = 12;
 
 #[expect(
@@ -216,18 +277,18 @@ fn is_campaign() -> bool {
 }
 
 #[test]
-fn requests_are_bound_to_the_things_that_answer() {
+fn requests_are_bound_to_the_answering_resources() {
     let (mut by_name, mut by_key, mut compared) = (0, 0, 0);
     let mut wrong = BTreeSet::new();
     let every = if is_campaign() { 1 } else { EVERY_SCENARIO };
     for planned in plan::all(rulebook()).into_iter().step_by(every) {
-        let Story { evidence, .. } = played(&planned, None);
-        let mut judgement = Judgement::default();
-        let case = Case::new(rulebook(), &Schemas::default(), &evidence, &mut judgement);
+        let ScenarioOutcome { evidence, .. } = run_planned(&planned, None);
+        let mut judgment = Judgment::default();
+        let case = Context::new(rulebook(), &Schemas::default(), &evidence, &mut judgment);
         let history = &case.history;
         let id = &planned.scenario.id;
-        for (thing_id, thing) in history.things.iter() {
-            for sight in &thing.sights {
+        for (thing_id, thing) in history.resources.iter() {
+            for sight in &thing.observations {
                 let Some(shown) = sight.representation(&case) else {
                     continue;
                 };
@@ -236,18 +297,18 @@ fn requests_are_bound_to_the_things_that_answer() {
                 {
                     wrong.insert(format!("{id}: sid {sid}"));
                 }
-                let about = &rulebook().kinds[sight.face].about;
+                let about = &rulebook().kinds[sight.shown_type].annotations;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
-                    let parent = &history.things.get(*parent).key;
+                    let parent = &history.resources.get(*parent).key;
                     if shown.value.pointer(at) != Some(&json!(parent)) {
                         wrong.insert(format!("{id}: {} {at}", thing.kind));
                     }
                 }
-                let index = sight.exchange.expect("answers alone show things here");
-                let bound = &history.bound[index];
+                let index = sight.exchange.expect("every observation is an answer");
+                let bound = &history.path_bindings[index];
                 let operation = case.seen[index].operation.expect("it is known");
-                if operation.names_its_thing() && matches!(sight.shows, Shows::Whole(_)) {
-                    if bound.thing != Some(thing_id) {
+                if operation.names_its_resource() && matches!(sight.shows, Appearance::Whole(_)) {
+                    if bound.resource != Some(thing_id) {
                         wrong.insert(format!("{id}: {} is bound elsewhere", operation.id));
                     }
                     by_name += usize::from(bound.by_name);
@@ -257,8 +318,8 @@ fn requests_are_bound_to_the_things_that_answer() {
                     wrong.insert(format!("{id}: {} has unknown parents", operation.id));
                 }
             }
-            for pair in thing.sights.windows(2) {
-                if history.may_have_changed(thing_id, &pair[0].when, &pair[1].when) {
+            for pair in thing.observations.windows(2) {
+                if history.may_have_changed(thing_id, &pair[0].moment, &pair[1].moment) {
                     continue;
                 }
                 let compared_fields = history.compared(&case, thing_id, &pair[0], &pair[1]);
@@ -271,12 +332,12 @@ fn requests_are_bound_to_the_things_that_answer() {
                 compared += 1;
             }
         }
-        for (seen, bound) in case.seen.iter().zip(&history.bound) {
+        for (seen, bound) in case.seen.iter().zip(&history.path_bindings) {
             let operation = seen
                 .operation
-                .filter(|o| o.names_its_thing() && o.thing.is_some());
+                .filter(|o| o.names_its_resource() && o.resource.is_some());
             let accepted = operation.is_some() && seen.acceptance == Acceptance::Accepted;
-            if accepted && bound.thing.is_none() {
+            if accepted && bound.resource.is_none() {
                 wrong.insert(format!(
                     "{id}: {} is bound to nothing",
                     seen.exchange.request.target
@@ -296,7 +357,7 @@ fn requests_are_bound_to_the_things_that_answer() {
     );
 }
 
-/// Worlds of which one asked for patience.
+/// Offline sessions that report one wait.
 struct Limited<'a>(Offline<'a>, AtomicBool);
 
 impl Sessions for Limited<'_> {
@@ -309,35 +370,35 @@ impl Sessions for Limited<'_> {
     }
 
     fn waits(&self) -> Option<(String, String)> {
-        let is_told = self.1.swap(true, Ordering::Relaxed);
-        (!is_told).then(|| ("flow".to_owned(), "429, waiting 1 s".to_owned()))
+        let was_reported = self.1.swap(true, Ordering::Relaxed);
+        (!was_reported).then(|| ("flow".to_owned(), "429, waiting 1 s".to_owned()))
     }
 }
 
 #[test]
-fn a_run_says_at_once_what_was_played_and_why_it_waits() {
+fn a_run_reports_finished_scenarios_and_waits_at_once() {
     let planned: Vec<Planned<'_>> = plan::all(rulebook()).into_iter().take(20).collect();
     let targets = Target::all_of_reference();
-    let worlds = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
+    let offline = Offline::in_process(0, BTreeSet::new(), BTreeSet::new(), targets);
     let options = Options {
         seed: 0,
         jobs: 4,
         shuffle: false,
         run_max: Duration::from_secs(60),
         prove: Mode::Off,
-        keeper: None,
+        evidence_writer: None,
     };
-    let (mut played, mut waits) = (BTreeSet::new(), Vec::new());
+    let (mut finished, mut waits) = (BTreeSet::new(), Vec::new());
     super::run(
         rulebook(),
         &Schemas::default(),
         &planned,
-        &Limited(worlds, AtomicBool::new(false)),
+        &Limited(offline, AtomicBool::new(false)),
         &options,
         &AtomicBool::new(false),
         &mut |event| match event {
-            RunEvent::ScenarioPlayed { id, .. } => assert!(played.insert(id), "once"),
-            RunEvent::ScenarioEnded { result, .. } => assert!(played.contains(&result.id)),
+            RunEvent::ScenarioPlayed { id, .. } => assert!(finished.insert(id), "once"),
+            RunEvent::ScenarioEnded { result, .. } => assert!(finished.contains(&result.id)),
             RunEvent::Waiting { service, why } => waits.push((service, why)),
             RunEvent::Started { .. }
             | RunEvent::ScenarioBegan { .. }
@@ -346,6 +407,6 @@ fn a_run_says_at_once_what_was_played_and_why_it_waits() {
         },
         |_, _| {},
     );
-    assert_eq!(played.len(), planned.len());
+    assert_eq!(finished.len(), planned.len());
     assert_eq!(waits, [("flow".to_owned(), "429, waiting 1 s".to_owned())]);
 }

@@ -1,34 +1,34 @@
-//! Measures a run's stories while they are told, and works out how quick any order of them could have been.
+//! Measures the duration of scenarios and computes a lower bound for the duration of the run.
 
 use super::plan::Planned;
-use super::stage::{Company, Room};
+use super::scheduler::{Concurrency, ResourceClaim};
 use conformant_base::clock;
 use conformant_record::{ScenarioTime, Spent, Timings};
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-/// To the millisecond: what is finer says nothing.
+/// Rounds to milliseconds.
 fn rounded(seconds: f64) -> f64 {
     (seconds * 1000.0).round() / 1000.0
 }
 
-/// Notes when stories began and ended.
+/// Records when scenarios began and ended.
 pub(super) struct Timekeeper {
     began: Instant,
-    stories: Mutex<Vec<(usize, ScenarioTime)>>,
+    scenarios: Mutex<Vec<(usize, ScenarioTime)>>,
 }
 
 impl Timekeeper {
     pub(super) fn new() -> Self {
         Self {
             began: clock::monotonic(),
-            stories: Mutex::default(),
+            scenarios: Mutex::default(),
         }
     }
 
-    /// Notes a story that ended just now; `index` is its place in the plan.
-    pub(super) fn told(
+    /// Records a scenario that has just ended; `index` is its position in the plan.
+    pub(super) fn record(
         &self,
         (index, planned): (usize, &Planned<'_>),
         lane: usize,
@@ -43,95 +43,120 @@ impl Timekeeper {
         for (_, part) in Spent::PARTS {
             *part(&mut spent) = rounded(*part(&mut spent));
         }
-        let story = ScenarioTime {
+        let scenario_time = ScenarioTime {
             scenario: planned.scenario.id.clone(),
             lane: lane + 1,
             began: rounded(began.saturating_duration_since(self.began).as_secs_f64()),
             seconds: rounded(took),
             spent,
         };
-        let mut stories = self.stories.lock().unwrap_or_else(PoisonError::into_inner);
-        stories.push((index, story));
+        let mut scenarios = self
+            .scenarios
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        scenarios.push((index, scenario_time));
     }
 
-    /// What all of it comes to.
-    pub(super) fn finish(self, rooms: &[Room], jobs: usize, persons: usize) -> Timings {
-        let stories = self.stories.into_inner();
-        let mut stories = stories.unwrap_or_else(PoisonError::into_inner);
-        stories.sort_by(|(_, a), (_, b)| a.began.total_cmp(&b.began).then(a.lane.cmp(&b.lane)));
-        let (lower_bound, because) = bound(&stories, rooms, jobs, persons);
+    /// The timings of the whole run.
+    pub(super) fn finish(
+        self,
+        claims: &[ResourceClaim],
+        jobs: usize,
+        phone_numbers: usize,
+    ) -> Timings {
+        let scenarios = self.scenarios.into_inner();
+        let mut scenarios = scenarios.unwrap_or_else(PoisonError::into_inner);
+        scenarios.sort_by(|(_, a), (_, b)| a.began.total_cmp(&b.began).then(a.lane.cmp(&b.lane)));
+        let (lower_bound, because) = bound(&scenarios, claims, jobs, phone_numbers);
         let mut spent = Spent::default();
-        for (_, story) in &stories {
-            spent.add(&story.spent);
+        for (_, scenario_time) in &scenarios {
+            spent.add(&scenario_time.spent);
         }
         Timings {
             jobs,
             spent,
             lower_bound,
             because,
-            stories: stories.into_iter().map(|(_, story)| story).collect(),
+            stories: scenarios
+                .into_iter()
+                .map(|(_, scenario_time)| scenario_time)
+                .collect(),
         }
     }
 }
 
-/// A share of it, where so many have equal ones.
+/// The share of each of `number` equal parts.
 fn among(seconds: f64, number: usize) -> f64 {
     seconds / f64::from(u32::try_from(number.max(1)).unwrap_or(u32::MAX))
 }
 
-/// The time below which no order of the stories comes, and the reason: the longest of them, what stands in
-/// one another's way, or all their work among the jobs.
+/// The lower bound of the run's duration, and its reason: the longest scenario, scenarios that cannot overlap, or the
+/// work of all jobs.
 fn bound(
-    stories: &[(usize, ScenarioTime)],
-    rooms: &[Room],
+    scenarios: &[(usize, ScenarioTime)],
+    claims: &[ResourceClaim],
     jobs: usize,
-    persons: usize,
+    phone_numbers: usize,
 ) -> (f64, String) {
-    let lone = Room::default();
-    let room = |index: usize| rooms.get(index).unwrap_or(&lone);
+    let unclaimed = ResourceClaim::default();
+    let claim_of = |index: usize| claims.get(index).unwrap_or(&unclaimed);
     let mut bounds = Vec::new();
-    let longest = stories
+    let longest = scenarios
         .iter()
         .max_by(|(_, a), (_, b)| a.spent.by_itself().total_cmp(&b.spent.by_itself()));
-    if let Some((_, story)) = longest {
-        let why = format!("{} alone takes that long", story.scenario);
-        bounds.push((story.spent.by_itself(), why));
+    if let Some((_, scenario_time)) = longest {
+        let why = format!("{} alone takes that long", scenario_time.scenario);
+        bounds.push((scenario_time.spent.by_itself(), why));
     }
-    // Who waits for time or callbacks leaves the job to others.
-    let work: f64 = stories
+    // A scenario that waits for time or callbacks frees its job.
+    let work: f64 = scenarios
         .iter()
-        .map(|(_, story)| story.spent.by_itself() - story.spent.time - story.spent.callbacks)
+        .map(|(_, scenario_time)| {
+            scenario_time.spent.by_itself()
+                - scenario_time.spent.time
+                - scenario_time.spent.callbacks
+        })
         .sum();
-    let why = format!("the work of all stories among {jobs} jobs");
+    let why = format!("the work of all scenarios among {jobs} jobs");
     bounds.push((among(work, jobs), why));
-    let services: BTreeSet<&str> = rooms
+    let services: BTreeSet<&str> = claims
         .iter()
-        .flat_map(|room| room.touches.iter().map(String::as_str))
+        .flat_map(|room| room.services.iter().map(String::as_str))
         .collect();
     for service in services {
-        let there = || {
-            let of = |(index, _): &&(usize, ScenarioTime)| room(*index).touches.contains(service);
-            stories.iter().filter(of)
+        let on_service = || {
+            let touches =
+                |(index, _): &&(usize, ScenarioTime)| claim_of(*index).services.contains(service);
+            scenarios.iter().filter(touches)
         };
-        let alone = there().filter(|(index, _)| room(*index).company == Company::Nobody);
-        let alone: f64 = alone.map(|(_, story)| story.spent.by_itself()).sum();
-        let beside = there().filter(|(index, _)| room(*index).company != Company::Nobody);
-        let beside = beside
-            .map(|(_, story)| story.spent.by_itself())
+        let exclusive = on_service()
+            .filter(|(index, _)| claim_of(*index).concurrency == Concurrency::Exclusive);
+        let exclusive: f64 = exclusive
+            .map(|(_, scenario_time)| scenario_time.spent.by_itself())
+            .sum();
+        let shared = on_service()
+            .filter(|(index, _)| claim_of(*index).concurrency != Concurrency::Exclusive);
+        let shared = shared
+            .map(|(_, scenario_time)| scenario_time.spent.by_itself())
             .fold(0.0, f64::max);
-        if alone > 0.0 {
-            let why =
-                format!("stories that must have the {service} service alone, one after the other");
-            bounds.push((alone + beside, why));
+        if exclusive > 0.0 {
+            let why = format!(
+                "scenarios that need exclusive access to the {service} service run one after the other"
+            );
+            bounds.push((exclusive + shared, why));
         }
     }
-    let with_person = stories
+    let with_phone_number = scenarios
         .iter()
-        .filter(|(index, _)| room(*index).needs_person);
-    let with_person: f64 = with_person.map(|(_, story)| story.spent.by_itself()).sum();
-    if with_person > 0.0 && persons < usize::MAX {
-        let why = format!("stories with a person in a flow, of whom {persons} may be at a time");
-        bounds.push((among(with_person, persons), why));
+        .filter(|(index, _)| claim_of(*index).needs_phone_number);
+    let with_phone_number: f64 = with_phone_number
+        .map(|(_, scenario_time)| scenario_time.spent.by_itself())
+        .sum();
+    if with_phone_number > 0.0 && phone_numbers < usize::MAX {
+        let why = format!(
+            "scenarios with an exclusive phone number, of which {phone_numbers} can run at a time"
+        );
+        bounds.push((among(with_phone_number, phone_numbers), why));
     }
     let most = bounds.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b));
     let (bound, why) = most.unwrap_or_default();
@@ -142,75 +167,90 @@ fn bound(
 mod tests {
     use super::*;
 
-    fn story(index: usize, own: f64, callbacks: f64) -> (usize, ScenarioTime) {
+    fn scenario_time(index: usize, own: f64, callbacks: f64) -> (usize, ScenarioTime) {
         let spent = Spent {
             own,
             callbacks,
             turn: 5.0,
             ..Spent::default()
         };
-        let scenario = format!("story-{index}");
-        let story = ScenarioTime {
+        let scenario = format!("scenario_time-{index}");
+        let scenario_time = ScenarioTime {
             scenario,
             spent,
             ..ScenarioTime::default()
         };
-        (index, story)
+        (index, scenario_time)
     }
 
-    fn room(is_alone: bool, needs_person: bool) -> Room {
-        let company = if is_alone {
-            Company::Nobody
+    fn room(is_alone: bool, needs_phone_number: bool) -> ResourceClaim {
+        let concurrency = if is_alone {
+            Concurrency::Exclusive
         } else {
-            Company::Anybody
+            Concurrency::Shared
         };
-        Room {
-            touches: BTreeSet::from(["flow".to_owned()]),
-            company,
-            needs_person,
-            ..Room::default()
+        ResourceClaim {
+            services: BTreeSet::from(["flow".to_owned()]),
+            concurrency,
+            needs_phone_number,
+            ..ResourceClaim::default()
         }
     }
 
     #[test]
-    fn what_others_took_and_what_may_overlap_bounds_nothing() {
+    fn turns_and_overlapping_waits_do_not_raise_the_bound() {
         let free = [room(false, false), room(false, false)];
-        let stories = [story(0, 1.0, 2.0), story(1, 1.5, 0.5)];
-        let (bound, why) = bound(&stories, &free, 2, usize::MAX);
+        let scenarios = [scenario_time(0, 1.0, 2.0), scenario_time(1, 1.5, 0.5)];
+        let (bound, why) = bound(&scenarios, &free, 2, usize::MAX);
         assert!((bound - 3.0).abs() < 1e-9, "{bound}: {why}");
-        assert_eq!(why, "story-0 alone takes that long");
+        assert_eq!(why, "scenario_time-0 alone takes that long");
     }
 
     #[test]
     fn the_work_is_shared_among_the_jobs() {
-        let stories = [story(0, 1.0, 0.0), story(1, 1.5, 0.0), story(2, 1.1, 9.0)];
-        let (all, why) = bound(&stories[..2], &[], 1, usize::MAX);
+        let scenarios = [
+            scenario_time(0, 1.0, 0.0),
+            scenario_time(1, 1.5, 0.0),
+            scenario_time(2, 1.1, 9.0),
+        ];
+        let (all, why) = bound(&scenarios[..2], &[], 1, usize::MAX);
         assert!((all - 2.5).abs() < 1e-9, "{why}");
-        let (two, why) = bound(&stories[..2], &[], 2, usize::MAX);
+        let (two, why) = bound(&scenarios[..2], &[], 2, usize::MAX);
         assert!((two - 1.5).abs() < 1e-9, "{why}");
-        assert!(bound(&stories, &[], 1, usize::MAX).0 > 10.0);
+        assert!(bound(&scenarios, &[], 1, usize::MAX).0 > 10.0);
     }
 
     #[test]
-    fn who_must_be_alone_follows_the_others() {
-        let rooms = [room(true, false), room(true, false), room(false, false)];
-        let stories = [story(0, 1.0, 0.0), story(1, 1.5, 0.0), story(2, 0.5, 0.0)];
-        let (bound, why) = bound(&stories, &rooms, 8, usize::MAX);
+    fn exclusive_scenarios_add_up() {
+        let claims = [room(true, false), room(true, false), room(false, false)];
+        let scenarios = [
+            scenario_time(0, 1.0, 0.0),
+            scenario_time(1, 1.5, 0.0),
+            scenario_time(2, 0.5, 0.0),
+        ];
+        let (bound, why) = bound(&scenarios, &claims, 8, usize::MAX);
         assert!((bound - 3.0).abs() < 1e-9, "{bound}");
-        assert!(why.contains("the flow service alone"), "{why}");
+        assert!(
+            why.contains("exclusive access to the flow service"),
+            "{why}"
+        );
     }
 
     #[test]
-    fn a_person_is_in_one_flow_at_a_time() {
-        let rooms = [room(false, true), room(false, true), room(false, true)];
-        let stories = [story(0, 2.0, 0.0), story(1, 2.0, 0.0), story(2, 2.0, 0.0)];
-        let (bound, why) = bound(&stories, &rooms, 8, 2);
+    fn phone_numbers_bound_the_duration() {
+        let claims = [room(false, true), room(false, true), room(false, true)];
+        let scenarios = [
+            scenario_time(0, 2.0, 0.0),
+            scenario_time(1, 2.0, 0.0),
+            scenario_time(2, 2.0, 0.0),
+        ];
+        let (bound, why) = bound(&scenarios, &claims, 8, 2);
         assert!((bound - 3.0).abs() < 1e-9, "{bound}");
-        assert!(why.contains("of whom 2"), "{why}");
+        assert!(why.contains("of which 2"), "{why}");
     }
 
     #[test]
-    fn a_run_of_nothing_has_no_bound() {
+    fn an_empty_run_has_no_bound() {
         let timings = Timekeeper::new().finish(&[], 4, usize::MAX);
         assert!(timings.lower_bound.abs() < 1e-9 && timings.stories.is_empty());
     }

@@ -1,7 +1,7 @@
-//! Registration tokens and QR strings, as an application builds them (D1, Registration without
-//! personal data), and the broken ones that a service must refuse.
+//! Registration tokens and QR strings as an application builds them (D1, Registration without personal data), and
+//! invalid ones.
 
-use super::near::Near;
+use super::boundary::BoundaryChange;
 use super::settings::Settings;
 use super::stop::Stop;
 use super::template::{Scope, duration};
@@ -13,7 +13,7 @@ use conformant_rulebook::service::APPLICATION;
 use jsonwebtoken::{Algorithm, EncodingKey, crypto};
 use serde_json::{Value, json};
 
-/// How long a token lives unless told otherwise; the document allows 15 minutes.
+/// Default lifetime of a token; the document allows 15 minutes.
 const LIFETIME_DEFAULT: &str = "10m";
 
 /// Builds `{token, qr, header, claims}`.
@@ -61,9 +61,10 @@ pub(super) fn build(
     });
     let mut issuer = or_configured(filled(&spec.issuer)?, "name")?;
     if let Some(by) = filled(&spec.issuer_near)? {
-        let near = Near::named(&by);
-        let near = near.ok_or_else(|| Stop::Error(format!("no near miss is named {by}")))?;
-        issuer = near.miss(&issuer);
+        let near = BoundaryChange::named(&by);
+        let near =
+            near.ok_or_else(|| Stop::Error(format!("unknown change of `issuer-near`: {by}")))?;
+        issuer = near.apply(&issuer);
     }
     let mut claims = json!({
         "iss": issuer,
@@ -93,27 +94,26 @@ pub(super) fn build(
         let mut others = claims.clone();
         others["context"]["custom_user_id"] = json!("another");
         token = forged(&how, &token, &signed(&others)?)
-            .ok_or_else(|| Stop::Error(format!("no signature is named {how}")))?;
+            .ok_or_else(|| Stop::Error(format!("unknown signature: {how}")))?;
     }
     let qr = format!("{}://account?token={token}", configured("scheme")?);
     Ok(json!({"token": token, "qr": qr, "header": header, "claims": claims}))
 }
 
-/// A registration as an application offers it.
+/// A registration that an application offers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The signed token in its compact form.
+    /// The signed token in compact form.
     pub token: String,
     /// The text of the QR code.
     pub qr: String,
 }
 
-/// What an application says of itself.
+/// The properties of an application.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Application {
-    /// Its name, the issuer.
+    /// Its name, used as issuer.
     pub name: String,
-    /// Its identifier.
     pub id: String,
     /// The scheme of its QR codes.
     pub scheme: String,
@@ -122,7 +122,7 @@ pub struct Application {
 }
 
 impl Application {
-    /// Builds the token of one user, valid from now on for that long.
+    /// Builds the token of one user, valid from now on for this duration.
     pub fn offer(
         &self,
         custom_user_id: &str,
@@ -143,21 +143,21 @@ impl Application {
     }
 }
 
-/// Why there is no token.
+/// Why no token could be built.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// It would expire beyond all time.
+    /// Its expiry is out of range.
     #[error(transparent)]
     Lifetime(#[from] jiff::Error),
-    /// An algorithm that tokens are not signed by.
-    #[error("no token algorithm is named {0}")]
+    /// Unknown algorithm.
+    #[error("unknown token algorithm: {0}")]
     Algorithm(String),
-    /// It could not be signed.
+    /// The signature failed.
     #[error("the token could not be signed: {0}")]
     Unsigned(#[from] jsonwebtoken::errors::Error),
 }
 
-/// A date of a token, which may have a fraction (RFC 7519).
+/// A date in a token, optionally with a fraction (RFC 7519).
 fn numeric(at: Timestamp, fraction: bool) -> Value {
     if fraction {
         json!(at.as_duration().as_secs_f64().floor() + 0.25)
@@ -166,7 +166,7 @@ fn numeric(at: Timestamp, fraction: bool) -> Value {
     }
 }
 
-/// The token with another signature than its own.
+/// The token with another signature.
 fn forged(how: &str, token: &str, another: &str) -> Option<String> {
     let (message, signature) = token.rsplit_once('.')?;
     let signature = match how {

@@ -1,7 +1,7 @@
 //! Coverage of exploration: operations, parameters, pairs of operations, rules, states.
 
 use conformant_judge::evidence::Evidence;
-use conformant_judge::{Acceptance, Judgement, acceptance};
+use conformant_judge::{Acceptance, Judgment, acceptance};
 use conformant_rulebook::{Rulebook, Service};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ fn note(names: &mut BTreeSet<String>, name: &str) {
 }
 
 /// Returns the entry of a name that is usually present.
-fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
+fn entry_of<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m mut T {
     if !named.contains_key(name) {
         named.insert(name.to_owned(), T::default());
     }
@@ -55,15 +55,15 @@ fn under<'m, T: Default>(named: &'m mut BTreeMap<String, T>, name: &str) -> &'m 
 
 impl Seen {
     /// Adds a sequence.
-    pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgement: &Judgement) {
+    pub(super) fn add(&mut self, rulebook: &Rulebook, evidence: &Evidence, judgment: &Judgment) {
         let mut before: Option<String> = None;
         for exchange in &evidence.exchanges {
             let name = format!("{}/{}", exchange.service, exchange.operation);
-            let called = under(&mut self.operations, &name);
+            let called = entry_of(&mut self.operations, &name);
             let sent = exchange.sent.keys();
             sent.for_each(|parameter| note(&mut called.with, parameter));
             if let Some(before) = before.replace(name.clone()) {
-                note(&mut under(&mut self.operations, &before).next, &name);
+                note(&mut entry_of(&mut self.operations, &before).next, &name);
             }
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
             let is_accepted = acceptance(rulebook, exchange, operation) == Acceptance::Accepted;
@@ -79,24 +79,24 @@ impl Seen {
                     && words.contains(word)
                 {
                     let state = (field.to_owned(), text.clone());
-                    under(&mut self.states, kind).insert(state);
+                    entry_of(&mut self.states, kind).insert(state);
                 }
             }
         }
-        let tallies = judgement.tallies.iter();
+        let tallies = judgment.tallies.iter();
         let judged = tallies.filter(|(_, tally)| tally.judged() > 0);
         judged.for_each(|(rule, _)| note(&mut self.rules, rule));
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         for (name, called) in other.operations {
-            let ours = under(&mut self.operations, &name);
+            let ours = entry_of(&mut self.operations, &name);
             ours.with.extend(called.with);
             ours.next.extend(called.next);
         }
         self.rules.extend(other.rules);
         for (kind, states) in other.states {
-            under(&mut self.states, &kind).extend(states);
+            entry_of(&mut self.states, &kind).extend(states);
         }
     }
 

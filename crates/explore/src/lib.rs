@@ -14,10 +14,10 @@ pub use scenario::{Certainty, Shrunk, file_of};
 
 use conformant_base::clock;
 use conformant_engine::derive::deck::Deck;
-use conformant_engine::derive::neighbour::DOOMED_FLOW;
-use conformant_engine::{Planned, Sessions, Stop, Telling, play};
+use conformant_engine::derive::second_tenant::DISPOSABLE_FLOW;
+use conformant_engine::{Planned, ScenarioRun, Sessions, Stop, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
-use conformant_judge::{Judgement, judge};
+use conformant_judge::{Judgment, judge};
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::Step;
@@ -27,8 +27,8 @@ use cover::Seen;
 use shrink::Shrink;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
 
 /// Consecutive sequences that do not reach the target before exploration stops.
 const UNREACHED_MAX: usize = 3;
@@ -86,6 +86,8 @@ pub struct Explorer<'a> {
     sequences: AtomicU64,
     exchanges: AtomicU64,
     shrinking: AtomicU64,
+    /// Held alone by a sequence that moves the target's clock.
+    clock: RwLock<()>,
 }
 
 /// Progress.
@@ -100,18 +102,18 @@ pub struct Progress {
 }
 
 /// Result of a sequence.
-pub struct Played {
-    pub judgement: Judgement,
+pub struct ScenarioOutcome {
+    pub judgment: Judgment,
     pub stop: Option<Stop>,
     evidence: Evidence,
     /// Whether its findings are left out.
     in_doubt: bool,
 }
 
-impl Played {
+impl ScenarioOutcome {
     /// Requests and responses, one a line.
     fn transcript(&self) -> Vec<String> {
-        self.evidence.exchanges.iter().map(told).collect()
+        self.evidence.exchanges.iter().map(exchange_line).collect()
     }
 }
 
@@ -138,6 +140,7 @@ impl<'a> Explorer<'a> {
             sequences: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             shrinking: AtomicU64::new(0),
+            clock: RwLock::new(()),
         }
     }
 
@@ -152,18 +155,37 @@ impl<'a> Explorer<'a> {
 
     /// Explores until the budget is spent, then shrinks the findings. Findings before an interruption are kept.
     pub fn explore(&self, sessions: &dyn Sessions, interrupted: &AtomicBool) -> Explored {
-        let services = self.services(sessions);
         let (seed, only_safe) = (self.options.seed, self.options.only_safe);
-        let deck = Deck::shuffled(self.rulebook, services.clone(), seed, only_safe);
+        let deck = Deck::shuffled(self.rulebook, self.services(sessions), seed, only_safe);
         let next = AtomicU64::new(0);
-        let until = match self.options.budget {
-            Budget::Time(time) => Some(clock::monotonic() + time),
-            Budget::Sequences(_) => None,
+        let began = clock::monotonic();
+        // The rest of the time is for shrinking.
+        let (until, end) = match self.options.budget {
+            Budget::Time(time) => (Some(began + time * 3 / 4), Some(began + time)),
+            Budget::Sequences(_) => (None, None),
         };
+        let (stopped, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let watch = || watch((interrupted, end), (&stopped, &is_done));
+            scope.spawn(watch);
+            let _ends_the_watch = Done(&is_done);
+            self.explore_until(&deck, sessions, &next, until, &stopped)
+        })
+    }
+
+    fn explore_until(
+        &self,
+        deck: &Deck<'a>,
+        sessions: &dyn Sessions,
+        next: &AtomicU64,
+        until: Option<Instant>,
+        interrupted: &AtomicBool,
+    ) -> Explored {
+        let services = self.services(sessions);
         let all = Mutex::new(Whole::default());
         std::thread::scope(|scope| {
             for _ in 0..self.options.jobs.max(1) {
-                scope.spawn(|| self.work(&deck, sessions, &next, until, &all, interrupted));
+                scope.spawn(|| self.work(deck, sessions, next, until, &all, interrupted));
             }
         });
         let whole = all.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -215,7 +237,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<std::time::Instant>,
+        until: Option<Instant>,
         all: &Mutex<Whole>,
         interrupted: &AtomicBool,
     ) {
@@ -241,8 +263,8 @@ impl<'a> Explorer<'a> {
                 false => steps,
             };
             let scenario = numbered(service, number, steps);
-            let played = self.play(service, &scenario, sessions, interrupted);
-            if let Some(Stop::Unreachable(why)) = &played.stop {
+            let outcome = self.run_scenario(service, &scenario, sessions, interrupted);
+            if let Some(Stop::Unreachable(why)) = &outcome.stop {
                 unreached += 1;
                 if unreached >= UNREACHED_MAX {
                     mine.given_up = Some(why.clone());
@@ -252,9 +274,9 @@ impl<'a> Explorer<'a> {
             } else {
                 unreached = 0;
             }
-            mine.add(self.rulebook, number, service, &scenario, &played);
+            mine.add(self.rulebook, number, service, &scenario, &outcome);
             self.sequences.fetch_add(1, Ordering::Relaxed);
-            let exchanges = played.evidence.exchanges.len() as u64;
+            let exchanges = outcome.evidence.exchanges.len() as u64;
             self.exchanges.fetch_add(exchanges, Ordering::Relaxed);
         }
         let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
@@ -262,51 +284,90 @@ impl<'a> Explorer<'a> {
     }
 
     /// Runs and judges a sequence.
-    pub fn play(
+    pub fn run_scenario(
         &self,
         service: &Service,
         scenario: &Scenario,
         sessions: &dyn Sessions,
         interrupted: &AtomicBool,
-    ) -> Played {
+    ) -> ScenarioOutcome {
         let planned = Planned {
             service,
             scenario: scenario.clone(),
         };
+        // A sequence that moves the target's clock runs alone, so that it disturbs no other one of this run.
+        let moves_the_clock = sessions.resource_claim(&planned).moves_the_clock;
+        let (_alone, _with_others) = match moves_the_clock {
+            true => (Some(write(&self.clock)), None),
+            false => (None, Some(read(&self.clock))),
+        };
         let session = match sessions.open(&planned) {
             Ok(session) => session,
             Err(error) => {
-                return Played {
-                    judgement: Judgement::default(),
+                return ScenarioOutcome {
+                    judgment: Judgment::default(),
                     stop: Some(Stop::Unreachable(format!("failed to {error}"))),
                     evidence: Evidence::default(),
                     in_doubt: false,
                 };
             }
         };
-        let telling = Telling::new(
+        let scenario_run = ScenarioRun::new(
             self.rulebook,
             self.schemas,
             &planned,
             (self.options.seed, 0),
         );
-        let story = play(telling, session.as_ref(), interrupted);
-        let mut judgement = judge(self.rulebook, self.schemas, &story.evidence);
+        let story = run_scenario(scenario_run, session.as_ref(), interrupted);
+        let mut judgment = judge(self.rulebook, self.schemas, &story.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
                 || session.disturbed().is_some()
         };
-        let in_doubt = !judgement.findings.is_empty() && is_in_doubt();
+        let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
         if in_doubt {
-            judgement = Judgement::default();
+            judgment = Judgment::default();
         }
-        Played {
-            judgement,
+        ScenarioOutcome {
+            judgment,
             stop: story.stop,
             evidence: story.evidence,
             in_doubt,
         }
+    }
+}
+
+/// Marks the exploration as done, also after a panic.
+struct Done<'a>(&'a AtomicBool);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn write(lock: &RwLock<()>) -> RwLockWriteGuard<'_, ()> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn read(lock: &RwLock<()>) -> RwLockReadGuard<'_, ()> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Sets `stopped` at an interruption or at the end of the budget, until the exploration is done.
+fn watch(
+    (interrupted, end): (&AtomicBool, Option<Instant>),
+    (stopped, is_done): (&AtomicBool, &AtomicBool),
+) {
+    const LOOK_EVERY: Duration = Duration::from_millis(20);
+    while !is_done.load(Ordering::Relaxed) {
+        let is_over = end.is_some_and(|end| clock::monotonic() >= end);
+        if is_over || interrupted.load(Ordering::Relaxed) {
+            stopped.store(true, Ordering::Relaxed);
+            return;
+        }
+        clock::sleep(LOOK_EVERY);
     }
 }
 
@@ -316,7 +377,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
     for step in &mut steps {
         let is_once = step
             .values()
-            .any(|value| value.to_string().contains(DOOMED_FLOW));
+            .any(|value| value.to_string().contains(DISPOSABLE_FLOW));
         if is_once && step.call().is_some_and(|call| call.demand.is_acceptance()) {
             step.demand_nothing();
         }
@@ -325,7 +386,7 @@ fn with_what_is_there_once(mut steps: Vec<Step>) -> Vec<Step> {
 }
 
 /// `2. chat/create-channel 201`: step, operation, response.
-fn told(exchange: &Exchange) -> String {
+fn exchange_line(exchange: &Exchange) -> String {
     let (step, service) = (exchange.step, &exchange.service);
     let called = match exchange.operation.as_str() {
         "" => &exchange.request.method,
@@ -367,19 +428,20 @@ impl Whole {
         number: u64,
         service: &Service,
         scenario: &Scenario,
-        played: &Played,
+        outcome: &ScenarioOutcome,
     ) {
         self.sequences += 1;
-        self.exchanges += played.evidence.exchanges.len();
-        self.in_doubt += u64::from(played.in_doubt);
-        self.seen.add(rulebook, &played.evidence, &played.judgement);
-        for finding in &played.judgement.findings {
+        self.exchanges += outcome.evidence.exchanges.len();
+        self.in_doubt += u64::from(outcome.in_doubt);
+        self.seen
+            .add(rulebook, &outcome.evidence, &outcome.judgment);
+        for finding in &outcome.judgment.findings {
             let found = Found {
                 sequence: number,
                 service: service.name.clone(),
                 steps: scenario.steps.clone(),
                 finding: finding.clone(),
-                transcript: played.transcript(),
+                transcript: outcome.transcript(),
             };
             self.keep(found);
         }

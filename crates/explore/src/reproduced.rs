@@ -5,10 +5,10 @@
 
 use super::scenario;
 use conformant_base::text;
-use conformant_engine::derive::moves::without_idle_captures;
+use conformant_engine::derive::sequence::without_idle_captures;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::{Sessions, Telling, play};
-use conformant_judge::{Memo, Need, Sites, judge_known, predicate_of};
+use conformant_engine::{ScenarioRun, Sessions, run_scenario};
+use conformant_judge::{DocumentCache, Need, Sites, judge_with_cache, predicate_of};
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Demand, Step, Verb};
@@ -211,11 +211,17 @@ fn deciding(
 ) -> Option<BTreeSet<usize>> {
     let session = worlds.open(planned).ok()?;
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
-    let telling = Telling::new(rulebook, &schemas, planned, (0, 0));
-    let story = play(telling, session.as_ref(), &calm);
+    let scenario_run = ScenarioRun::new(rulebook, &schemas, planned, (0, 0));
+    let story = run_scenario(scenario_run, session.as_ref(), &calm);
     let evidence = &story.evidence;
-    let judgement = judge_known(rulebook, &schemas, evidence, &Memo::default(), usize::MAX);
-    let examples = judgement.examples(&finding.rule);
+    let judgment = judge_with_cache(
+        rulebook,
+        &schemas,
+        evidence,
+        &DocumentCache::default(),
+        usize::MAX,
+    );
+    let examples = judgment.examples(&finding.rule);
     let sites = examples.iter().flat_map(Sites::iter);
     let exchanges = sites.filter_map(|site| site.exchange(evidence));
     let steps = exchanges.map(|exchange| evidence.exchanges[exchange].step);

@@ -2,8 +2,8 @@
 
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
-use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::step::{Call, Concurrently, Step};
+use conformant_rulebook::{ParameterLocation, Rulebook, Service, interpolations, kebab};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -56,7 +56,7 @@ impl Shrunk {
     }
 
     /// The sequence for people, one step a line.
-    pub fn told(&self) -> String {
+    pub fn to_text(&self) -> String {
         let mut text = String::new();
         for (index, step) in self.scenario.steps.iter().enumerate() {
             let _ = writeln!(text, "  {}. {}", index + 1, step.summary());
@@ -67,12 +67,12 @@ impl Shrunk {
 
 /// `flow/execution/status` on `flow/fetch-execution` is `execution-status-on-fetch-execution`.
 pub(super) fn name(rule: &str, operation: &str) -> String {
-    let behind = |id: &str| {
+    let renamed_step = |id: &str| {
         id.split_once('/')
             .map_or(id, |(_, rest)| rest)
             .replace('/', "-")
     };
-    kebab(format!("{}-on-{}", behind(rule), behind(operation)).trim_end_matches('-'))
+    kebab(format!("{}-on-{}", renamed_step(rule), renamed_step(operation)).trim_end_matches('-'))
 }
 
 /// A scenario of these steps.
@@ -88,7 +88,25 @@ pub(super) fn scenario(service: &str, name: &str, steps: Vec<Step>) -> Scenario 
 /// Whether the captures of each step precede it, and each path is complete.
 pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenario) -> bool {
     let mut known: BTreeSet<String> = ALWAYS.map(str::to_owned).into();
-    scenario.steps.iter().all(|step| {
+    are_sound(rulebook, service, &scenario.steps, &mut known)
+}
+
+fn are_sound(
+    rulebook: &Rulebook,
+    service: &Service,
+    steps: &[Step],
+    known: &mut BTreeSet<String>,
+) -> bool {
+    steps.iter().all(|step| {
+        if let Some(race) = step.race() {
+            let before = known.clone();
+            let is_sound = race.concurrently.iter().all(|step| {
+                let one = std::slice::from_ref(step);
+                are_sound(rulebook, service, one, &mut before.clone())
+            });
+            known.extend(brought(rulebook, service, step));
+            return is_sound && Concurrently::SIZES.contains(&race.size());
+        }
         let with = step.with().cloned().unwrap_or_default();
         let reads = Value::Object(with).to_string() + step.address().unwrap_or_default();
         let found = interpolations(&reads).unwrap_or_default();
@@ -99,7 +117,7 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
         let mut path = operation
             .iter()
             .flat_map(|o| &o.parameters)
-            .filter(|p| p.place == Place::Path);
+            .filter(|p| p.place == ParameterLocation::Path);
         let is_whole = path.all(|p| step.with().is_some_and(|with| with.contains_key(&p.name)));
         known.extend(brought(rulebook, service, step));
         is_known && is_whole
@@ -109,6 +127,8 @@ pub(super) fn is_sound(rulebook: &Rulebook, service: &Service, scenario: &Scenar
 /// The names that a step captures, with those of its group.
 fn brought(rulebook: &Rulebook, service: &Service, step: &Step) -> Vec<String> {
     let mut names: Vec<String> = step.names().cloned().into_iter().collect();
+    let racers = step.race().map_or(&[][..], |race| &race.concurrently);
+    names.extend(racers.iter().filter_map(Step::capture).cloned());
     let group = step.group().filter(|group| group.r#as.is_none());
     if let Some((service, group)) = group.and_then(|g| rulebook.group(service, &g.r#use)) {
         let inner = group.steps.iter();
@@ -189,13 +209,13 @@ pub(super) fn with_twins(rulebook: &Rulebook, service: &Service, steps: Vec<Step
             all.push(step);
             continue;
         };
-        let twin = Step::from(Call {
+        let baseline = Step::from(Call {
             call: written,
             with: happy.with.clone(),
             ..Call::default()
         });
         accepted.insert(call);
-        all.extend([step, twin.of_setup()]);
+        all.extend([step, baseline.of_setup()]);
     }
     all
 }
@@ -211,7 +231,11 @@ fn written(step: &Step) -> Value {
     };
     let mut kept = Map::new();
     for (name, value) in members {
-        let value = if name == "with" { value } else { pruned(value) };
+        let value = match (name.as_str(), step.race()) {
+            ("with", _) => value,
+            ("concurrently", Some(race)) => race.concurrently.iter().map(written).collect(),
+            _ => pruned(value),
+        };
         let is_empty = value.as_array().is_some_and(Vec::is_empty)
             || value.as_object().is_some_and(Map::is_empty);
         let is_usual = name == "credentials" && value == json!("default");

@@ -2,12 +2,12 @@
 
 use super::scenario::{self, Certainty, Shrunk};
 use super::{Explorer, Found, Key, key_of};
-use conformant_engine::derive::moves::without_idle_captures;
-use conformant_engine::derive::neighbour::expand;
+use conformant_engine::derive::second_tenant::expand;
+use conformant_engine::derive::sequence::without_idle_captures;
 use conformant_engine::{Sessions, Stop};
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::step::Step;
+use conformant_rulebook::step::{Concurrently, Step};
 use serde_json::Map;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -53,6 +53,7 @@ impl Shrink<'_> {
         };
         let mut best = (found.steps.clone(), first);
         self.drop_steps(found, &name, &mut best, &mut left);
+        self.shrink_races(found, &name, &mut best, &mut left);
         self.unfold(found, &name, &mut best, &mut left);
         self.simplify(found, &name, &mut best, &mut left);
         let (steps, finding) = best;
@@ -118,6 +119,30 @@ impl Shrink<'_> {
                 (1, true) => 1,
                 (size, _) => size.div_ceil(2),
             };
+        }
+    }
+
+    /// Sends the requests of a race one after another, or else as few of them at the same time as possible.
+    fn shrink_races(
+        &self,
+        found: &Found,
+        name: &str,
+        best: &mut (Vec<Step>, Finding),
+        left: &mut usize,
+    ) {
+        let mut index = 0;
+        while index < best.0.len() {
+            let simpler = best.0[index].race().map(|race| simpler(&race.concurrently));
+            let smaller = simpler.into_iter().flatten().find_map(|steps| {
+                let mut fewer = best.0.clone();
+                fewer.splice(index..=index, steps);
+                let finding = self.fails(found, name, &fewer, left)?;
+                Some((fewer, finding))
+            });
+            match smaller {
+                Some(smaller) => *best = smaller,
+                None => index += 1,
+            }
         }
     }
 
@@ -188,14 +213,14 @@ impl Shrink<'_> {
                 return Replay::Holds(Vec::new());
             }
             *left -= 1;
-            let played = self
-                .explorer
-                .play(service, &scenario, self.sessions, self.interrupted);
-            if matches!(played.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
+            let outcome =
+                self.explorer
+                    .run_scenario(service, &scenario, self.sessions, self.interrupted);
+            if matches!(outcome.stop, Some(Stop::Unreachable(_) | Stop::Interrupted)) {
                 return Replay::Untried;
             }
-            let transcript = played.transcript();
-            let mut findings = played.judgement.findings.into_iter();
+            let transcript = outcome.transcript();
+            let mut findings = outcome.judgment.findings.into_iter();
             match findings.find(|finding| key_of(finding) == *self.key) {
                 Some(finding) => last = Replay::Fails(Box::new(finding)),
                 None => return Replay::Holds(transcript),
@@ -213,4 +238,30 @@ enum Replay {
     Holds(Vec<String>),
     /// Sending failed.
     Untried,
+}
+
+/// What may stand in place of a race, the simplest first: its requests one after another, one of them, and the race
+/// with one request fewer.
+fn simpler(racers: &[Step]) -> Vec<Vec<Step>> {
+    let single = |step: &Step| Step {
+        repeat: None,
+        ..step.clone()
+    };
+    let mut all = vec![racers.to_vec()];
+    let fewer = racers.iter().enumerate().filter_map(|(place, step)| {
+        let mut racers = racers.to_vec();
+        match step.repeat {
+            Some(times) if times > 2 => racers[place].repeat = Some(2),
+            Some(_) => racers[place] = single(step),
+            None => drop(racers.remove(place)),
+        }
+        let race = Concurrently {
+            concurrently: racers,
+        };
+        Concurrently::SIZES
+            .contains(&race.size())
+            .then(|| vec![Step::from(race)])
+    });
+    all.extend(fewer);
+    all
 }

@@ -15,13 +15,13 @@ use serde_json::Value;
 pub enum Acceptance {
     /// 2xx with the documented representation.
     Accepted,
-    /// The documented representation did not come back, and why this is thought so.
+    /// The documented representation did not come back, and the reason.
     Rejected(String),
-    /// Says nothing about the target, and why.
+    /// Neither, and the reason.
     Inconclusive(String),
 }
 
-/// Decides it for one exchange.
+/// Classifies the outcome of one exchange.
 pub fn acceptance(
     rulebook: &Rulebook,
     exchange: &Exchange,
@@ -66,7 +66,7 @@ pub fn acceptance(
     }
 }
 
-/// How an answer began that broke off.
+/// The beginning of a response that was cut off.
 fn began(partial: &Response) -> String {
     const SHOWN_BYTES: usize = 60;
     let status = match partial.status {
@@ -81,15 +81,18 @@ fn began(partial: &Response) -> String {
     format!("{status}; began with {}", text::escape_line(&shown))
 }
 
-/// Whether an answer says that something is wrong with us or with the target as a whole: it is no
-/// documented representation, not even that of an error.
+/// Whether a rejection has a plain error as its body: not even the documented representation of an error.
 pub fn is_plain_error(exchange: &Exchange) -> bool {
     matches!(exchange.status(), Some(401 | 403 | 500..=599))
 }
 
 /// A document carries a representation when it is an object with at least half of the required
-/// members: fewer is an error body or another document, not a representation with gaps.
+/// members: fewer is an error body or another document, not a representation with gaps. A list without a page
+/// around it is an array.
 fn carries(value: &Value, schema: &Value) -> bool {
+    if schema.get("type").is_some_and(|t| t == "array") {
+        return value.is_array();
+    }
     let Some(members) = value.as_object() else {
         return false;
     };

@@ -1,5 +1,5 @@
-//! What else could stand at a place: values that a schema or what was sent allows, by which a rule may fail that says more than the
-//! schema; and what a step's statement would not hold of.
+//! Alternative values for the places that decide a rule: values that a schema or the sent request allows, and values that
+//! violate the statement of a step.
 
 use super::change::Change;
 use super::evidence::{Event, Evidence, Statement};
@@ -10,15 +10,15 @@ use conformant_rulebook::expect::Comparison;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Values below a place that are changed one by one.
+/// Values below a place that are mutated one by one.
 const LEAVES_MAX: usize = 24;
-/// Values that were sent and may stand somewhere they should not.
+/// Sent values that are tried in other places.
 const SENT_MAX: usize = 12;
-/// How deep a made document is.
+/// Maximum depth of a generated document.
 const DEPTH_MAX: usize = 8;
 
-/// Further changes of the places that decide a written rule, beside those that the predicate knows.
-pub(super) fn of_sites(
+/// Mutations of the places that decide a written rule, in addition to those that its predicate proposes.
+pub(super) fn propose_mutations(
     evidence: &Evidence,
     sites: &Sites,
     schema_at: &dyn Fn(&Site) -> Vec<Value>,
@@ -28,7 +28,7 @@ pub(super) fn of_sites(
         if let Site::Result { statement, .. } = site
             && let Some(stated) = evidence.statements.get(*statement)
         {
-            mutations.extend(against(*statement, stated));
+            mutations.extend(violate_statement(*statement, stated));
         }
         let there = document(evidence, site)
             .and_then(|d| json::expand(d, site.pointer()).into_iter().next());
@@ -39,28 +39,28 @@ pub(super) fn of_sites(
         mutations.extend(schema_at(site).into_iter().map(to));
         match value {
             Value::Number(_) => mutations.extend([json!(0), json!(1)].map(to)),
-            Value::String(_) => mutations.extend(sent(evidence).into_iter().map(to)),
+            Value::String(_) => mutations.extend(sent_texts(evidence).into_iter().map(to)),
             Value::Array(_) | Value::Object(_) => {
                 if let Value::Array(items) = value {
                     mutations.push(to(Value::Array(Vec::new())));
-                    mutations.extend(with_what_was(evidence, site, items).map(to));
+                    mutations.extend(with_former_item(evidence, site, items).map(to));
                 }
                 let mut leaves = Vec::new();
-                leaves_of(value, &mut String::new(), &mut leaves);
+                collect_leaves(value, &mut String::new(), &mut leaves);
                 for leaf in leaves.iter().take(LEAVES_MAX) {
                     let at = |change| Mutation::new(site.below(leaf), change);
                     mutations.extend([Change::To(Value::Null), Change::Near, Change::Gone].map(at));
                 }
             }
-            Value::Null => mutations.extend(plausible("").into_iter().map(to)),
+            Value::Null => mutations.extend(plausible_values("").into_iter().map(to)),
             Value::Bool(_) => {}
         }
     }
     mutations
 }
 
-/// The list with an item again that the same list held before and holds no more: what a deletion may leave.
-fn with_what_was(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Value> {
+/// The list with an item that the same list contained before and no longer contains, as an incomplete deletion would leave it.
+fn with_former_item(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Value> {
     let at = site.exchange(evidence)?;
     let now = evidence.exchanges.get(at)?;
     let earlier = evidence.exchanges[..at].iter().rev();
@@ -77,8 +77,8 @@ fn with_what_was(evidence: &Evidence, site: &Site, items: &[Value]) -> Option<Va
     Some(items.iter().cloned().chain([gone]).collect())
 }
 
-/// Texts that requests of the case carried: what must not be shown is mostly one of them.
-fn sent(evidence: &Evidence) -> Vec<Value> {
+/// Texts from the requests of the scenario. A value that must not be shown is usually one of them.
+fn sent_texts(evidence: &Evidence) -> Vec<Value> {
     let values = evidence.exchanges.iter().flat_map(|e| e.sent.values());
     let texts: BTreeSet<&str> = values
         .filter_map(Value::as_str)
@@ -87,8 +87,8 @@ fn sent(evidence: &Evidence) -> Vec<Value> {
     texts.into_iter().take(SENT_MAX).map(Value::from).collect()
 }
 
-/// What a statement does not hold of.
-fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
+/// Results that violate a statement.
+fn violate_statement(statement: usize, stated: &Statement) -> Vec<Mutation> {
     let expect = &stated.expect;
     let at = |pointer: &str, value: Value| {
         let site = Site::Result {
@@ -103,7 +103,7 @@ fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
         Comparison::Absent(true) => vec![here(json!("conformant"))],
         Comparison::AtMost(most) => vec![here(json!(most + 1))],
         Comparison::AtLeast(_) => vec![here(json!(0)), here(json!([]))],
-        Comparison::Excludes(value) => among(&stated.result, &expect.at, value)
+        Comparison::Excludes(value) => with_item(&stated.result, &expect.at, value)
             .map(|(list, with)| at(&list, with))
             .into_iter()
             .collect(),
@@ -118,8 +118,8 @@ fn against(statement: usize, stated: &Statement) -> Vec<Mutation> {
     }
 }
 
-/// The list that a pointer with `*` goes through, with one more item that has the value.
-fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)> {
+/// The list that a pointer with `*` goes through, extended by an item with the value.
+fn with_item(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)> {
     let (list, below) = pointer.split_once("/*").unwrap_or((pointer, ""));
     let mut items = result.pointer(list)?.as_array()?.clone();
     let item = if below.is_empty() {
@@ -128,7 +128,7 @@ fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)
         let mut item = items.first().cloned().unwrap_or_else(|| json!({}));
         match item.pointer_mut(below) {
             Some(slot) => slot.clone_from(value),
-            None => item = nested(below, value),
+            None => item = nest(below, value),
         }
         item
     };
@@ -136,8 +136,8 @@ fn among(result: &Value, pointer: &str, value: &Value) -> Option<(String, Value)
     Some((list.to_owned(), Value::Array(items)))
 }
 
-/// `/a/b` and 1 make `{"a": {"b": 1}}`.
-fn nested(pointer: &str, value: &Value) -> Value {
+/// `/a/b` and 1 become `{"a": {"b": 1}}`.
+fn nest(pointer: &str, value: &Value) -> Value {
     let segments: Vec<String> = json::segments(pointer).collect();
     segments
         .into_iter()
@@ -163,7 +163,7 @@ fn document<'e>(evidence: &'e Evidence, site: &Site) -> Option<&'e Value> {
     }
 }
 
-fn leaves_of(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
+fn collect_leaves(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
     if leaves.len() >= LEAVES_MAX {
         return;
     }
@@ -172,14 +172,14 @@ fn leaves_of(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
         Value::Object(members) => {
             for (name, member) in members {
                 json::push(at, name);
-                leaves_of(member, at, leaves);
+                collect_leaves(member, at, leaves);
                 at.truncate(length);
             }
         }
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
                 json::push(at, &index.to_string());
-                leaves_of(item, at, leaves);
+                collect_leaves(item, at, leaves);
                 at.truncate(length);
             }
         }
@@ -191,14 +191,14 @@ fn leaves_of(value: &Value, at: &mut String, leaves: &mut Vec<String>) {
     }
 }
 
-/// The least document that a schema lets pass for one of its kind, as far as can be made without knowing more: an
-/// acceptance where none was seen.
-pub(super) fn skeleton(root: &Value) -> Value {
-    made(root, root, 0)
+/// The smallest document that a schema accepts, as far as the schema alone determines it. Used where no accepted response
+/// was observed.
+pub(super) fn generate_minimal(root: &Value) -> Value {
+    generate(root, root, 0)
 }
 
-fn made(root: &Value, schema: &Value, depth: usize) -> Value {
-    let layers = super::breaking::layers(root, schema);
+fn generate(root: &Value, schema: &Value, depth: usize) -> Value {
+    let layers = super::rule_mutations::layers(root, schema);
     let keyword = |name: &str| layers.iter().find_map(|layer| layer.get(name));
     if let Some(value) = keyword("const")
         .or_else(|| keyword("examples")?.get(0))
@@ -229,7 +229,7 @@ fn made(root: &Value, schema: &Value, depth: usize) -> Value {
             .filter(|_| depth < DEPTH_MAX)
             .map(|name| {
                 let value =
-                    property(name).map_or(Value::Null, |inner| made(root, inner, depth + 1));
+                    property(name).map_or(Value::Null, |inner| generate(root, inner, depth + 1));
                 (name.to_owned(), value)
             });
         return Value::Object(members.collect());
@@ -257,8 +257,8 @@ fn made(root: &Value, schema: &Value, depth: usize) -> Value {
     }
 }
 
-/// The document with a value at a place, the member added where it is missing.
-pub(super) fn with(document: &Value, pointer: &str, value: Value) -> Option<Value> {
+/// The document with a value at a place. A missing member is added.
+pub(super) fn with_value(document: &Value, pointer: &str, value: Value) -> Option<Value> {
     let mut changed = document.clone();
     if let Some(slot) = changed.pointer_mut(pointer) {
         *slot = value;
@@ -270,12 +270,16 @@ pub(super) fn with(document: &Value, pointer: &str, value: Value) -> Option<Valu
     Some(changed)
 }
 
-/// Values of the forms that the documents use; `expected` may show the prefix of a SID.
-pub(super) fn plausible(expected: &str) -> Vec<Value> {
+/// Values in the formats that the documents use; `expected` may contain the prefix of a SID.
+pub(super) fn plausible_values(expected: &str) -> Vec<Value> {
     let digits = "0123456789abcdef".repeat(2);
     let pattern = expected.split_once('^').map_or("", |(_, pattern)| pattern);
     let prefix = pattern.trim_start_matches('(').get(..2).unwrap_or("XX");
-    vec![
+    // The message names the only value.
+    let only = expected
+        .strip_prefix('`')
+        .and_then(|text| text.strip_suffix('`'));
+    let fixed = [
         json!("{}"),
         json!("2026-01-01T00:00:00Z"),
         json!("http://reference.invalid/"),
@@ -289,7 +293,8 @@ pub(super) fn plausible(expected: &str) -> Vec<Value> {
         json!({}),
         json!(true),
         json!(null),
-    ]
+    ];
+    only.map(Value::from).into_iter().chain(fixed).collect()
 }
 
 #[cfg(test)]
@@ -297,12 +302,12 @@ mod tests {
     use super::*;
     use std::sync::Arc;
 
-    /// That something was never edited, or never online, can fail by what could stand there alone.
+    /// A rule that requires null (never edited, never online) fails for any other valid value.
     #[test]
     fn a_null_is_changed_into_what_could_stand_there() {
         let evidence = super::super::predicate::of_payload("media/media", json!({"at": null}));
         let sites = Sites::from(Site::payload(0, "/at"));
-        let mutations = of_sites(&evidence, &sites, &|_| Vec::new());
+        let mutations = propose_mutations(&evidence, &sites, &|_| Vec::new());
         for value in [json!("2026-01-01T00:00:00Z"), json!(true), json!(1)] {
             let to = Change::To(value);
             assert!(mutations.iter().any(|m| m.change == to), "{to:?}");
@@ -327,7 +332,7 @@ mod tests {
                 step: 1,
                 exchange: None,
             };
-            let mutations = against(0, &statement);
+            let mutations = violate_statement(0, &statement);
             let mut evidence = Evidence {
                 statements: vec![statement],
                 ..Evidence::default()
@@ -357,6 +362,6 @@ mod tests {
         let sid = format!("FW{}", "0123456789abcdef".repeat(2));
         let made =
             json!({"at": "2026-01-01T00:00:00Z", "links": {"to": "x"}, "n": null, "sid": sid});
-        assert_eq!(skeleton(&schema), made);
+        assert_eq!(generate_minimal(&schema), made);
     }
 }

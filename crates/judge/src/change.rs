@@ -1,5 +1,5 @@
-//! Changes: what a mutation does at its place. The same set breaks a rule in the self-test, in the examples of predicates
-//! and in a run that proves itself. They know no rule and no evidence.
+//! Single changes of a value, response or callback. Mutations in self-tests, examples and mutation testing use the same set.
+//! Changes are independent of rules and evidence.
 
 use super::compare::instant;
 use super::sites::Site;
@@ -7,67 +7,66 @@ use conformant_base::clock::{self, Timestamp};
 use conformant_base::json;
 use serde_json::{Value, json};
 
-/// How far a number is moved to be beyond any bound that a rule states.
+/// The difference that moves a number beyond any bound of a rule.
 const FAR: i64 = 1_000_000;
-/// How far an instant is moved.
-const FAR_MS: i64 = 24 * 3600 * 1000;
+/// The difference that moves an instant likewise.
+const FAR_MS: i64 = 12 * 3600 * 1000;
 
-/// What is changed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// The value is missing; an item of a list is dropped.
     Gone,
-    /// Another value stands there.
+    /// Another value.
     To(Value),
     /// A value of a type that the schema does not admit.
     OtherType(Other),
-    /// A value beside it: the last character, one more, the opposite.
+    /// A close value: last character changed, one more, the opposite.
     Near,
-    /// A number or an instant far beyond it.
+    /// A far greater number or later instant.
     Up,
-    /// A number or an instant far below it.
+    /// A far smaller number or earlier instant.
     Down,
-    /// A word outside an enumeration.
+    /// A value outside an enumeration.
     Foreign,
-    /// The last character is cut off: a SID of 31 digits.
+    /// The text without its last character: a SID of 31 digits.
     Cut,
-    /// A SID has another prefix.
+    /// A SID with another prefix.
     Prefix,
-    /// A text that has no such format.
+    /// A text that violates its format.
     Format,
     /// A number above any bound.
     TooLarge,
     /// A number below any bound.
     TooSmall,
-    /// A field that is not listed stands in it.
+    /// An additional, unlisted field.
     ExtraField,
-    /// The value that stands at another site.
+    /// The value at another site.
     As(Site),
-    /// A list holds each of its items twice.
+    /// A list with each item twice.
     Twice,
-    /// The first item of a list stands last and the last one first.
+    /// A list with its first and last item swapped.
     Swapped,
-    /// The answer is the one that the same operation last had when it was accepted.
+    /// The previous accepted response of the same operation.
     PreviousAnswer,
-    /// What was accepted is refused.
+    /// Rejected instead of accepted.
     Refused,
-    /// What was refused is accepted: with an answer that the same operation had, else with this one, else without any.
+    /// Accepted instead of rejected, with a response of the same operation, else with this document, else without a body.
     Accepted(Option<Value>),
-    /// The last callback never came.
+    /// Without the last callback.
     Lost,
-    /// The last callback came twice.
+    /// With the last callback twice.
     Doubled,
-    /// The body is another text.
+    /// Another text as the body.
     Text(&'static str),
-    /// What came is said to be of another type.
+    /// Another media type.
     Typed(&'static str),
     /// The text begins with a byte order mark.
     Marked,
-    /// The time of the target lies that many seconds later.
+    /// The target's clock so many seconds later.
     Later(i64),
 }
 
-/// A type that a property can be given against its schema.
+/// A JSON type that violates a property's schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the types are JSON's")]
 pub enum Other {
@@ -79,7 +78,7 @@ pub enum Other {
 }
 
 impl Other {
-    /// All of them, those first that truthy comparisons let through.
+    /// All types; those that truthy comparisons accept come first.
     pub const ALL: [Self; 5] = [
         Self::Number,
         Self::Text,
@@ -88,7 +87,7 @@ impl Other {
         Self::Object,
     ];
 
-    /// Whether a schema that admits these types admits it.
+    /// Whether a schema of these types accepts it.
     pub(super) fn is_among(self, types: &[String]) -> bool {
         let names: &[&str] = match self {
             Self::Number => &["number", "integer"],
@@ -100,7 +99,7 @@ impl Other {
         types.iter().any(|t| names.contains(&t.as_str()))
     }
 
-    /// Whether that is the value's own type.
+    /// Whether it is the type of the value.
     pub const fn is_of(self, value: &Value) -> bool {
         matches!(
             (self, value),
@@ -112,8 +111,7 @@ impl Other {
         )
     }
 
-    /// A value of that type, as close as can be to what stood there: the number as text, the text
-    /// as a number.
+    /// A value of that type, as close as possible to the previous value: the number as text, the text as a number.
     fn value(self, was: &Value) -> Value {
         match (self, was) {
             (Self::Number, _) => json!(7),
@@ -128,7 +126,7 @@ impl Other {
 }
 
 impl Change {
-    /// The word in the kill matrix and in reports.
+    /// The name in the kill matrix and in reports.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Gone => "missing",
@@ -160,15 +158,14 @@ impl Change {
         }
     }
 
-    /// Changes the document at each place that `pointer` (with `*`) leads to; false when it leads to nothing that can be
-    /// changed so.
+    /// Applies the change at each place that `pointer` (with `*`) selects. Returns false if nothing could be changed.
     pub fn everywhere(&self, document: &mut Value, pointer: &str) -> bool {
         if *self == Self::Gone {
             let places: Vec<String> = json::expand(document, pointer)
                 .into_iter()
                 .map(|(at, _)| at)
                 .collect();
-            // From the end, so that items before it stay where they are.
+            // From the end, so that the indexes of earlier items stay valid.
             let removed = places.iter().rev().filter(|place| remove(document, place));
             return removed.count() > 0;
         }
@@ -184,7 +181,7 @@ impl Change {
         !changed.is_empty()
     }
 
-    /// What stands there instead; nothing where the value cannot be changed so.
+    /// The changed value; `None` if the change does not apply to the value.
     pub(super) fn of_value(&self, value: &Value) -> Option<Value> {
         let unless_null = |changed: Value| (!value.is_null()).then_some(changed);
         let changed = match self {
@@ -237,7 +234,7 @@ impl Change {
     }
 }
 
-/// The value moved by so much; nothing where it cannot be moved.
+/// The value with a difference added; `None` if it is neither a number nor an instant.
 fn moved(value: &Value, way: i64) -> Option<Value> {
     match value {
         Value::Number(number) => Some(match number.as_i64() {
@@ -261,12 +258,12 @@ fn moved(value: &Value, way: i64) -> Option<Value> {
     }
 }
 
-/// So many milliseconds later.
+/// The instant, so many milliseconds later.
 pub(super) fn later(at: Timestamp, ms: i64) -> Timestamp {
     clock::from_unix_ms(at.as_millisecond().saturating_add(ms))
 }
 
-/// Takes away the member or item at a place.
+/// Removes the member or item at a place.
 pub(super) fn remove(document: &mut Value, place: &str) -> bool {
     let Some((above, name)) = place.rsplit_once('/') else {
         return false;
@@ -308,7 +305,7 @@ mod tests {
             (
                 json!("2026-01-01T00:00:00Z"),
                 Change::Up,
-                json!("2026-01-02T00:00:00Z"),
+                json!("2026-01-01T12:00:00Z"),
             ),
         ] {
             assert_eq!(change.of_value(&value), Some(wanted), "{value}");
@@ -320,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn each_change_is_made_where_it_is_named_and_nowhere_else() {
+    fn a_change_applies_only_at_its_place() {
         let document = json!({"sid": "FW0", "n": 5, "list": [{"x": "a"}, {"x": "b"}]});
         for (change, pointer, changed) in [
             (

@@ -1,7 +1,6 @@
-//! Members that an object names twice. Readers differ in which one they take, so both are judged,
-//! and the second is judged as what it is: a member that no table lists.
+//! Duplicate members of an object. Parsers differ in which value they keep, so both values are judged.
 //!
-//! Says nothing where a table is partial or a member's name is free.
+//! The second one is also judged as an unlisted member. Not judged: objects with a partial table or with free member names.
 
 use super::payload;
 use conformant_base::json::{self, Note};
@@ -9,8 +8,8 @@ use conformant_rulebook::Rulebook;
 use conformant_schema::{Schemas, Violation};
 use serde_json::Value;
 
-/// What the earlier values break, and the rules that a second member breaks by being there. `known`
-/// is what the document breaks as most readers see it, with the later values.
+/// Violations by the earlier values, and violations by the presence of a second member. `known` are the violations of
+/// the document as most parsers read it, with the later values.
 pub(super) fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -19,7 +18,10 @@ pub(super) fn violations(
     notes: &[Note],
     known: &[Violation],
 ) -> Vec<Violation> {
-    let twice: Vec<Twice<'_>> = notes.iter().filter_map(Twice::of).collect();
+    let twice: Vec<DuplicateMember<'_>> = notes
+        .iter()
+        .filter_map(DuplicateMember::from_note)
+        .collect();
     if twice.is_empty() {
         return Vec::new();
     }
@@ -36,16 +38,16 @@ pub(super) fn violations(
     found
 }
 
-/// A member that stands twice.
-struct Twice<'a> {
+/// A duplicate member.
+struct DuplicateMember<'a> {
     pointer: &'a str,
-    /// Where the two stand.
+    /// Positions in the text.
     places: String,
     earlier: &'a Value,
 }
 
-impl<'a> Twice<'a> {
-    fn of(note: &'a Note) -> Option<Self> {
+impl<'a> DuplicateMember<'a> {
+    fn from_note(note: &'a Note) -> Option<Self> {
         match note {
             Note::ByteOrderMark => None,
             Note::DuplicateKey {
@@ -61,7 +63,7 @@ impl<'a> Twice<'a> {
         }
     }
 
-    /// The object, and a name there that nobody uses, standing for the second member.
+    /// The object, and an unused name in it that represents the second member.
     fn alias(&self) -> Option<(&'a str, String)> {
         let (object, name) = self.pointer.rsplit_once('/')?;
         Some((
@@ -76,16 +78,16 @@ fn second_members(
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-    twice: &[Twice<'_>],
+    twice: &[DuplicateMember<'_>],
 ) -> Vec<Violation> {
     let mut doubled = value.clone();
-    for (object, alias) in twice.iter().filter_map(Twice::alias) {
+    for (object, alias) in twice.iter().filter_map(DuplicateMember::alias) {
         if let Some(Value::Object(members)) = doubled.pointer_mut(object) {
             members.insert(alias, Value::Null);
         }
     }
     let extra = payload::violations(rulebook, schemas, kind, &doubled);
-    let of = |one: &Twice<'_>| {
+    let of = |one: &DuplicateMember<'_>| {
         let (object, alias) = one.alias()?;
         let at = json::join(object, &alias);
         let unlisted = extra
@@ -108,7 +110,7 @@ fn earlier_values(
     schemas: &Schemas,
     kind: &str,
     value: &Value,
-    twice: &[Twice<'_>],
+    twice: &[DuplicateMember<'_>],
 ) -> Vec<Violation> {
     let mut as_others_read = value.clone();
     for one in twice {
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_member_is_one_too_many_and_both_values_are_judged() {
+    fn a_duplicate_member_is_unlisted_and_both_values_are_judged() {
         assert_eq!(found("").len(), 0, "the table of links is partial");
         assert_eq!(
             found(r#""status": "published","#),

@@ -1,6 +1,6 @@
-//! Evidence: all that was observed in one story, as it was observed.
+//! Evidence: everything observed during one scenario, without conclusions.
 //!
-//! Produced by the engine, a HAR file, a proxy or a payload file alike; holds no conclusion.
+//! Sources are the engine, HAR files, a proxy and payload files.
 
 use super::reproduce::Shell;
 use conformant_base::clock::Timestamp;
@@ -15,180 +15,191 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A file that comes back may have so many bytes to be kept whole; of a larger one only the beginning is.
+/// Files up to this size are kept whole; of larger files, only the beginning.
 pub const FILE_BYTES_MAX: usize = 128 * 1024;
 
-/// Of a larger answer only that much is kept beside the document that was read from it.
+/// Of a response body that was read as a document, at most this much is kept as bytes.
 pub const BODY_EXCERPT_BYTES: usize = 64 * 1024;
 
-/// What one story left behind, in the order it happened.
+/// The observations of one scenario, in order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Evidence {
     /// Scenario id; empty outside a run.
     pub scenario: String,
-    /// Requests with what came of them.
+    /// Requests with their outcome.
     pub exchanges: Vec<Exchange>,
-    /// What steps state about results, each with the result.
+    /// Statements of steps about results, each with its result.
     pub statements: Vec<Statement>,
-    /// Payloads that came in other ways: callbacks, collected events, files.
+    /// Payloads that are not responses: callbacks, collected events, files.
     pub payloads: Vec<Payload>,
-    /// Walks over list pages.
     pub walks: Vec<Walk>,
-    /// What the configuration says of each service, for rules that compare with it.
+    /// The configuration of each service, for rules that compare with it.
     pub configured: Value,
-    /// The time on the target's clock when the last payload came, as far as it is known.
+    /// The time on the target's clock at the last payload, if known.
     pub now: Option<Timestamp>,
-    /// Rules that this story would have judged had it got that far.
-    pub missed: Vec<Missed>,
-    /// All that happened, in the order in which it ended.
+    /// Rules that the scenario would have judged if it had continued.
+    pub missed: Vec<SkippedRule>,
+    /// All events, in the order in which they ended.
     pub events: Vec<Event>,
-    /// Whether nobody else acts on the target meanwhile.
+    /// Whether the scenario is the only writer.
     pub alone: bool,
-    /// Whether people and devices may have acted unseen: a recording shows requests alone.
-    pub deeds_unseen: bool,
+    /// Whether people and devices may have acted unobserved: a recording contains requests only.
+    #[serde(rename = "deeds_unseen", alias = "has_unobserved_actions")]
+    pub has_unobserved_actions: bool,
 }
 
-/// A rule that would have been judged, and why it was not.
+/// A rule that was not judged, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Missed {
-    /// The rule.
+pub struct SkippedRule {
     pub rule: String,
-    /// Why, for a person.
+    /// The reason, for people.
     pub why: String,
-    /// The rule that was broken, where that is why.
+    /// The violated rule that prevented it, if any.
     pub masked_by: Option<String>,
 }
 
-/// One thing that happened.
+/// One event of a scenario.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Event {
-    /// A request and what came of it: an index into the exchanges.
+    /// A request with its outcome, as an index into the exchanges.
     Exchange(usize),
-    /// A person or device did something.
+    /// An action of a person or device.
     Hook(HookCall),
-    /// A callback came.
+    /// A received callback.
     Delivery(Delivery),
-    /// Time went by.
+    /// Time that passed.
     Passed(Duration),
 }
 
-/// From when to when something took, on the target's clock as far as it is known.
+/// A span of time on the target's clock, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
-    /// When it began.
+    /// The earliest possible beginning.
     pub began: Timestamp,
-    /// When it had ended for certain.
+    /// The latest possible end.
     pub ended: Timestamp,
+}
+
+/// The place of a request or hook among those that were sent at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Race {
+    /// Number of the race within its scenario, from 1.
+    pub number: usize,
+    /// When the last byte of the request was sent, on the clock of the race.
+    pub sent: Duration,
+    /// When the first byte of the response was received.
+    pub received: Duration,
+}
+
+impl Race {
+    /// Whether this was answered before the other was sent; `None` if they are of different races.
+    pub fn is_before(&self, other: &Self) -> Option<bool> {
+        (self.number == other.number).then_some(self.received <= other.sent)
+    }
 }
 
 /// The link that an exchange followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Via {
-    /// Index of the exchange whose answer showed it.
+pub struct FollowedLink {
+    /// Index of the exchange whose response contains the link.
     pub exchange: usize,
-    /// Where it stood there.
+    /// The pointer to the link in that response.
     pub pointer: String,
 }
 
-/// What a person or device was asked to do.
+/// A requested action of a person or device.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct HookCall {
     /// The step, counted from 1.
     pub step: usize,
-    /// The hook.
     pub name: String,
-    /// What it was given.
     pub arguments: Value,
-    /// What came of it, or why nothing did.
+    /// The result, or the reason of a failure.
     pub result: Result<Arc<Value>, String>,
-    /// When.
     pub span: Span,
+    /// Set if it was called at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
-/// A callback that came to one of the story's addresses.
+/// A callback to one of the scenario's addresses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Delivery {
-    /// The step during which it came, counted from 1.
+    /// The step during which it was received, counted from 1.
     pub step: usize,
-    /// The name that the story gave the address.
+    /// The name of the address in the scenario.
     pub listener: String,
-    /// Index of the event that named the address to the target: an exchange or a hook.
+    /// Index of the event that sent the address to the target: an exchange or a hook.
     pub subscription: Option<usize>,
-    /// As it came; its target is `/` and the query.
+    /// The request as received; its target is `/` and the query.
     pub request: Request,
-    /// What it carried, where that can be read.
+    /// Its body, if it can be read as a document.
     pub document: Option<Arc<Value>>,
-    /// The status it was answered with.
+    /// The status of the response to it.
     pub answered: u16,
-    /// From the last moment at which it had not come to its arrival.
+    /// From the last check that did not find it to its arrival.
     pub span: Span,
 }
 
-/// One request and what came of it.
+/// A request and its outcome.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Exchange {
     /// Step in the scenario, counted from 1.
     pub step: usize,
-    /// The service.
     pub service: String,
-    /// Operation id without the service; empty where none fits.
+    /// Operation id without the service; empty if the request matches no operation.
     pub operation: String,
-    /// Documented parameters as sent; one that was left out is missing, a repeated one is a list.
+    /// Documented parameters as sent. An omitted one is missing, a repeated one is a list.
     pub sent: BTreeMap<String, Value>,
-    /// Which credentials it carried.
     pub credentials: Credentials,
     /// Base URL of the target, without the request's target.
     pub base: String,
-    /// What was sent.
     pub request: Request,
-    /// What came of it.
     pub outcome: Outcome,
-    /// Who is accused when it is refused or accepted.
+    /// The rule that a rejection or an acceptance violates.
     pub expectation: Expectation,
-    /// From when it was sent to when its answer was there.
+    /// From sending the request to the end of the response.
     pub span: Span,
-    /// The link it followed; nothing where the request was built from parameters.
-    pub via: Option<Via>,
-    /// Its place among the tries of a poll.
+    /// The followed link; `None` if the request was built from parameters.
+    pub via: Option<FollowedLink>,
+    /// Its role in a poll.
     pub poll: Poll,
-    /// How a person's shell spells what was configured.
+    /// The configured credentials and options as a shell spells them.
     pub shell: Arc<Shell>,
-    /// Whether a person or step broke the ground for it: its failure accuses nobody.
+    /// Whether it is part of a setup, so that its failure violates no rule.
     pub setup: bool,
+    /// Set if it was sent at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
 }
 
-/// The place of a request among the tries of one that is sent until its answer shows something.
+/// The role of a request in a poll, which repeats a request until its response meets a condition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Poll {
-    /// It is sent once, whatever it shows.
+    /// Sent once, independent of its response.
     #[default]
     Once,
-    /// A try that did not show yet what was waited for.
+    /// An attempt whose response did not meet the condition yet.
     Attempt,
-    /// The try that showed it, or the last one: else it would have been sent again.
+    /// The attempt that met the condition, or the last one.
     Last,
 }
 
-/// What came of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(from = "Kept")]
+#[serde(from = "StoredOutcome")]
 pub enum Outcome {
-    /// An answer, with its body as far as it can be read.
-    Answered {
-        /// As received.
-        response: Response,
-        /// The body as a document.
-        body: Body,
-    },
-    /// No answer that HTTP can make sense of.
+    /// A response, with its body as far as it can be read.
+    Answered { response: Response, body: Body },
+    /// No valid HTTP response.
     Fault {
-        /// The stable word.
+        /// The cause as a stable word.
         cause: Cause,
-        /// For a person.
+        /// The cause for people.
         detail: String,
-        /// What had come of an answer: its status, where its head was there, and the beginning of its body.
+        /// A partial response: its status, if the head was complete, and the beginning of its body.
         partial: Option<Box<Response>>,
     },
 }
@@ -199,92 +210,87 @@ pub enum Outcome {
 pub enum Body {
     /// No bytes.
     Empty,
-    /// JSON, or XML brought into the same shape, with what was odd about it.
+    /// JSON, or XML converted to the same shape.
     Document {
-        /// The document.
         value: Arc<Value>,
-        /// Oddities that are no failure to read: a duplicate key, a byte-order mark.
+        /// Irregularities of a readable text: a duplicate key, a byte order mark.
         notes: Vec<Note>,
     },
-    /// Bytes that are not what they should be, and why.
+    /// Not a document, with the reason.
     Unreadable(String),
 }
 
-/// Who is accused when a request is refused or accepted.
+/// The rule that a rejection or an acceptance violates.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Expectation {
-    /// Refusal breaks this rule.
+    /// A rejection violates this rule.
     Accepted(String),
-    /// Acceptance breaks this rule.
+    /// An acceptance violates this rule.
     Rejected(String),
-    /// Both will do.
+    /// Neither violates a rule.
     Either,
 }
 
-/// What a step states about a result.
+/// A statement of a step about a result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Statement {
     /// The statement, interpolated.
     pub expect: Expect,
-    /// What it is about.
     pub result: Arc<Value>,
     /// The step, counted from 1.
     pub step: usize,
-    /// Index into `exchanges` of the exchange that brought the result.
+    /// Index into `exchanges` of the exchange that returned the result.
     pub exchange: Option<usize>,
 }
 
-/// A payload that did not come as an answer.
+/// A payload that is not a response.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Payload {
-    /// What it is judged as.
+    /// The resource type that it is validated as.
     pub kind: String,
-    /// The document.
     pub value: Arc<Value>,
-    /// What was odd about its text, where it came as one.
+    /// Irregularities of its text.
     pub notes: Vec<Note>,
-    /// The step, counted from 1; for a file the line.
+    /// The step, counted from 1; for a file, the line.
     pub step: usize,
 }
 
-/// One walk over the pages of a list.
+/// The pages of a list, read along their links.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Walk {
-    /// The service.
     pub service: String,
     /// The list operation.
     pub operation: String,
     /// Indexes into `exchanges`, page by page.
     pub pages: Vec<usize>,
-    /// How it ended.
     pub end: WalkEnd,
-    /// Others added to the list meanwhile, so that an item may stand on two pages in a row.
+    /// Whether other writers added to the list meanwhile, so that an item may be on two consecutive pages.
     pub moved: bool,
     /// The step, counted from 1.
     pub step: usize,
 }
 
-/// How a walk ended.
+/// The end of a walk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WalkEnd {
-    /// A page without a further one.
+    /// A last page without a link.
     Complete,
-    /// A page that was seen before, or nothing but empty ones: why it does not end.
+    /// Repeated or only empty pages, with the reason.
     Endless(String),
-    /// Longer than a walk may be; whether it ends is not known, and why it was left.
+    /// Stopped at the maximum length, with the reason.
     Cut(String),
-    /// A link that must not be followed, and why.
+    /// A link that must not be followed, with the reason.
     Unfollowable(String),
-    /// A page could not be had, and why; judged as an exchange.
+    /// A page that could not be read, with the reason. Its exchange is judged.
     Broken(String),
 }
 
-/// An outcome as files keep it: a document is left out where the body is there to be read again.
+/// The serialized form of an outcome. A document is omitted if it can be read from the body again.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kept<'o> {
+enum StoredOutcome<'o> {
     Answered {
         response: Cow<'o, Response>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -301,7 +307,7 @@ enum Kept<'o> {
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
-            Self::Answered { response, body } => Kept::Answered {
+            Self::Answered { response, body } => StoredOutcome::Answered {
                 response: Cow::Borrowed(response),
                 body: (response.body.len() >= BODY_EXCERPT_BYTES).then_some(Cow::Borrowed(body)),
             },
@@ -309,7 +315,7 @@ impl Serialize for Outcome {
                 cause,
                 detail,
                 partial,
-            } => Kept::Fault {
+            } => StoredOutcome::Fault {
                 cause: Cow::Borrowed(cause),
                 detail: detail.into(),
                 partial: partial.as_deref().map(Cow::Borrowed),
@@ -319,15 +325,15 @@ impl Serialize for Outcome {
     }
 }
 
-impl From<Kept<'_>> for Outcome {
-    /// A body that was left out stands as none until it is read.
-    fn from(kept: Kept<'_>) -> Self {
+impl From<StoredOutcome<'_>> for Outcome {
+    /// An omitted body is empty until it is read again.
+    fn from(kept: StoredOutcome<'_>) -> Self {
         match kept {
-            Kept::Answered { response, body } => Self::Answered {
+            StoredOutcome::Answered { response, body } => Self::Answered {
                 response: response.into_owned(),
                 body: body.map_or(Body::Empty, Cow::into_owned),
             },
-            Kept::Fault {
+            StoredOutcome::Fault {
                 cause,
                 detail,
                 partial,
@@ -341,7 +347,7 @@ impl From<Kept<'_>> for Outcome {
 }
 
 impl Outcome {
-    /// Nothing came of it yet.
+    /// An outcome without a response.
     pub const fn none() -> Self {
         Self::Fault {
             cause: Cause::Unsent,
@@ -352,13 +358,13 @@ impl Outcome {
 }
 
 impl Span {
-    /// A span of which nothing is known: before and after nothing.
+    /// An unknown span: neither before nor after any other.
     pub const UNKNOWN: Self = Self {
         began: Timestamp::MIN,
         ended: Timestamp::MAX,
     };
 
-    /// No time at all.
+    /// An empty span.
     pub const fn at(instant: Timestamp) -> Self {
         Self {
             began: instant,
@@ -366,14 +372,14 @@ impl Span {
         }
     }
 
-    /// Whether this had ended when the other began. Of two that overlap, neither is before the other.
+    /// Whether this one ended before the other began. Overlapping spans are unordered.
     pub fn is_before(&self, other: &Self) -> bool {
         self.ended <= other.began
     }
 }
 
-impl Missed {
-    /// A rule that was not judged for that reason.
+impl SkippedRule {
+    /// A rule that was not judged for a reason.
     pub fn because(rule: &str, why: impl Into<String>) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -382,7 +388,7 @@ impl Missed {
         }
     }
 
-    /// A rule that was not judged because another one was broken.
+    /// A rule that was not judged because another one is violated.
     pub fn behind(rule: &str, broken: &str) -> Self {
         Self {
             rule: rule.to_owned(),
@@ -393,7 +399,7 @@ impl Missed {
 }
 
 impl Evidence {
-    /// Exchanges as events, where they are all that happened.
+    /// Exchanges as events, if there are no other events.
     pub fn in_order_of_their_ends(exchanges: &[Exchange]) -> Vec<Event> {
         let mut order: Vec<usize> = (0..exchanges.len()).collect();
         order.sort_by_key(|&index| exchanges[index].span.ended);
@@ -402,7 +408,6 @@ impl Evidence {
 }
 
 impl Exchange {
-    /// The answer's document, where there is one.
     pub fn document(&self) -> Option<&Arc<Value>> {
         match &self.outcome {
             Outcome::Answered {
@@ -413,7 +418,7 @@ impl Exchange {
         }
     }
 
-    /// What was odd about the answer's document: duplicate keys, a byte order mark.
+    /// Irregularities of the response's text.
     pub fn notes(&self) -> &[Note] {
         match &self.outcome {
             Outcome::Answered {
@@ -424,7 +429,6 @@ impl Exchange {
         }
     }
 
-    /// The status code, where there is an answer.
     pub fn status(&self) -> Option<u16> {
         match &self.outcome {
             Outcome::Answered { response, .. } => Some(response.status),

@@ -1,11 +1,11 @@
-//! Examples of predicates: a little evidence, and what a rule with these parameters makes of it.
+//! Examples of predicates: small evidence, and the expected verdict of a rule with given parameters.
 //!
-//! Kinds and operations are those of the rulebook, without their field rules: an example shows only
-//! what its predicate looks at.
+//! Resource types and operations are those of the rulebook, without their field rules, so that an example only exercises its
+//! predicate.
 
 use super::evidence::{
-    Body, Delivery, Event, Evidence, Exchange, Expectation, HookCall, Outcome, Payload, Poll, Span,
-    Statement, Via, Walk, WalkEnd,
+    Body, Delivery, Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome,
+    Payload, Poll, Race, Span, Statement, Walk, WalkEnd,
 };
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Request, Response};
@@ -13,26 +13,24 @@ use conformant_base::json::Note;
 use conformant_rulebook::scenario::Credentials;
 use serde_json::{Map, Value};
 use std::sync::Arc;
+use std::time::Duration;
 
-/// The rule that an example judges by.
+/// The id of the rule in examples.
 pub(super) const RULE: &str = "example/rule";
 
-/// One example.
 #[derive(Clone, Debug)]
 pub struct Example {
-    /// The service whose rule it is.
+    /// The service of the rule.
     pub service: &'static str,
-    /// The parameters of the rule.
     pub parameters: Value,
-    /// What the rule judges.
     pub evidence: Evidence,
-    /// What comes of it.
-    pub comes_to: ComesTo,
+    /// The expected verdict.
+    pub expected: ExpectedVerdict,
 }
 
-/// What an example comes to.
+/// The verdict of an example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ComesTo {
+pub enum ExpectedVerdict {
     /// At least one instance and no finding.
     Passes,
     /// A finding at this pointer.
@@ -41,9 +39,9 @@ pub enum ComesTo {
     NotJudged,
 }
 
-/// An example that is being written.
+/// Builder of an example.
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct ExampleBuilder {
     service: &'static str,
     parameters: Value,
     evidence: Evidence,
@@ -51,9 +49,9 @@ pub struct Scene {
 }
 
 impl Example {
-    /// A rule of that service with these parameters, and nothing to judge yet.
-    pub fn of(service: &'static str, parameters: Value) -> Scene {
-        Scene {
+    /// A rule of a service with these parameters, without evidence.
+    pub fn for_rule(service: &'static str, parameters: Value) -> ExampleBuilder {
+        ExampleBuilder {
             service,
             parameters,
             evidence: Evidence {
@@ -65,8 +63,8 @@ impl Example {
     }
 }
 
-impl Scene {
-    /// An accepted request: what was sent, by parameter, and the answer.
+impl ExampleBuilder {
+    /// An accepted request: the sent parameters and the response.
     pub fn answered(self, operation: &str, sent: Value, answer: Value) -> Self {
         let response = Response::json(200, &answer);
         let body = Body::Document {
@@ -76,18 +74,18 @@ impl Scene {
         self.exchange(operation, sent, response, body)
     }
 
-    /// What follows is of another service.
+    /// Later evidence is of another service.
     pub fn of_service(mut self, service: &'static str) -> Self {
         self.service = service;
         self
     }
 
-    /// The same without anything sent that matters.
+    /// As `answered`, without parameters.
     pub fn shown(self, operation: &str, answer: Value) -> Self {
         self.answered(operation, Value::Object(Map::new()), answer)
     }
 
-    /// An accepted request that is answered with this text.
+    /// An accepted request whose response has this text.
     pub fn written(self, operation: &str, sent: Value, text: &str) -> Self {
         let response = Response::new(200, "application/octet-stream", text.as_bytes());
         let body = serde_json::from_str(text).map_or_else(
@@ -100,22 +98,37 @@ impl Scene {
         self.exchange(operation, sent, response, body)
     }
 
-    /// A deletion that is answered with nothing.
+    /// A deletion with an empty response.
     pub fn deleted(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(204), Body::Empty)
     }
 
-    /// A request that is refused.
+    /// A rejected request.
     pub fn refused(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
-    /// A request that is answered with too many requests.
+    /// The last requests were sent at the same time.
+    pub fn raced(mut self, count: usize) -> Self {
+        let first = self.evidence.exchanges.len() - count;
+        let began = self.evidence.exchanges[first].span.began;
+        for exchange in &mut self.evidence.exchanges[first..] {
+            exchange.span.began = began;
+            exchange.race = Some(Race {
+                number: 1,
+                sent: Duration::ZERO,
+                received: Duration::from_millis(1),
+            });
+        }
+        self
+    }
+
+    /// A request that is rejected with status 429.
     pub fn too_many(self, operation: &str, sent: Value) -> Self {
         self.exchange(operation, sent, Response::empty(429), Body::Empty)
     }
 
-    /// A person or device did something.
+    /// An action of a person or device.
     pub fn hook(mut self, name: &str, arguments: Value, result: Value) -> Self {
         let at = self.clock;
         self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
@@ -128,11 +141,12 @@ impl Scene {
                 began: at,
                 ended: at,
             },
+            race: None,
         }));
         self
     }
 
-    /// A callback to the address that this event told.
+    /// A callback to the address that this event sent.
     pub fn called(mut self, subscription: usize, method: &str) -> Self {
         let at = self.clock;
         self.clock = clock::from_unix_ms(at.as_millisecond() + 1000);
@@ -151,7 +165,7 @@ impl Scene {
         self
     }
 
-    /// A representation that came in another way.
+    /// A representation that is not a response.
     pub fn payload(mut self, kind: &str, value: Value) -> Self {
         self.evidence.payloads.push(Payload {
             kind: kind.to_owned(),
@@ -162,7 +176,7 @@ impl Scene {
         self
     }
 
-    /// The text of the last payload had this oddity.
+    /// Adds an irregularity to the text of the last payload.
     pub fn noted(mut self, note: Note) -> Self {
         if let Some(payload) = self.evidence.payloads.last_mut() {
             payload.notes.push(note);
@@ -188,16 +202,16 @@ impl Scene {
         self
     }
 
-    /// The last exchange followed a link that an earlier one showed there.
+    /// The last exchange followed a link of an earlier response.
     pub fn via(mut self, exchange: usize, pointer: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {
             let pointer = pointer.to_owned();
-            last.via = Some(Via { exchange, pointer });
+            last.via = Some(FollowedLink { exchange, pointer });
         }
         self
     }
 
-    /// The last request carried this.
+    /// The last request had this body.
     pub fn sending(mut self, media_type: &str, body: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {
             last.request.headers.set("Content-Type", media_type);
@@ -206,7 +220,7 @@ impl Scene {
         self
     }
 
-    /// The last request went there.
+    /// The last request had this target.
     pub fn at(mut self, target: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {
             last.request.target = target.to_owned();
@@ -214,10 +228,10 @@ impl Scene {
         self
     }
 
-    /// A step states this of a result.
+    /// A statement of a step about a result.
     ///
     /// # Panics
-    /// When scenarios cannot write it so.
+    /// If it is not a valid statement.
     pub fn stated(mut self, mut expect: Value, result: Value) -> Self {
         expect["rule"] = Value::from(RULE);
         self.evidence.statements.push(Statement {
@@ -229,39 +243,37 @@ impl Scene {
         self
     }
 
-    /// What the configuration says, by service.
+    /// The configuration, by service.
     pub fn configured(mut self, configured: Value) -> Self {
         self.evidence.configured = configured;
         self
     }
 
-    /// The time of the target.
+    /// The time on the target's clock.
     pub fn now(mut self, at: Timestamp) -> Self {
         self.evidence.now = Some(at);
         self
     }
 
-    /// The rule passes.
     pub fn passes(self) -> Example {
-        self.comes_to(ComesTo::Passes)
+        self.expected(ExpectedVerdict::Passes)
     }
 
-    /// The rule is broken at this place.
+    /// The rule fails at this place.
     pub fn fails(self, pointer: &'static str) -> Example {
-        self.comes_to(ComesTo::Fails(pointer))
+        self.expected(ExpectedVerdict::Fails(pointer))
     }
 
-    /// The rule has nothing to judge.
     pub fn not_judged(self) -> Example {
-        self.comes_to(ComesTo::NotJudged)
+        self.expected(ExpectedVerdict::NotJudged)
     }
 
-    fn comes_to(self, comes_to: ComesTo) -> Example {
+    fn expected(self, expected: ExpectedVerdict) -> Example {
         Example {
             service: self.service,
             parameters: self.parameters,
             evidence: self.evidence,
-            comes_to,
+            expected,
         }
     }
 
@@ -289,6 +301,7 @@ impl Scene {
             },
             via: None,
             poll: Poll::Once,
+            race: None,
             shell: std::sync::Arc::default(),
             setup: false,
         });

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// What replaces a predicate.
+/// The successor of a predicate.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Successor {
@@ -13,7 +13,7 @@ struct Successor {
     /// Parameters by their former name.
     #[serde(default)]
     rename: BTreeMap<String, String>,
-    /// By parameter and value: the parameters in its place.
+    /// By parameter and value: the parameters that replace them.
     #[serde(default)]
     replace: BTreeMap<String, BTreeMap<String, Map<String, Value>>>,
     /// Parameters that are new.
@@ -25,7 +25,7 @@ static FORMER: LazyLock<BTreeMap<String, Successor>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("former.json")).expect("the table is valid JSON")
 });
 
-/// The present name of a former predicate, with its parameters if they change.
+/// The current name of a former predicate, with its parameters if they change.
 pub(super) fn renamed(name: &str, parameters: &Value) -> Option<(&'static str, Option<Value>)> {
     let successor = FORMER.get(name)?;
     let changes =
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_former_name_leads_to_a_registered_one() {
-        let names = crate::load::catalogue().names();
+        let names = crate::load::predicates().names();
         for (former, successor) in &*FORMER {
             assert!(names.contains(&successor.name.as_str()), "{former}");
             assert!(!names.contains(&former.as_str()), "{former}");

@@ -1,15 +1,16 @@
-//! The judge: evidence and rulebook in, findings out; pure.
+//! Evaluates rules: evidence and rulebook in, findings out.
 //!
-//! It sends nothing, waits for nothing and knows no clock. Each predicate is one file; with too
-//! little evidence a predicate says nothing, and the rule stays not judged.
+//! - No I/O, no waiting, no clock.
+//! - One file per predicate.
+//! - With insufficient evidence, a rule is not judged.
 
 mod acceptance;
 mod alternatives;
-mod breaking;
-mod case;
+mod cache;
 mod change;
 pub mod clients;
 mod compare;
+mod context;
 mod duplicates;
 pub mod evidence;
 #[cfg(test)]
@@ -18,7 +19,6 @@ mod former;
 pub mod history;
 mod listing;
 pub mod load;
-mod memo;
 mod mutation;
 mod observe;
 mod operation;
@@ -27,147 +27,155 @@ pub mod payload;
 mod predicate;
 pub mod predicates;
 pub mod prove;
+mod race;
 mod reproduce;
+mod rule_mutations;
 mod sites;
-mod story;
+mod statement;
 mod verdicts;
 
 pub use acceptance::{Acceptance, acceptance, is_plain_error};
-pub use breaking::{closed_at, judge_site, mutations_of, of_property, place};
-use case::Detail;
-pub use case::{Case, Representation, Seen};
+pub use cache::DocumentCache;
 pub use change::{Change, Other};
+use context::Detail;
+pub use context::{Context, Representation, Seen};
 pub use load::rules_schema;
-pub use memo::Memo;
 pub use mutation::{Mutation, Undo};
 pub use predicate::{Need, Predicate, predicate_of};
 pub use reproduce::{Shell, UNKNOWN, WRONG, configured_word, curl, shell_word};
+pub use rule_mutations::{
+    closed_object_pointer, mutations_of, resolve_pointer, schema_violations, validate_site,
+};
 pub use sites::{Site, Sites};
-pub use story::holds;
-pub use verdicts::{Fact, Instance, Judgement, Tallies, Tally, Trivial, Verdicts};
+pub use statement::holds;
+pub use verdicts::{Fact, Instance, Judgment, Tallies, Tally, Vacuity, Verdicts};
 
 use conformant_record::Level;
-use conformant_rulebook::{Does, Rule, Rulebook};
+use conformant_rulebook::{Action, Rule, Rulebook};
 use conformant_schema::Schemas;
 use evidence::Evidence;
 use std::collections::BTreeSet;
 
-/// Judges the evidence of one story by every rule of the rulebook that it bears on.
-pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgement {
+/// Evaluates all rules that apply to the evidence of one scenario.
+pub fn judge(rulebook: &Rulebook, schemas: &Schemas, evidence: &Evidence) -> Judgment {
     let known = (None, Detail::Whole);
-    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
+    collect_verdicts(Judgment::default(), rulebook, schemas, evidence, known)
 }
 
-/// The same, and keeps so many examples of each rule; the memory learns what was concluded of each document.
-pub fn judge_known(
+/// As `judge`, with a maximum number of examples per rule. Fills the cache with the results of single documents.
+pub fn judge_with_cache(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    memo: &Memo,
+    cache: &DocumentCache,
     examples: usize,
-) -> Judgement {
-    let known = (Some(memo), Detail::Whole);
-    let empty = Judgement::with_examples(examples);
-    judge_into(empty, rulebook, schemas, evidence, known)
+) -> Judgment {
+    let known = (Some(cache), Detail::Whole);
+    let empty = Judgment::with_examples(examples);
+    collect_verdicts(empty, rulebook, schemas, evidence, known)
 }
 
-/// Which rules are broken and where, for evidence of which most was judged before: sound documents are not counted, nothing
-/// is observed, and findings show no difference.
-pub fn judge_again(
+/// Evaluates mutated evidence: only which rules are violated and where. Valid documents are not counted, open points are not
+/// observed, and findings have no diff.
+pub fn judge_mutated(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    memo: &Memo,
-) -> Judgement {
-    let known = (Some(memo), Detail::Broken);
-    judge_into(Judgement::default(), rulebook, schemas, evidence, known)
+    cache: &DocumentCache,
+) -> Judgment {
+    let known = (Some(cache), Detail::Broken);
+    collect_verdicts(Judgment::default(), rulebook, schemas, evidence, known)
 }
 
-/// Judges by the rules about single representations and by this one alone. Tells what is broken and where: sound
-/// documents are not counted, and findings show no difference.
-pub fn judge_by(
+/// Evaluates the rules about single representations and this one: only what is violated and where. Valid documents are not
+/// counted, and findings have no diff.
+pub fn judge_rule(
     rule: &Rule,
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    memo: &Memo,
-) -> Judgement {
-    let mut judgement = Judgement::default();
-    let case = Case::remembering(
+    cache: &DocumentCache,
+) -> Judgment {
+    let mut judgment = Judgment::default();
+    let context = Context::with_cache(
         rulebook,
         schemas,
         evidence,
-        (Some(memo), Detail::Broken),
-        &mut judgement,
+        (Some(cache), Detail::Broken),
+        &mut judgment,
     );
-    let mut verdicts = Verdicts::new(&case, &mut judgement);
-    // Steps name written rules, too, for what is accepted or refused.
-    operation::judge(&case, &mut verdicts);
+    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    // Steps also name written rules for acceptance and rejection.
+    operation::evaluate(&context, &mut verdicts);
     match predicate_of(rule) {
-        Some(predicate) => predicate.judge(&case, rule, &mut verdicts),
+        Some(predicate) => predicate.evaluate(&context, rule, &mut verdicts),
         None => {
-            parameter::judge(&case, &mut verdicts);
-            listing::judge(&case, &mut verdicts);
+            parameter::evaluate(&context, &mut verdicts);
+            listing::evaluate(&context, &mut verdicts);
         }
     }
-    only_binding(rulebook, &mut judgement);
-    judgement
+    discard_nonbinding(rulebook, &mut judgment);
+    judgment
 }
 
-fn judge_into(
-    mut judgement: Judgement,
+fn collect_verdicts(
+    mut judgment: Judgment,
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
-    (memo, detail): (Option<&Memo>, Detail),
-) -> Judgement {
-    let known = (memo, detail);
-    let case = Case::remembering(rulebook, schemas, evidence, known, &mut judgement);
-    let mut verdicts = Verdicts::new(&case, &mut judgement);
-    operation::judge(&case, &mut verdicts);
-    parameter::judge(&case, &mut verdicts);
-    listing::judge(&case, &mut verdicts);
-    for rule in rulebook.rules.bearing_on(&case.came_by()) {
+    (cache, detail): (Option<&DocumentCache>, Detail),
+) -> Judgment {
+    let known = (cache, detail);
+    let context = Context::with_cache(rulebook, schemas, evidence, known, &mut judgment);
+    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    operation::evaluate(&context, &mut verdicts);
+    parameter::evaluate(&context, &mut verdicts);
+    listing::evaluate(&context, &mut verdicts);
+    for rule in rulebook.rules.applicable_to(&context.selection()) {
         if let Some(predicate) = predicate_of(rule) {
-            predicate.judge(&case, rule, &mut verdicts);
+            predicate.evaluate(&context, rule, &mut verdicts);
         }
     }
     if cfg!(debug_assertions) {
-        others_conclude_nothing(&case, &mut verdicts);
+        assert_selection_is_complete(&context, &mut verdicts);
     }
     if detail == Detail::Whole {
-        observe::observe(&case, &mut judgement);
+        observe::observe(&context, &mut judgment);
     }
     for missed in &evidence.missed {
         match &missed.masked_by {
-            Some(broken) => judgement.masked(&missed.rule, broken),
-            None => judgement.inconclusive(&missed.rule, &missed.why),
+            Some(broken) => judgment.masked(&missed.rule, broken),
+            None => judgment.inconclusive(&missed.rule, &missed.why),
         }
     }
-    only_binding(rulebook, &mut judgement);
-    judgement.findings.sort_by_key(|f| f.step);
-    judgement
+    discard_nonbinding(rulebook, &mut judgment);
+    judgment.findings.sort_by_key(|f| f.step);
+    judgment
 }
 
-/// Panics where a rule that was passed over would have concluded something: what it says it bears on is wrong.
-fn others_conclude_nothing(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
+/// Panics if a rule that was not selected has a verdict: its `applies_to` is wrong.
+fn assert_selection_is_complete(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     let judged: BTreeSet<&str> = {
-        let bearing = case.rulebook.rules.bearing_on(&case.came_by());
+        let bearing = context.rulebook.rules.applicable_to(&context.selection());
         bearing.map(|rule| rule.id.as_str()).collect()
     };
-    for rule in case.rulebook.rules.in_order() {
+    for rule in context.rulebook.rules.in_order() {
         let passed_over = predicate_of(rule).filter(|_| !judged.contains(rule.id.as_str()));
         if let Some(predicate) = passed_over {
             let before = verdicts.tally(&rule.id).cloned();
-            predicate.judge(case, rule, verdicts);
+            predicate.evaluate(context, rule, verdicts);
             let after = verdicts.tally(&rule.id).cloned();
-            assert_eq!(after, before, "{} bears on more than it says", rule.id);
+            assert_eq!(
+                after, before,
+                "{} applies to more evidence than its `applies_to` selects",
+                rule.id
+            );
         }
     }
 }
 
-/// What the documents leave open or permit is observed and never accused.
-fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
+/// Removes findings of rules that are unspecified or permitted behavior.
+fn discard_nonbinding(rulebook: &Rulebook, judgment: &mut Judgment) {
     let binds = |id: &str| {
         let level = rulebook
             .rules
@@ -175,29 +183,46 @@ fn only_binding(rulebook: &Rulebook, judgement: &mut Judgement) {
             .map_or(Level::Must, |rule| rule.level);
         matches!(level, Level::Must | Level::Should)
     };
-    judgement.findings.retain(|finding| binds(&finding.rule));
-    for (id, tally) in &mut judgement.tallies {
+    judgment.findings.retain(|finding| binds(&finding.rule));
+    for (id, tally) in &mut judgment.tallies {
         if tally.findings > 0 && !binds(id) {
             tally.findings = 0;
         }
     }
 }
 
-/// Lists that may merely lag behind what was done in a story: the first page of each as an index
-/// into its exchanges.
-pub fn lagging(rulebook: &Rulebook, evidence: &Evidence) -> Vec<usize> {
+/// Whether a collection of events lacks some that may still come.
+pub fn lacks_events(rulebook: &Rulebook, evidence: &Evidence) -> bool {
+    let context = Context::without_validation(rulebook, evidence);
+    let mut judgment = Judgment::default();
+    let mut verdicts = Verdicts::new(&context, &mut judgment);
+    for rule in rulebook.rules.in_order() {
+        let waits = rule.check().is_some_and(|check| {
+            check.predicate == "event-emitted"
+                || check.parameters.get("how") == Some(&serde_json::Value::from("each"))
+        });
+        if let Some(predicate) = predicate_of(rule).filter(|_| waits) {
+            predicate.evaluate(&context, rule, &mut verdicts);
+        }
+    }
+    !judgment.findings.is_empty()
+}
+
+/// Lists that may lag behind the actions of a scenario: the first page of each, as an index into the exchanges. If the
+/// target's clock was moved, its time does not show how long a list has lagged.
+pub fn lagging(rulebook: &Rulebook, evidence: &Evidence, is_moved: bool) -> Vec<usize> {
     let is_list = |exchange: &evidence::Exchange| {
         let operation = rulebook.operation(&exchange.service, &exchange.operation);
-        operation.is_some_and(|operation| operation.does == Does::Lists)
+        operation.is_some_and(|operation| operation.does == Action::Lists)
     };
     if !evidence.exchanges.iter().any(is_list) {
         return Vec::new();
     }
-    let case = Case::unjudged(rulebook, evidence);
-    case.history.lagging(&case)
+    let context = Context::without_validation(rulebook, evidence);
+    context.history.lagging(&context, is_moved)
 }
 
-/// The kinds of the representations in the evidence, pages and their metadata included.
+/// The resource types of all representations in the evidence, including pages and their metadata.
 pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
     let mut kinds: BTreeSet<String> = evidence.payloads.iter().map(|p| p.kind.clone()).collect();
     for exchange in &evidence.exchanges {
@@ -220,7 +245,7 @@ pub fn kinds_of(rulebook: &Rulebook, evidence: &Evidence) -> BTreeSet<String> {
             kinds.insert(format!("{}/list-meta", exchange.service));
             let items = key
                 .as_ref()
-                .and_then(|k| value.get(k))
+                .and_then(|k| value.pointer(&conformant_rulebook::items_at(k)))
                 .and_then(serde_json::Value::as_array);
             if items.is_some_and(|i| !i.is_empty()) {
                 kinds.insert(item.clone());

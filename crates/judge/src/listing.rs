@@ -1,18 +1,17 @@
-//! List rules: the array stands under `meta.key`, and a walk over `next_page_url` yields each item
-//! exactly once and ends.
+//! List rules: the array is at the key in `meta.key`, and a walk along `next_page_url` ends and returns each item exactly once.
 
 use super::acceptance::Acceptance;
-use super::case::Case;
+use super::context::Context;
 use super::evidence::{Walk, WalkEnd};
 use super::sites::Site;
-use super::verdicts::{Fact, Trivial, Verdicts};
+use super::verdicts::{Fact, Vacuity, Verdicts};
 use conformant_base::json;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Judges every list page and every walk.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
+/// Evaluates the rules of every list page and every walk.
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation.filter(|o| o.list_key.is_some()) else {
             continue;
         };
@@ -23,8 +22,12 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             continue;
         };
         let rule = format!("{}/{}/key", operation.service, operation.id);
+        // A key that is not that of the document is already a finding about the page.
+        if seen.breaks("/meta/key") {
+            continue;
+        }
         let place = format!("/{}", json::escape(key));
-        // An array that is missing or no array breaks its own rule.
+        // A missing or invalid array violates its own rule.
         if seen.breaks(&place) {
             continue;
         }
@@ -38,18 +41,18 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
         let instance = verdicts.instance(&rule, Site::answer(index, "/meta/key"));
         instance.conclude(fact);
     }
-    for (index, walk) in case.evidence.walks.iter().enumerate() {
-        judge_walk(case, index, walk, verdicts);
+    for (index, walk) in context.evidence.walks.iter().enumerate() {
+        evaluate_walk(context, index, walk, verdicts);
     }
 }
 
-fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
+fn evaluate_walk(context: &Context<'_>, index: usize, walk: &Walk, verdicts: &mut Verdicts<'_>) {
     let rule = format!("{}/{}/walk", walk.service, walk.operation);
     let fact = match &walk.end {
         WalkEnd::Broken(why) => {
             verdicts.inconclusive(
                 &rule,
-                &format!("a page of the walk could not be had: {why}"),
+                &format!("a page of the walk could not be read: {why}"),
             );
             return;
         }
@@ -71,16 +74,17 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
         };
         let last = walk.pages.last();
         let site = last.map_or(Site::Walk(index), |page| {
-            Site::answer(*page, "/meta/next_page_url")
+            let operation = context.seen[*page].operation;
+            Site::answer(*page, operation.map_or("", |o| o.paging.next_at()))
         });
         verdicts.instance(&rule, site).conclude(Some(fact));
         return;
     }
-    let wrong = repeated(case, walk);
+    let wrong = repeated(context, walk);
     match &walk.end {
         WalkEnd::Cut(why) if wrong.is_none() => verdicts.inconclusive(&rule, why),
-        WalkEnd::Complete if walk.pages.len() < 2 && is_short(case, walk) => {
-            verdicts.trivial(&rule, Trivial::Alone);
+        WalkEnd::Complete if walk.pages.len() < 2 && is_short(context, walk) => {
+            verdicts.record_vacuous(&rule, Vacuity::Alone);
         }
         WalkEnd::Cut(_)
         | WalkEnd::Complete
@@ -93,19 +97,20 @@ fn judge_walk(case: &Case<'_>, index: usize, walk: &Walk, verdicts: &mut Verdict
     }
 }
 
-/// Whether no item of the walk could have come twice.
-fn is_short(case: &Case<'_>, walk: &Walk) -> bool {
-    let counts = walk.pages.iter().filter_map(|page| items(case, *page));
+/// Whether a walk is too short to repeat an item.
+fn is_short(context: &Context<'_>, walk: &Walk) -> bool {
+    let counts = walk.pages.iter().filter_map(|page| items(context, *page));
     counts.map(|items| items.len()).sum::<usize>() < 2
 }
 
-/// An item that the walk yields twice.
-fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
+/// An item that the walk returns twice.
+fn repeated(context: &Context<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     let mut first: BTreeMap<String, usize> = BTreeMap::new();
     let mut previous = None;
     for &page in &walk.pages {
-        for (pointer, item) in items(case, page)? {
-            let identity = identity(item);
+        let keys = keys(context, page);
+        for (pointer, item) in items(context, page)? {
+            let identity = identity(item, keys);
             if let Some(earlier) = first.insert(identity.clone(), page) {
                 if walk.moved && Some(earlier) == previous {
                     continue;
@@ -128,17 +133,26 @@ fn repeated(case: &Case<'_>, walk: &Walk) -> Option<(Site, Fact)> {
     None
 }
 
-fn items<'a>(case: &'a Case<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
-    let seen = &case.seen[page];
-    let key = seen.operation?.list_key.as_deref()?;
-    Some(seen.select(&format!("/{}/*", json::escape(key))))
+fn items<'a>(context: &'a Context<'_>, page: usize) -> Option<Vec<(String, &'a Value)>> {
+    let seen = &context.seen[page];
+    let at = seen.operation?.items_at()?;
+    Some(seen.select(&format!("{at}/*")))
 }
 
-/// What identifies an item: its `sid`, for a user channel its `channel_sid`, else all of it.
-fn identity(item: &Value) -> String {
-    let named = item
-        .get("sid")
-        .or_else(|| item.get("channel_sid"))
-        .and_then(Value::as_str);
-    named.map_or_else(|| item.to_string(), str::to_owned)
+/// The fields that identify the items of a page.
+fn keys<'a>(context: &Context<'a>, page: usize) -> &'a [String] {
+    let operation = context.seen[page].operation;
+    let kind = operation.and_then(|o| context.rulebook.kinds.get(o.resource.as_ref()?));
+    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+    identity.map_or(&[], |identity| &identity.key)
+}
+
+/// What identifies an item: its last key, else all of it.
+fn identity(item: &Value, keys: &[String]) -> String {
+    let key = keys.last().and_then(|key| json::get(item, key));
+    match key {
+        Some(Value::String(text)) => text.clone(),
+        Some(number @ Value::Number(_)) => number.to_string(),
+        Some(_) | None => item.to_string(),
+    }
 }

@@ -1,10 +1,12 @@
-//! The catalogue of predicates, and rulebooks that are loaded with it.
+//! The registry of predicates, and rulebooks that are loaded with it.
 
 use super::former;
 use super::predicate::Registration;
 use super::predicates::REGISTERED;
 use conformant_rulebook::rules::RuleFile;
-use conformant_rulebook::{Catalogue, Check, Model, Parameters, Problems, Rulebook, Unread};
+use conformant_rulebook::{
+    Check, Model, ParameterError, Parameters, PredicateRegistry, Problems, Rulebook,
+};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -12,7 +14,7 @@ use std::sync::LazyLock;
 /// All registered predicates.
 struct All;
 
-impl Catalogue for All {
+impl PredicateRegistry for All {
     fn names(&self) -> &'static [&'static str] {
         static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
             let mut names = Vec::new();
@@ -30,7 +32,7 @@ impl Catalogue for All {
         former::renamed(name, parameters)
     }
 
-    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread> {
+    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, ParameterError> {
         let forms = || {
             let all = REGISTERED.iter().enumerate();
             all.filter(|(_, known)| known.name == predicate)
@@ -47,14 +49,14 @@ impl Catalogue for All {
         (known.read)(known.name, parameters, order)
     }
 
-    fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>> {
+    fn applicable_subjects(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>> {
         let mut forms = REGISTERED.iter().filter(|known| known.name == law);
         forms.find_map(|known| (known.fits)(model))
     }
 }
 
 /// The predicates that rules may use.
-pub fn catalogue() -> &'static dyn Catalogue {
+pub fn predicates() -> &'static dyn PredicateRegistry {
     &All
 }
 
@@ -63,28 +65,27 @@ pub fn embedded() -> Result<Rulebook, Problems> {
     load(None, &[])
 }
 
-/// See [`Rulebook::unchecked_by`].
+/// See [`Rulebook::load_unchecked`].
 pub fn embedded_unchecked(with_scenarios: bool) -> Result<Rulebook, Problems> {
-    Rulebook::unchecked_by(catalogue(), with_scenarios)
+    Rulebook::load_unchecked(predicates(), with_scenarios)
 }
 
-/// What of the embedded rulebook judges representations of these services, with the digest of
-/// the whole.
+/// The part of the embedded rulebook that validates representations of these services, with the digest of the whole.
 pub fn embedded_shapes(services: &[&str]) -> Result<Rulebook, Problems> {
-    Rulebook::shapes_by(catalogue(), services)
+    Rulebook::load_shapes(predicates(), services)
 }
 
-/// See [`Rulebook::with_file_by`].
+/// See [`Rulebook::load_with_file`].
 #[doc(hidden)]
 pub fn embedded_with(path: &str, bytes: &[u8]) -> Result<Rulebook, Problems> {
-    Rulebook::with_file_by(catalogue(), path, bytes)
+    Rulebook::load_with_file(predicates(), path, bytes)
 }
 
-/// The embedded rulebook, read once for the whole process.
+/// The embedded rulebook, read once per process.
 ///
 /// # Panics
 ///
-/// Where it has problems, which the tests of this project rule out.
+/// If it is invalid, which the project's tests rule out.
 pub fn shared() -> &'static Rulebook {
     static RULEBOOK: LazyLock<Rulebook> =
         LazyLock::new(|| embedded().unwrap_or_else(|problems| panic!("{problems}")));
@@ -96,10 +97,10 @@ pub fn from_dir(specs: &Path) -> Result<Rulebook, Problems> {
     load(Some(specs), &[])
 }
 
-/// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
-/// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
+/// The rulebook in a folder, or the embedded one, with additional scenarios.
+/// Those are files as in `SERVICE/scenarios/`, in a folder with the name of the service.
 pub fn load(specs: Option<&Path>, scenarios: &[PathBuf]) -> Result<Rulebook, Problems> {
-    Rulebook::load_by(catalogue(), specs, scenarios)
+    Rulebook::load_with(predicates(), specs, scenarios)
 }
 
 /// JSON Schema of a file of rules, with the parameters of every predicate.

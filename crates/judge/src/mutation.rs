@@ -1,6 +1,6 @@
-//! Mutations: one change of the evidence at one place, by which a rule shows that it can fail.
+//! Mutations: one change of the evidence at one place. A rule that passed must fail on some mutation.
 //!
-//! The self-test breaks with them what a rule passed on, and a run that proves itself does. They know no rule.
+//! Used by self-tests and by mutation testing of runs. Mutations are independent of rules.
 
 use super::change::{Change, later, remove};
 use super::evidence::{Body, Event, Evidence, Exchange, Outcome};
@@ -14,19 +14,17 @@ use std::sync::Arc;
 /// One change at one place of the evidence.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mutation {
-    /// Where.
     pub site: Site,
-    /// What.
     pub change: Change,
 }
 
-/// What the evidence was before a mutation, so that it need not be copied whole.
+/// The evidence before a mutation, without a copy of the whole.
 #[derive(Debug)]
 #[must_use = "the evidence stays changed until it is restored"]
-pub struct Undo(Was);
+pub struct Undo(Snapshot);
 
 #[derive(Debug)]
-enum Was {
+enum Snapshot {
     Now(Option<Timestamp>),
     Outcome {
         exchange: usize,
@@ -39,7 +37,7 @@ enum Was {
 }
 
 impl Undo {
-    /// Makes the evidence what it was.
+    /// Restores the evidence.
     pub fn restore(self, evidence: &mut Evidence) {
         let results_are = |evidence: &mut Evidence, results: Vec<(usize, Arc<Value>)>| {
             for (statement, value) in results {
@@ -47,8 +45,8 @@ impl Undo {
             }
         };
         match self.0 {
-            Was::Now(now) => evidence.now = now,
-            Was::Outcome {
+            Snapshot::Now(now) => evidence.now = now,
+            Snapshot::Outcome {
                 exchange,
                 outcome,
                 results,
@@ -56,9 +54,9 @@ impl Undo {
                 evidence.exchanges[exchange].outcome = *outcome;
                 results_are(evidence, results);
             }
-            Was::Notes(payload, notes) => evidence.payloads[payload].notes = notes,
-            Was::Payload(payload, value) => evidence.payloads[payload].value = value,
-            Was::Results(results, events) => {
+            Snapshot::Notes(payload, notes) => evidence.payloads[payload].notes = notes,
+            Snapshot::Payload(payload, value) => evidence.payloads[payload].value = value,
+            Snapshot::Results(results, events) => {
                 results_are(evidence, results);
                 if let Some(events) = events {
                     evidence.events = events;
@@ -69,12 +67,11 @@ impl Undo {
 }
 
 impl Mutation {
-    /// A change at a place.
     pub fn new(site: Site, change: Change) -> Self {
         Self { site, change }
     }
 
-    /// What breaks most rules at the places that decide, likeliest first.
+    /// The changes that violate most rules, at the places that decide, likeliest first.
     pub fn of_sites(sites: &Sites) -> Vec<Self> {
         let mut mutations = Vec::new();
         for site in sites.iter() {
@@ -99,7 +96,7 @@ impl Mutation {
         mutations
     }
 
-    /// Changes the evidence and says what it was; nothing where there is nothing to change.
+    /// Applies the mutation and returns how to undo it; `None` if it changes nothing.
     pub fn make(&self, evidence: &mut Evidence) -> Option<Undo> {
         let was = self.was(evidence)?;
         let is_changed = self.apply(evidence);
@@ -111,15 +108,15 @@ impl Mutation {
         None
     }
 
-    /// What it may change.
-    fn was(&self, evidence: &Evidence) -> Option<Was> {
+    /// The parts of the evidence that it may change.
+    fn was(&self, evidence: &Evidence) -> Option<Snapshot> {
         if let Change::Later(_) = self.change {
-            return Some(Was::Now(evidence.now));
+            return Some(Snapshot::Now(evidence.now));
         }
         if let Change::Lost | Change::Doubled = self.change {
             let results = evidence.statements.iter().enumerate();
             let results = results.map(|(n, s)| (n, Arc::clone(&s.result)));
-            return Some(Was::Results(
+            return Some(Snapshot::Results(
                 results.collect(),
                 Some(evidence.events.clone()),
             ));
@@ -127,25 +124,28 @@ impl Mutation {
         match (&self.site, &self.change) {
             (Site::Payload { payload, .. }, Change::Marked) => {
                 let notes = &evidence.payloads.get(*payload)?.notes;
-                Some(Was::Notes(*payload, notes.clone()))
+                Some(Snapshot::Notes(*payload, notes.clone()))
             }
             (Site::Payload { payload, .. }, _) => {
                 let value = &evidence.payloads.get(*payload)?.value;
-                Some(Was::Payload(*payload, Arc::clone(value)))
+                Some(Snapshot::Payload(*payload, Arc::clone(value)))
             }
             (Site::Result { statement, .. }, change) if !change.is_of_answer() => {
                 let result = &evidence.statements.get(*statement)?.result;
-                Some(Was::Results(vec![(*statement, Arc::clone(result))], None))
+                Some(Snapshot::Results(
+                    vec![(*statement, Arc::clone(result))],
+                    None,
+                ))
             }
             (Site::Hook { .. } | Site::Delivery { .. }, _) => {
                 let events = evidence.events.clone();
-                Some(Was::Results(Vec::new(), Some(events)))
+                Some(Snapshot::Results(Vec::new(), Some(events)))
             }
             (site, _) => {
                 let exchange = site.exchange(evidence)?;
                 let exchanged = evidence.exchanges.get(exchange)?;
                 let results = exchanged.document().map(|d| shared(evidence, d));
-                Some(Was::Outcome {
+                Some(Snapshot::Outcome {
                     exchange,
                     outcome: Box::new(exchanged.outcome.clone()),
                     results: results.unwrap_or_default(),
@@ -154,8 +154,7 @@ impl Mutation {
         }
     }
 
-    /// Changes the evidence; false where there is nothing to change. What a step states of an answer is stated of the
-    /// changed one.
+    /// Applies the mutation; returns false if it changes nothing. Statements about a changed response get the changed result.
     pub fn apply(&self, evidence: &mut Evidence) -> bool {
         let stated = self.site.exchange(evidence).and_then(|exchange| {
             let is_answer = !matches!(self.site, Site::Result { .. }) || self.change.is_of_answer();
@@ -253,7 +252,7 @@ impl Mutation {
 }
 
 impl Change {
-    /// Whether it changes an answer as such, whatever was looked at of it.
+    /// Whether it changes a whole response, not a place in it.
     const fn is_of_answer(&self) -> bool {
         matches!(
             self,
@@ -267,7 +266,7 @@ impl Change {
     }
 }
 
-/// The statements about this very document.
+/// The statements about this document.
 fn shared(evidence: &Evidence, document: &Arc<Value>) -> Vec<(usize, Arc<Value>)> {
     let statements = evidence.statements.iter().enumerate();
     statements
@@ -276,7 +275,7 @@ fn shared(evidence: &Evidence, document: &Arc<Value>) -> Vec<(usize, Arc<Value>)
         .collect()
 }
 
-/// The document that a site leads into.
+/// The document that a site is in.
 fn document_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Arc<Value>> {
     match site {
         Site::Payload { payload, .. } => evidence.payloads.get_mut(*payload).map(|p| &mut p.value),
@@ -319,7 +318,7 @@ fn notes_of<'e>(evidence: &'e mut Evidence, site: &Site) -> Option<&'e mut Vec<N
     }
 }
 
-/// Sets a value; a member that is missing is added.
+/// Sets a value; a missing member is added.
 fn set(evidence: &mut Evidence, site: &Site, value: &Value) -> bool {
     if let Site::Delivery { event, pointer } = site {
         let Some(Event::Delivery(delivery)) = evidence.events.get_mut(*event) else {
@@ -378,7 +377,7 @@ fn previous_answer(evidence: &mut Evidence, site: &Site) -> bool {
     previous.is_some()
 }
 
-/// A plain refusal where an acceptance was.
+/// Replaces an acceptance by a plain rejection.
 fn refused(evidence: &mut Evidence, site: &Site) -> bool {
     let Some(exchange) = exchange_of(evidence, site).filter(|e| is_success(e)) else {
         return false;
@@ -390,7 +389,7 @@ fn refused(evidence: &mut Evidence, site: &Site) -> bool {
     true
 }
 
-/// An answer that the same operation had where a refusal was; without any, one that was made.
+/// Replaces a rejection by an acceptance of the same operation, or by a generated one.
 fn accepted(evidence: &mut Evidence, site: &Site, made: Option<&Value>) -> bool {
     let Some(index) = site.exchange(evidence) else {
         return false;
@@ -417,7 +416,7 @@ fn accepted(evidence: &mut Evidence, site: &Site, made: Option<&Value>) -> bool 
     true
 }
 
-/// Takes the last callback of a wait away, or has it come once more, in whatever is stated of that wait.
+/// Removes or repeats the last callback of a wait, in all statements about that wait.
 fn callbacks(evidence: &mut Evidence, site: &Site, change: &Change) -> bool {
     let Site::Result { statement, .. } = site else {
         return false;
@@ -484,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_changed_is_restored() {
+    fn a_mutation_is_undone_completely() {
         let result = |pointer: &str| Site::Result {
             statement: 0,
             pointer: pointer.to_owned(),

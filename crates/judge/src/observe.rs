@@ -1,10 +1,10 @@
-//! Open points: what the answers show of what the documents leave open, without their values.
+//! Observations of unspecified behavior, without the values of responses.
 //!
-//! Nothing is judged here; comparing runs and `either` is done where runs are put together.
+//! Nothing is judged here. Comparing runs and `either` is done where runs are merged.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
-use super::verdicts::Judgement;
+use super::context::{Context, Seen};
+use super::verdicts::Judgment;
 use conformant_base::json;
 use conformant_rulebook::open_points::{Aspect, Which};
 use serde_json::Value;
@@ -12,17 +12,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Shapes deeper than this are cut.
 const SHAPE_DEPTH_MAX: usize = 6;
-/// Members and items of one value that a shape tells apart; documents show far fewer.
+/// Members and items of one value in a shape; documents have far fewer.
 const SHAPE_PARTS_MAX: usize = 40;
 
-/// Writes down what each open point asks for.
-pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
+/// Records the observed aspect of each open point.
+pub(super) fn observe(context: &Context<'_>, judgment: &mut Judgment) {
     let mut by_service: BTreeMap<&str, Vec<&Seen<'_>>> = BTreeMap::new();
-    for seen in &case.seen {
+    for seen in &context.seen {
         let of_service = by_service.entry(&seen.exchange.service).or_default();
         of_service.push(seen);
     }
-    for entry in case.rulebook.open_points.values() {
+    for entry in context.rulebook.open_points.values() {
         let Some(of_service) = by_service.get(entry.service.as_str()) else {
             continue;
         };
@@ -40,17 +40,20 @@ pub(super) fn observe(case: &Case<'_>, judgement: &mut Judgement) {
                     | (Which::Rejected, Acceptance::Rejected(_)) => true,
                     (Which::Accepted | Which::Rejected, _) => false,
                 };
-                found.extend(fits.then(|| look(seen, &observation.aspect)).flatten());
+                found.extend(
+                    fits.then(|| observe_aspect(seen, &observation.aspect))
+                        .flatten(),
+                );
             }
         }
         if !found.is_empty() {
-            let observed = judgement.observed.entry(entry.point.id.clone());
+            let observed = judgment.observed.entry(entry.point.id.clone());
             observed.or_default().extend(found);
         }
     }
 }
 
-fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
+fn observe_aspect(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
     let at = |pointer: &str| json::get(seen.exchange.document()?, pointer);
     let operation = &seen.exchange.operation;
     match aspect {
@@ -93,8 +96,8 @@ fn look(seen: &Seen<'_>, aspect: &Aspect) -> Option<String> {
     }
 }
 
-/// Types by key: `{code: number, message: string}`, arrays by the shapes of their items. Of many
-/// members or shapes the first in order are told.
+/// Types by key: `{code: number, message: string}`, arrays by the shapes of their items. Only the first members and shapes in
+/// order are included.
 fn shape(value: &Value, depth: usize) -> String {
     match value {
         Value::Object(_) | Value::Array(_) if depth >= SHAPE_DEPTH_MAX => "…".to_owned(),
@@ -115,7 +118,7 @@ fn shape(value: &Value, depth: usize) -> String {
     }
 }
 
-/// The first ones in order, each once; an ellipsis stands for the others.
+/// The first parts in order without duplicates, and an ellipsis if there are more.
 fn first_few(parts: impl Iterator<Item = String>) -> Vec<String> {
     let mut first = BTreeSet::new();
     let mut is_cut = false;
@@ -136,7 +139,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn shapes_hold_no_values_and_no_order() {
+    fn shapes_contain_neither_values_nor_order() {
         let a = json!({"b": [1, 2, "x"], "a": {"c": null}});
         let b = json!({"a": {"c": null}, "b": ["secret", 9]});
         assert_eq!(shape(&a, 0), "{a: {c: null}, b: [number | string]}");
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_of_much_are_cut() {
+    fn large_shapes_are_cut() {
         let many = |n: usize| -> serde_json::Value {
             (0..n)
                 .map(|n| (format!("{n:0>4}"), json!(1)))

@@ -1,21 +1,20 @@
-//! Operation and credentials rules: what is expected to be accepted is, what is expected to be
-//! refused is, and nobody gets in without credentials.
+//! Operation and credentials rules: expected acceptances and rejections, and no access without credentials.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
+use super::context::{Context, Seen};
 use super::evidence::Expectation;
 use super::sites::Site;
 use super::verdicts::{Fact, Verdicts};
 use conformant_rulebook::{Origin, Rule};
 use std::collections::BTreeSet;
 
-/// Judges every exchange by what its step expects.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
-        credentials(case, index, seen, verdicts);
+/// Evaluates the expectation of every exchange.
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
+        credentials(context, index, seen, verdicts);
         let (rule, wanted) = match &seen.exchange.expectation {
             Expectation::Either => continue,
-            // A set-up step accuses nobody when it fails; the scenario says that it got no further.
+            // A failed setup step violates no rule; the scenario reports that it stopped there.
             Expectation::Accepted(_) if seen.exchange.setup => continue,
             Expectation::Accepted(rule) => (rule, true),
             Expectation::Rejected(rule) => (rule, false),
@@ -24,7 +23,7 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
             Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
             Acceptance::Accepted if !wanted => {
                 let fact = accepted_fact(seen);
-                if is_sound(case, seen, rule) {
+                if is_sound(context, seen, rule) {
                     verdicts
                         .instance(rule, Site::Exchange(index))
                         .conclude(Some(fact));
@@ -50,16 +49,15 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
     }
 }
 
-/// Whether nothing that is broken in an answer may be the very thing that should be refused: no field
-/// that breaks its own rule here alone, and not in answers to what is accepted, too. Who asks is no
-/// field of any answer.
-fn is_sound(case: &Case<'_>, seen: &Seen<'_>, rule: &str) -> bool {
-    let rules = &case.rulebook.rules;
+/// Whether an accepted response can be counted as the acceptance of an invalid request. If a field violates its own rule here
+/// but not in other responses, that field may be the rejection in another form. Caller identities are not fields of responses.
+fn is_sound(context: &Context<'_>, seen: &Seen<'_>, rule: &str) -> bool {
+    let rules = &context.rulebook.rules;
     let of_credentials = |rule: &Rule| matches!(rule.origin, Origin::Credentials { .. });
     if seen.broken.is_empty() || rules.get(rule).is_some_and(of_credentials) {
         return true;
     }
-    let alike = case.seen.iter().filter(|other| {
+    let alike = context.seen.iter().filter(|other| {
         let of_it = &other.exchange;
         of_it.service == seen.exchange.service
             && of_it.operation == seen.exchange.operation
@@ -69,8 +67,8 @@ fn is_sound(case: &Case<'_>, seen: &Seen<'_>, rule: &str) -> bool {
     seen.broken.iter().all(|pointer| always.contains(pointer))
 }
 
-/// The rule `SERVICE/OPERATION/credentials`, wherever credentials are missing or wrong.
-fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
+/// The rule `SERVICE/OPERATION/credentials`, for missing or wrong credentials.
+fn credentials(context: &Context<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
     let Some(how) = seen.exchange.credentials.flaw() else {
         return;
     };
@@ -80,7 +78,7 @@ fn credentials(case: &Case<'_>, index: usize, seen: &Seen<'_>, verdicts: &mut Ve
     );
     let expected_already = matches!(&seen.exchange.expectation,
         Expectation::Accepted(r) | Expectation::Rejected(r) if *r == rule);
-    if expected_already || !case.rulebook.rules.contains_key(&rule) {
+    if expected_already || !context.rulebook.rules.contains_key(&rule) {
         return;
     }
     match &seen.acceptance {
@@ -109,7 +107,7 @@ fn accepted_fact(seen: &Seen<'_>) -> Fact {
         expected: "a refusal".into(),
         actual: format!("accepted with {status}"),
         message: format!(
-            "{} was accepted where it must be refused",
+            "{} was accepted, but must be rejected",
             seen.exchange.operation
         ),
     }

@@ -1,26 +1,27 @@
-//! Parameter rules: required, bounded, honoured, defaulted, as OpenAPI says it of each parameter.
+//! Parameter rules from OpenAPI: required, bounded, echoed and default values.
 
 use super::acceptance::Acceptance;
-use super::case::{Case, Seen};
 use super::compare::as_text;
+use super::context::{Context, Seen};
 use super::evidence::Expectation;
 use super::predicates::{parameter_default, parameter_echo};
 use super::sites::Site;
-use super::verdicts::{Fact, Trivial, Verdicts};
+use super::verdicts::{Fact, Vacuity, Verdicts};
 use conformant_base::json;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Parameter, ParameterLocation};
 use serde_json::Value;
 
-/// Judges every exchange by every parameter of its operation.
-pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
-    for (index, seen) in case.seen.iter().enumerate() {
+/// Evaluates the rules of every parameter of every exchange.
+pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
+    for (index, seen) in context.seen.iter().enumerate() {
         let Some(operation) = seen.operation else {
             continue;
         };
         let sent = &seen.exchange.sent;
-        let is_there = case.history.brings_what_is_there(case, index);
-        let says = |p: &&Parameter| p.applies(sent) && !(is_there && p.place == Place::Body);
+        let is_there = context.history.returns_existing(context, index);
+        let says =
+            |p: &&Parameter| p.applies(sent) && !(is_there && p.place == ParameterLocation::Body);
         for parameter in operation.parameters.iter().filter(says) {
             match sent.get(&parameter.name) {
                 None => left_out(index, seen, parameter, verdicts),
@@ -32,7 +33,7 @@ pub(super) fn judge(case: &Case<'_>, verdicts: &mut Verdicts<'_>) {
 
 fn left_out(index: usize, seen: &Seen<'_>, parameter: &Parameter, verdicts: &mut Verdicts<'_>) {
     let expected_already = matches!(&seen.exchange.expectation, Expectation::Rejected(rule) if *rule == parameter.rule);
-    if parameter.required && parameter.place != Place::Path {
+    if parameter.required && parameter.place != ParameterLocation::Path {
         if seen.acceptance == Acceptance::Accepted && !expected_already {
             let fact = Fact {
                 kind: "required-parameter",
@@ -67,13 +68,13 @@ fn was_sent(
     verdicts: &mut Verdicts<'_>,
 ) {
     if !parameter.has_form(sent) {
-        // No line says that it is refused rather than passed over; fields that show it have the form.
+        // The documents do not require a rejection. Fields that contain the value have a schema.
         return;
     }
     let Some(echo) = &parameter.echo else {
-        // Nothing comes back; that it is accepted is judged where it should be.
-        if seen.acceptance == Acceptance::Accepted && parameter.place == Place::Query {
-            verdicts.trivial(&parameter.rule, Trivial::Absent);
+        // The value is not echoed. Whether the request is accepted is judged by its operation.
+        if seen.acceptance == Acceptance::Accepted && parameter.place == ParameterLocation::Query {
+            verdicts.record_vacuous(&parameter.rule, Vacuity::Absent);
         }
         return;
     };
@@ -94,9 +95,9 @@ fn was_sent(
         Some(bound) => (as_text(sent) == as_text(got)).then(|| Fact {
             kind: "bound",
             expected: format!("{bound}: refused or cut"),
-            actual: format!("{} honoured in full", json::short(sent)),
+            actual: format!("{} applied in full", json::short(sent)),
             message: format!(
-                "{} is beyond its bound ({bound}) and was honoured in full",
+                "{} exceeds its bound ({bound}) and was applied in full",
                 parameter.name
             ),
         }),
@@ -107,7 +108,7 @@ fn was_sent(
     instance.conclude(fact);
 }
 
-/// The bound of the schema that the sent value is beyond, in words; nothing within bounds.
+/// The bound of the schema that the sent value exceeds, in words; `None` within bounds.
 pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
     let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
     let text = as_text(sent);
@@ -144,18 +145,18 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::examples::{Example, Scene};
+    use crate::examples::{Example, ExampleBuilder};
     use crate::judge;
 
     use conformant_schema::Schemas;
     use serde_json::json;
 
     #[test]
-    fn what_is_sent_beside_a_taken_name_need_not_come_back() {
+    fn parameters_sent_with_a_used_name_need_not_be_echoed() {
         let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
         let schemas = Schemas::default();
         let sid = |kind: &str, digit: &str| format!("{kind}{}", digit.repeat(32));
-        let joins = |scene: Scene, who: (&str, &str), sent: &str, shown: &str| {
+        let joins = |scene: ExampleBuilder, who: (&str, &str), sent: &str, shown: &str| {
             let (identity, digit) = who;
             let member = json!({
                 "sid": sid("MB", digit), "account_sid": sid("AC", "1"), "channel_sid": sid("CH", "1"),
@@ -169,19 +170,19 @@ mod tests {
             });
             scene.answered("create-member", sent, member)
         };
-        let is_accused = |scene: Scene| {
-            let judgement = judge(&rulebook, &schemas, &scene.not_judged().evidence);
-            let mut findings = judgement.findings.iter();
+        let is_accused = |scene: ExampleBuilder| {
+            let judgment = judge(&rulebook, &schemas, &scene.not_judged().evidence);
+            let mut findings = judgment.findings.iter();
             findings.any(|finding| finding.rule == "chat/create-member/attributes")
         };
         let (one, other) = ("{\"a\":1}", "{\"a\":2}");
-        let first = joins(Example::of("chat", json!({})), ("ann", "1"), one, one);
+        let first = joins(Example::for_rule("chat", json!({})), ("ann", "1"), one, one);
         assert!(!is_accused(joins(first.clone(), ("ann", "1"), other, one)));
         assert!(is_accused(joins(first, ("ben", "2"), other, one)));
     }
 
     #[test]
-    fn bounds_bite_just_outside_and_not_just_inside() {
+    fn bounds_reject_only_values_beyond_them() {
         for (schema, inside, outside) in [
             (
                 json!({"type": "string", "maxLength": 3}),

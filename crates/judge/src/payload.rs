@@ -1,28 +1,33 @@
-//! Rules about one payload alone: its schema, and the predicates that need no more than it.
+//! Rules about a single payload: its schema, and predicates that need only the payload.
 //!
-//! What the configuration, the clock, an exchange or a history adds is judged elsewhere. A place that is broken already is not
-//! judged a second time.
+//! Rules that also need configuration, clock, exchange or history are evaluated elsewhere. A place with a violation is not judged
+//! twice.
 
 use super::predicate::predicate_of;
 use conformant_base::json;
 use conformant_record::Level;
-use conformant_rulebook::{Rule, Rulebook, event_version};
+use conformant_rulebook::{Rule, Rulebook, event_version, items_at};
 use conformant_schema::Schemas;
 use serde_json::Value;
 
 pub use conformant_schema::Violation;
 
-/// What was concluded of one payload.
+/// The validation result of one payload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Rules that it gave something to judge for, each once.
+    /// Rules that were judged, each once.
     pub judged: Vec<String>,
     /// By rule and pointer.
     pub violations: Vec<Violation>,
 }
 
-/// Judges a document as a representation of `kind`, list items included.
-pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: &Value) -> Outcome {
+/// Validates a document as a representation of `kind`, including list items.
+pub fn validate_payload(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    kind: &str,
+    value: &Value,
+) -> Outcome {
     let examined = schemas.examine(rulebook, kind, value);
     let outcome = Outcome {
         judged: examined.judged,
@@ -31,7 +36,7 @@ pub fn judge_payload(rulebook: &Rulebook, schemas: &Schemas, kind: &str, value: 
     with_written(outcome, rulebook, schemas, kind, value)
 }
 
-/// The same, of which nothing but what is violated is asked: no rule that it gave something to judge for is named.
+/// As `validate_payload`, without the list of judged rules.
 pub fn violations(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -45,7 +50,7 @@ pub fn violations(
     with_written(outcome, rulebook, schemas, kind, value).violations
 }
 
-/// What the schema says, and what written rules about one representation say besides.
+/// Violations of the schema and of written rules about single representations.
 fn with_written(
     mut outcome: Outcome,
     rulebook: &Rulebook,
@@ -75,10 +80,11 @@ fn with_written(
                 value,
                 broken: &broken,
             };
-            document.judge(&mut outcome);
+            document.evaluate(&mut outcome);
         }
     }
-    // Ids name the event; which of its versions was asked, a finding says.
+    evaluate_page_key(rulebook, kind, value, &mut outcome);
+    // Rule ids name the event; the message adds the version.
     if let Some((event, version)) = event_version(kind) {
         for violation in &mut outcome.violations {
             violation
@@ -91,7 +97,44 @@ fn with_written(
     outcome
 }
 
-/// The document itself and, where it is a page, each of its items.
+/// Whether `meta.key` of a page is the name of its array, where the documents state that name.
+fn evaluate_page_key(rulebook: &Rulebook, kind: &str, value: &Value, outcome: &mut Outcome) {
+    let page = rulebook.kinds.get(kind).and_then(|k| k.page_of.as_ref());
+    let Some((_, Some(key))) = page else { return };
+    let mut operations = rulebook
+        .services
+        .values()
+        .flat_map(|s| s.operations.values());
+    let Some(list) = operations.find(|o| o.response.as_deref() == Some(kind)) else {
+        return;
+    };
+    let Some(given) = json::get(value, "/meta/key").filter(|_| !list.is_list_key_undocumented)
+    else {
+        return;
+    };
+    let (Some(given), true) = (given.as_str(), value.get(key).is_some()) else {
+        return;
+    };
+    let rule = format!("{}/{}/key", list.service, list.id);
+    let Some(level) = rulebook.rules.get(&rule).map(|rule| rule.level) else {
+        return;
+    };
+    outcome.judged.push(rule.clone());
+    if given != key {
+        let (expected, actual) = (format!("`{key}`"), json::short(&Value::from(given)));
+        outcome.violations.push(Violation {
+            pointer: "/meta/key".to_owned(),
+            rule,
+            level,
+            kind: "list-key",
+            message: format!("expected {expected}, got {actual}"),
+            expected,
+            actual,
+        });
+    }
+}
+
+/// The document and, if it is a page, each of its items.
 fn representations<'a>(
     rulebook: &Rulebook,
     kind: &str,
@@ -103,9 +146,9 @@ fn representations<'a>(
         let key = key
             .as_deref()
             .or_else(|| json::get(value, "/meta/key").and_then(Value::as_str));
-        let list = key.and_then(|key| Some((key, value.get(key)?.as_array()?)));
-        if let Some((key, items)) = list {
-            let prefix = json::join("", key);
+        let at = key.map(items_at);
+        let list = at.and_then(|at| Some((json::get(value, &at)?.as_array()?, at)));
+        if let Some((items, prefix)) = list {
             let items = items.iter().enumerate();
             found.extend(items.map(|(n, v)| (item.clone(), format!("{prefix}/{n}"), v)));
         }
@@ -113,11 +156,11 @@ fn representations<'a>(
     found
 }
 
-/// One representation, to be judged by one rule about it alone.
+/// One representation, for a rule about it alone.
 #[derive(Debug)]
 pub struct Document<'a> {
     pub(super) schemas: &'a Schemas,
-    /// The schema of its kind.
+    /// The schema of its resource type.
     pub(super) root: &'a Value,
     pub(super) rule: &'a Rule,
     prefix: &'a str,
@@ -125,9 +168,9 @@ pub struct Document<'a> {
     broken: &'a [String],
 }
 
-/// What is wrong at a place of a representation.
+/// A violation at a place of a representation.
 #[derive(Clone, Debug)]
-pub struct Wrong {
+pub struct Mismatch {
     /// JSON Pointer into the representation.
     pub(super) at: String,
     pub(super) kind: &'static str,
@@ -137,8 +180,9 @@ pub struct Wrong {
 }
 
 impl Document<'_> {
-    fn judge(&self, outcome: &mut Outcome) {
-        let found = predicate_of(self.rule).and_then(|predicate| predicate.in_payload(self));
+    fn evaluate(&self, outcome: &mut Outcome) {
+        let found =
+            predicate_of(self.rule).and_then(|predicate| predicate.payload_mismatches(self));
         let Some(wrong) = found else { return };
         outcome.judged.push(self.rule.id.clone());
         let level = self.rule.level;
@@ -158,14 +202,14 @@ impl Document<'_> {
         }
     }
 
-    /// True when that place, one above it or one below it is broken already.
+    /// Whether the place, one above it or one below it has a violation.
     pub(super) fn is_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         let mut broken = self.broken.iter();
         broken.any(|b| json::within(b, &whole) || json::within(&whole, b))
     }
 
-    /// True when that very place or one above it is broken already.
+    /// Whether the place or one above it has a violation.
     pub(super) fn is_under_broken(&self, at: &str) -> bool {
         let whole = format!("{}{at}", self.prefix);
         self.broken.iter().any(|b| json::within(b, &whole))
@@ -180,7 +224,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn rulebook(predicate: &str, parameters: &Value) -> Rulebook {
-        let check = Check::of_json(crate::load::catalogue(), predicate, parameters);
+        let check = Check::from_json(crate::load::predicates(), predicate, parameters);
         let schema = json!({
             "type": "object",
             "properties": {
@@ -210,7 +254,7 @@ mod tests {
             name: "auth/thing".to_owned(),
             schema,
             page_of: None,
-            about: conformant_rulebook::annotations::Annotations::default(),
+            annotations: conformant_rulebook::annotations::Annotations::default(),
         };
         let rules = [
             rule("auth/thing/status", property("status")),
@@ -232,7 +276,7 @@ mod tests {
     fn judged(predicate: &str, parameters: &Value, value: &Value) -> (bool, Vec<String>) {
         let rulebook = rulebook(predicate, parameters);
         let schemas = Schemas::default();
-        let outcome = judge_payload(&rulebook, &schemas, "auth/thing", value);
+        let outcome = validate_payload(&rulebook, &schemas, "auth/thing", value);
         let judged = outcome.judged.iter().any(|r| r == "auth/thing/written");
         let found = outcome.violations.into_iter();
         (

@@ -3,16 +3,17 @@
 //! - [`Predicate`] is the only trait, and one line in `predicates/mod.rs` registers a type.
 //! - The rulebook keeps a compiled predicate as an opaque part of a rule's `Check`; [`predicate_of`] opens it.
 
-use super::case::Case;
+use super::context::Context;
 use super::evidence::{Evidence, Payload};
 #[cfg(test)]
 use super::examples::Example;
 use super::mutation::Mutation;
-use super::payload::{Document, Wrong};
+use super::payload::{Document, Mismatch};
 use super::sites::Sites;
 use super::verdicts::Verdicts;
 use conformant_rulebook::{
-    AppliesTo, Check, Compiled, Model, Parameters, PayloadRule, References, Rule, Subject, Unread,
+    AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, References, Rule,
+    Subject,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -42,20 +43,20 @@ pub trait Predicate: Debug + Send + Sync {
     fn needs(&self) -> &'static [Need];
 
     /// Judges everything in the scenario that it applies to.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);
 
     /// For a rule about one representation on its own: its violations. `None` if there is nothing to judge.
-    fn in_payload(&self, _document: &Document<'_>) -> Option<Vec<Wrong>> {
+    fn payload_mismatches(&self, _document: &Document<'_>) -> Option<Vec<Mismatch>> {
         None
     }
 
     /// Mutations of the evidence that may make it fail, likeliest first.
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         Mutation::of_sites(sites)
     }
 
     /// Evidence of one representation that conforms to the rule.
-    fn stage(&self, _rule: &Rule, kind: &str, value: Value) -> Evidence {
+    fn example_evidence(&self, _rule: &Rule, kind: &str, value: Value) -> Evidence {
         of_payload(kind, value)
     }
 
@@ -140,7 +141,7 @@ pub(super) struct Registration {
     /// The parameters that select this form of the predicate; none for the form of all other parameters.
     pub(super) selected_by: &'static [&'static str],
     /// Reads the parameters; the number is the place in the order of judging.
-    pub(super) read: fn(&'static str, &Parameters<'_>, usize) -> Result<Check, Unread>,
+    pub(super) read: fn(&'static str, &Parameters<'_>, usize) -> Result<Check, ParameterError>,
     pub(super) fits: fn(&Model<'_>) -> Option<Vec<String>>,
     pub(super) schema: fn(&mut SchemaGenerator) -> Schema,
     #[cfg(test)]
@@ -148,7 +149,7 @@ pub(super) struct Registration {
 }
 
 impl Registration {
-    pub(super) const fn of<T: Predicate + DeserializeOwned + JsonSchema + 'static>(
+    pub(super) const fn new<T: Predicate + DeserializeOwned + JsonSchema + 'static>(
         name: &'static str,
         selected_by: &'static [&'static str],
     ) -> Self {

@@ -1,17 +1,16 @@
-//! The command that repeats an exchange.
+//! The curl command that repeats an exchange.
 //!
-//! What came from the environment stands in it by the names that the configuration uses, so that the line works as it
-//! stands where the run did; whatever else is secret is redacted at the output.
+//! Values from the environment are written as the variables of the configuration, so that the line works in the same
+//! environment. Other secrets are redacted at the output.
 
 use super::evidence::Exchange;
 use conformant_rulebook::scenario::Credentials;
 use serde::{Deserialize, Serialize};
 
-/// Bodies beyond this are named, not shown.
+/// Larger bodies are referenced by name only.
 const BODY_SHOWN_MAX: usize = 4096;
 
-/// How a person's shell spells what is configured. In each text `${NAME}` stands for a variable of the environment, which
-/// the shell puts in.
+/// Configured credentials and options as a shell spells them. In each text, `${NAME}` is a variable of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Shell {
@@ -28,7 +27,7 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// The words that put a header field into a curl command; nothing where the field is to stand as it was sent.
+    /// The options for a header field in a curl command; `None` if the field is written as it was sent.
     pub fn field(&self, name: &str, credentials: Credentials) -> Option<String> {
         let user = |pair: &(String, String)| {
             format!("-u {}", configured_word(&format!("{}:{}", pair.0, pair.1)))
@@ -74,12 +73,12 @@ impl Shell {
     }
 }
 
-/// A user name that nobody was given.
+/// An unknown user name.
 pub const UNKNOWN: &str = "not-the-right-key";
-/// A password that nobody was given.
+/// A wrong password.
 pub const WRONG: &str = "not-the-right-secret";
 
-/// A `curl` command line that sends the same request again.
+/// A `curl` command that sends the same request.
 pub fn curl(exchange: &Exchange) -> String {
     let request = &exchange.request;
     let mut command = String::from("curl -sS");
@@ -119,7 +118,7 @@ pub fn curl(exchange: &Exchange) -> String {
     command
 }
 
-/// A configured text as a word of a POSIX shell: `${NAME}` stays for the shell to put in, nothing else does.
+/// A configured text as a word of a POSIX shell: only `${NAME}` is expanded.
 pub fn configured_word(text: &str) -> String {
     let mut inner = String::new();
     let mut rest = text;
@@ -155,7 +154,7 @@ pub fn configured_word(text: &str) -> String {
     format!("\"{inner}\"")
 }
 
-/// Takes their meaning from what means something between double quotation marks.
+/// Escapes the characters that are special between double quotation marks.
 fn double_quoted(text: &str) -> String {
     let mut inner = String::new();
     for c in text.chars() {
@@ -167,7 +166,7 @@ fn double_quoted(text: &str) -> String {
     inner
 }
 
-/// A text as a word of a POSIX shell, which puts nothing in; control characters are written as `$'\xNN'`.
+/// A text as a word of a POSIX shell without expansion; control characters become `$'\xNN'`.
 pub fn shell_word(text: &str) -> String {
     if text.chars().any(char::is_control) {
         let escaped: String = text
@@ -192,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_environment_holds_is_left_to_the_shell() {
+    fn variables_of_the_environment_are_expanded_by_the_shell() {
         for (text, spelled) in [
             ("key:secret", "'key:secret'"),
             ("key:${SECRET}", "\"key:$SECRET\""),
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_credentials_is_spelled_in_its_way() {
+    fn credentials_become_their_curl_options() {
         let pair = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
         let mut shell = Shell {
             basic: pair("key", "${SECRET}"),
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn quoting_leaves_nothing_for_the_shell() {
+    fn quoted_words_are_not_expanded() {
         for (text, quoted) in [
             ("plain", "'plain'"),
             ("it's $HOME", r"'it'\''s $HOME'"),

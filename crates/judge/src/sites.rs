@@ -1,31 +1,31 @@
-//! Sites: the places in the evidence of a case that decide an instance of a rule.
+//! Sites: the places in the evidence that decide an instance of a rule.
 
 use super::evidence::Evidence;
 
-/// A place in the evidence of a case.
+/// A place in the evidence of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Site {
-    /// An exchange as such: that it was accepted or refused, its body as bytes.
+    /// An exchange as a whole: its acceptance, or its body as bytes.
     Exchange(usize),
-    /// A place in the document of an exchange's answer.
+    /// A place in the document of a response.
     Answer {
         /// Index into the exchanges.
         exchange: usize,
-        /// JSON Pointer, with `*` where several places decide together.
+        /// JSON Pointer, with `*` if several places decide together.
         pointer: String,
     },
-    /// A place in a payload that came in another way.
+    /// A place in a payload that is not a response.
     Payload {
         /// Index into the payloads.
         payload: usize,
-        /// JSON Pointer, with `*` where several places decide together.
+        /// JSON Pointer, with `*` if several places decide together.
         pointer: String,
     },
-    /// A place in what a hook brought.
+    /// A place in the result of a hook.
     Hook {
         /// Index into the events.
         event: usize,
-        /// JSON Pointer, with `*` where several places decide together.
+        /// JSON Pointer, with `*` if several places decide together.
         pointer: String,
     },
     /// A part of a callback as a request: `/method`.
@@ -39,14 +39,14 @@ pub enum Site {
     Result {
         /// Index into the statements.
         statement: usize,
-        /// JSON Pointer, with `*` where several places decide together.
+        /// JSON Pointer, with `*` if several places decide together.
         pointer: String,
     },
     /// A walk over the pages of a list.
     Walk(usize),
 }
 
-/// How many sites of one instance are kept.
+/// Maximum number of sites per instance.
 const SITES_MAX: usize = 8;
 
 /// One or more sites.
@@ -57,7 +57,7 @@ pub struct Sites {
 }
 
 impl Site {
-    /// A place in the answer of an exchange.
+    /// A place in the response of an exchange.
     pub fn answer(exchange: usize, pointer: impl Into<String>) -> Self {
         Self::Answer {
             exchange,
@@ -73,7 +73,7 @@ impl Site {
         }
     }
 
-    /// A place in what a hook brought.
+    /// A place in the result of a hook.
     pub fn hook(event: usize, pointer: impl Into<String>) -> Self {
         Self::Hook {
             event,
@@ -89,7 +89,7 @@ impl Site {
         }
     }
 
-    /// The exchange that it belongs to, where there is one.
+    /// The exchange that it belongs to, if any.
     pub fn exchange(&self, evidence: &Evidence) -> Option<usize> {
         match self {
             Self::Exchange(exchange) | Self::Answer { exchange, .. } => Some(*exchange),
@@ -99,7 +99,7 @@ impl Site {
         }
     }
 
-    /// A place below it, by a pointer that begins there.
+    /// The place at a pointer relative to this one.
     #[must_use]
     pub fn below(&self, further: &str) -> Self {
         let mut below = self.clone();
@@ -114,7 +114,7 @@ impl Site {
         below
     }
 
-    /// The pointer into its document; empty for the whole.
+    /// The pointer into its document; empty for the whole document.
     pub fn pointer(&self) -> &str {
         match self {
             Self::Answer { pointer, .. }
@@ -128,9 +128,8 @@ impl Site {
 }
 
 impl Sites {
-    /// The sites of a walk through places; nothing where it comes to none. Of many the first and
-    /// the last are kept.
-    pub fn of(sites: impl IntoIterator<Item = Site>) -> Option<Self> {
+    /// The sites of an iteration; `None` if there are none. If there are too many, the first ones and the last are kept.
+    pub fn collect(sites: impl IntoIterator<Item = Site>) -> Option<Self> {
         let mut others: Vec<Site> = Vec::new();
         let mut last = None;
         for site in sites {
@@ -146,28 +145,29 @@ impl Sites {
         })
     }
 
-    /// The same as [`Sites::of`] for places of which each is said by a thing; what is not kept is not made.
-    pub fn of_each<T>(things: &[T], site: impl Fn(&T) -> Site) -> Option<Self> {
-        let (last, others) = things.split_last()?;
+    /// As [`Sites::of`], from a slice. Sites that are not kept are not built.
+    pub fn from_slice<T>(resources: &[T], site: impl Fn(&T) -> Site) -> Option<Self> {
+        let (last, others) = resources.split_last()?;
         Some(Self {
             others: others.iter().take(SITES_MAX - 1).map(&site).collect(),
             last: site(last),
         })
     }
 
-    /// The last one with the first of those it stands beside; nothing where it stands alone. No further ones are looked at:
-    /// there may be as many as a list has items.
-    pub fn beside<'s>(others: impl IntoIterator<Item = &'s Site>, last: Site) -> Option<Self> {
+    /// The last site with the first of the others. Only the first one is read: a list may have many items.
+    pub fn first_with_last<'s>(
+        others: impl IntoIterator<Item = &'s Site>,
+        last: Site,
+    ) -> Option<Self> {
         let others: Vec<Site> = others.into_iter().take(SITES_MAX - 1).cloned().collect();
         (!others.is_empty()).then_some(Self { others, last })
     }
 
-    /// The one where a finding stands.
+    /// The site of a finding.
     pub fn last(&self) -> &Site {
         &self.last
     }
 
-    /// All in order.
     pub fn iter(&self) -> impl Iterator<Item = &Site> {
         self.others.iter().chain(std::iter::once(&self.last))
     }
@@ -196,9 +196,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_sites_the_first_and_the_last_are_kept() {
-        assert_eq!(Sites::of([]), None);
-        let many = Sites::of((0..20).map(Site::Exchange)).expect("there are some");
+    fn too_many_sites_are_reduced_to_the_first_ones_and_the_last() {
+        assert_eq!(Sites::collect([]), None);
+        let many = Sites::collect((0..20).map(Site::Exchange)).expect("there are some");
         let kept: Vec<&Site> = many.iter().collect();
         assert_eq!(kept.len(), SITES_MAX);
         assert_eq!(
@@ -207,12 +207,12 @@ mod tests {
         );
         for count in 0..20 {
             let numbers: Vec<usize> = (0..count).collect();
-            let sites = Sites::of_each(&numbers, |&n| Site::Exchange(n));
-            assert_eq!(sites, Sites::of((0..count).map(Site::Exchange)));
+            let sites = Sites::from_slice(&numbers, |&n| Site::Exchange(n));
+            assert_eq!(sites, Sites::collect((0..count).map(Site::Exchange)));
             let others: Vec<Site> = numbers.iter().map(|&n| Site::Exchange(n)).collect();
-            let beside = Sites::beside(&others, Site::Exchange(99));
+            let beside = Sites::first_with_last(&others, Site::Exchange(99));
             let all = others.into_iter().chain([Site::Exchange(99)]);
-            assert_eq!(beside, Sites::of(all).filter(|_| count > 0));
+            assert_eq!(beside, Sites::collect(all).filter(|_| count > 0));
         }
     }
 }

@@ -1,7 +1,6 @@
-//! What is concluded of a case, and the only way to a judged rule: an instance with the places in
-//! the evidence that decide it.
+//! The verdicts on a scenario. A rule counts as judged only through an instance with the places that decide it.
 
-use super::case::{Case, Representation};
+use super::context::{Context, Representation};
 use super::sites::{Site, Sites};
 use conformant_base::json;
 use conformant_record::Finding;
@@ -9,54 +8,54 @@ use foldhash::fast::FixedState;
 use indexmap::IndexMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How many findings of one rule in one story are kept; what lies beyond is counted.
+/// Findings kept per rule and scenario; further ones are counted.
 const FINDINGS_MAX: usize = 100;
 
-/// What was concluded of a case, or of several.
+/// The verdicts on one or more scenarios.
 #[derive(Clone, Debug, Default)]
-pub struct Judgement {
-    /// By rule id, in the order in which they were first concluded of.
+pub struct Judgment {
+    /// By rule id, in the order of the first verdict.
     pub tallies: Tallies,
     /// In the order of the exchanges.
     pub findings: Vec<Finding>,
-    /// Distinct value-free observations by open point.
+    /// Distinct observations of each open point, without values.
     pub observed: BTreeMap<String, BTreeSet<String>>,
-    /// How many examples of each rule are kept.
+    /// Maximum number of examples per rule.
     pub(super) examples_max: usize,
 }
 
-/// What was concluded of each rule, by its id. Ids are the rulebook's own, so that their hash need not withstand anybody.
+/// Tallies by rule id. Ids come from the rulebook, so a fast hash without protection against attacks is sufficient.
 pub type Tallies = IndexMap<String, Tally, FixedState>;
 
-/// How often a rule was judged, and why it could not be.
+/// How often a rule was judged, and why it was not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     judged: usize,
     pub(super) findings: usize,
-    /// Why it was inconclusive at times.
+    /// Reasons for inconclusive instances.
     pub inconclusive: BTreeSet<String>,
-    /// Rules that were broken where this one would have been judged.
+    /// Violated rules that prevented a verdict.
     pub masked_by: BTreeSet<String>,
-    /// Examples that could not have failed, by what they lacked.
-    pub trivial: BTreeMap<Trivial, usize>,
-    /// What decided instances of it: of more than are asked for the first ones and the last.
+    /// Vacuous instances, by reason.
+    pub vacuous: BTreeMap<Vacuity, usize>,
+    /// Sites of instances: the first ones and the last.
     examples: Vec<Sites>,
 }
 
-/// Why an example tells nothing: whatever the target does, the rule holds on it.
+/// Why an instance is vacuous: the rule cannot fail on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trivial {
-    /// A list without anything in it.
+pub enum Vacuity {
+    /// The list is empty.
     Empty,
-    /// Nothing stood where it was looked.
+    /// There is no value.
     Absent,
-    /// There was nothing else to compare it with.
+    /// There is nothing to compare it with.
     Alone,
-    /// No callback came, and none came at all that would show that callbacks do come.
+    /// There was no callback at all.
     Silence,
 }
 
-impl Trivial {
+impl Vacuity {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
@@ -68,88 +67,84 @@ impl Trivial {
     }
 }
 
-/// A finding's own part; the case fills in the rest.
+/// The predicate's part of a finding; the context fills in the rest.
 #[derive(Clone, Debug, Default)]
 pub struct Fact {
-    /// Kind of difference.
     pub kind: &'static str,
-    /// What was expected.
     pub expected: String,
-    /// What was there.
     pub actual: String,
-    /// One sentence that says both; made of the two when empty.
+    /// One sentence with both; generated if empty.
     pub message: String,
 }
 
-/// Takes what predicates conclude of one case.
+/// Receives the verdicts of predicates on one scenario.
 #[derive(Debug)]
 pub struct Verdicts<'v> {
-    case: &'v Case<'v>,
-    judgement: &'v mut Judgement,
+    context: &'v Context<'v>,
+    judgment: &'v mut Judgment,
 }
 
-/// A rule that is about to be judged on one example; concluding it is all that can be done.
+/// An instance of a rule that is about to be judged; it can only be concluded.
 #[derive(Debug)]
 #[must_use = "an instance counts when it is concluded"]
 pub struct Instance<'i> {
-    case: &'i Case<'i>,
-    judgement: &'i mut Judgement,
+    context: &'i Context<'i>,
+    judgment: &'i mut Judgment,
     rule: &'i str,
     sites: Sites,
 }
 
 impl<'v> Verdicts<'v> {
-    pub(super) fn new(case: &'v Case<'v>, judgement: &'v mut Judgement) -> Self {
-        Self { case, judgement }
+    pub(super) fn new(context: &'v Context<'v>, judgment: &'v mut Judgment) -> Self {
+        Self { context, judgment }
     }
 
-    /// The only way to a judged rule. Sites are places in the evidence that decide; the last one is
-    /// where a finding stands.
+    /// Begins an instance. Sites are places in the evidence that decide; the last one is the place of a finding.
     pub fn instance<'i, R: AsRef<str> + ?Sized>(
         &'i mut self,
         rule: &'i R,
         sites: impl Into<Sites>,
     ) -> Instance<'i> {
         Instance {
-            case: self.case,
-            judgement: self.judgement,
+            context: self.context,
+            judgment: self.judgment,
             rule: rule.as_ref(),
             sites: sites.into(),
         }
     }
 
-    /// Counts an instance that was looked at elsewhere and found sound.
+    /// Counts an instance that was judged elsewhere and passed.
     pub(super) fn sound(&mut self, rule: &str, site: &Site) {
-        match self.judgement.examples_max {
-            0 => self.judgement.count(rule, 1),
+        match self.judgment.examples_max {
+            0 => self.judgment.count(rule, 1),
             _ => self.instance(rule, site.clone()).conclude(None),
         }
     }
 
     /// Records that a rule could not be judged.
     pub fn inconclusive<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: &str) {
-        self.judgement.inconclusive(rule.as_ref(), why);
+        self.judgment.inconclusive(rule.as_ref(), why);
     }
 
-    /// Records an example on which the rule holds whatever the target does; never a pass.
-    pub fn trivial<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Trivial) {
-        let tally = self.judgement.tallies.entry(rule.as_ref().to_owned());
-        *tally.or_default().trivial.entry(why).or_default() += 1;
+    /// Records a vacuous instance; it never counts as a pass.
+    pub fn record_vacuous<R: AsRef<str> + ?Sized>(&mut self, rule: &R, why: Vacuity) {
+        let tally = self.judgment.tallies.entry(rule.as_ref().to_owned());
+        *tally.or_default().vacuous.entry(why).or_default() += 1;
     }
 
-    /// What was concluded of a rule so far.
+    /// The current tally of a rule.
     pub(super) fn tally(&self, rule: &str) -> Option<&Tally> {
-        self.judgement.tallies.get(rule)
+        self.judgment.tallies.get(rule)
     }
 
-    /// What was found so far, by earlier rules.
+    /// The current findings, from earlier rules.
     pub fn findings(&self) -> &[Finding] {
-        &self.judgement.findings
+        &self.judgment.findings
     }
 
-    /// Whether a value there, above it or below it is accused already: one defect, one finding.
-    pub fn accuses(&self, site: &Site) -> bool {
-        let Some(exchange) = site.exchange(self.case.evidence) else {
+    /// Whether the value at the site, above it or below it has a finding: one defect causes one finding.
+    pub fn has_finding_at(&self, site: &Site) -> bool {
+        let Some(exchange) = site.exchange(self.context.evidence) else {
             return false;
         };
         let overlaps =
@@ -161,58 +156,58 @@ impl<'v> Verdicts<'v> {
         here.map(|f| f.pointer.as_str()).any(overlaps)
     }
 
-    /// The same of a place in a representation.
-    pub fn accuses_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
-        // Nearly always nobody is accused of anything.
-        !self.findings().is_empty() && self.accuses(&shown.site(pointer))
+    /// As `has_finding_at`, for a place in a representation.
+    pub fn has_finding_in(&self, shown: &Representation<'_>, pointer: &str) -> bool {
+        // Fast path: usually there are no violations.
+        !self.findings().is_empty() && self.has_finding_at(&shown.site(pointer))
     }
 
-    /// A further finding of an instance that was concluded already.
+    /// Adds a finding to an instance that was concluded.
     pub(super) fn broken(&mut self, rule: &str, site: &Site, fact: Fact) {
-        if !self.judgement.is_told(rule) {
-            self.judgement.add(self.case.finding(rule, site, fact));
+        if !self.judgment.has_enough_findings(rule) {
+            self.judgment.add(self.context.finding(rule, site, fact));
         }
     }
 }
 
 impl Instance<'_> {
-    /// Counts the instance, with a finding at its last site where something is wrong.
+    /// Counts the instance, with a finding at its last site if there is a violation.
     pub fn conclude(self, wrong: Option<Fact>) {
         let wrong = wrong.map(|fact| (self.sites.last().clone(), fact));
         self.conclude_at(wrong);
     }
 
-    /// The same with a finding somewhere else.
+    /// As `conclude`, with the finding at another site.
     pub fn conclude_at(self, wrong: Option<(Site, Fact)>) {
-        let finding = wrong.map(|(site, fact)| self.case.finding(self.rule, &site, fact));
-        let most = self.judgement.examples_max;
-        let tally = self.judgement.tally(self.rule);
+        let finding = wrong.map(|(site, fact)| self.context.finding(self.rule, &site, fact));
+        let most = self.judgment.examples_max;
+        let tally = self.judgment.tally(self.rule);
         tally.judged += 1;
         tally.keep(self.sites, most);
         if let Some(finding) = finding {
-            self.judgement.add(finding);
+            self.judgment.add(finding);
         }
     }
 }
 
 impl Tally {
-    /// Times judged: instances that could have failed.
+    /// Number of instances, without vacuous ones.
     pub const fn judged(&self) -> usize {
         self.judged
     }
 
-    /// Whether only examples came by that tell nothing.
-    pub fn is_trivial(&self) -> bool {
+    /// Whether all instances were vacuous.
+    pub fn is_vacuous(&self) -> bool {
         let told = self.judged + self.findings + self.inconclusive.len() + self.masked_by.len();
-        told == 0 && !self.trivial.is_empty()
+        told == 0 && !self.vacuous.is_empty()
     }
 
-    /// Findings brought, those that were not kept included.
+    /// Number of findings, including those that were not kept.
     pub const fn findings(&self) -> usize {
         self.findings
     }
 
-    /// What decided instances of it, in order, as many as were asked for.
+    /// Sites of instances, up to the requested number.
     pub fn examples(&self) -> &[Sites] {
         &self.examples
     }
@@ -226,8 +221,8 @@ impl Tally {
     }
 }
 
-impl Judgement {
-    /// One that keeps so many examples of each rule.
+impl Judgment {
+    /// A judgment with a maximum number of examples per rule.
     pub(super) fn with_examples(most: usize) -> Self {
         Self {
             examples_max: most,
@@ -235,12 +230,12 @@ impl Judgement {
         }
     }
 
-    /// What decided instances of a rule; nothing where it was not judged, or they were not asked for.
+    /// Sites of instances of a rule; empty if none were requested or judged.
     pub fn examples(&self, rule: &str) -> &[Sites] {
         self.tallies.get(rule).map_or(&[], Tally::examples)
     }
 
-    /// The same without its examples, which take the most room.
+    /// Drops the examples, which need most memory.
     #[must_use]
     pub fn without_examples(mut self) -> Self {
         for tally in self.tallies.values_mut() {
@@ -249,7 +244,7 @@ impl Judgement {
         self
     }
 
-    /// Counts an instance outside any case, with a finding where there is one.
+    /// Counts an instance without a context.
     pub fn conclude(&mut self, rule: &str, finding: Option<Finding>) {
         self.count(rule, 1);
         if let Some(finding) = finding {
@@ -257,14 +252,14 @@ impl Judgement {
         }
     }
 
-    /// Counts instances that were looked at elsewhere and found sound.
+    /// Counts instances that were judged elsewhere and passed.
     pub fn count(&mut self, rule: &str, instances: usize) {
         self.tally(rule).judged += instances;
     }
 
-    /// What is counted of a rule; nothing so far where it is new.
+    /// The tally of a rule; a new one if there is none.
     fn tally(&mut self, rule: &str) -> &mut Tally {
-        // Most are known, and need no name of their own.
+        // Avoids allocating the id of a known rule.
         let index = match self.tallies.get_index_of(rule) {
             Some(index) => index,
             None => {
@@ -282,7 +277,7 @@ impl Judgement {
         tally.inconclusive.insert(why.to_owned());
     }
 
-    /// The same rules, with nothing but that they could not be judged.
+    /// The same rules, all inconclusive.
     #[must_use]
     pub fn void(&self, why: &str) -> Self {
         let mut void = Self::default();
@@ -292,27 +287,27 @@ impl Judgement {
         void
     }
 
-    /// Takes back what was concluded of a rule: it could not be judged.
+    /// Replaces the verdicts on a rule by an inconclusive one.
     pub fn withdraw(&mut self, rule: &str, why: &str) {
         self.findings.retain(|finding| finding.rule != rule);
         self.tallies.shift_remove(rule);
         self.inconclusive(rule, why);
     }
 
-    /// Records that a rule could not be judged because another one was broken.
+    /// Records that a rule could not be judged because another one was violated.
     pub fn masked(&mut self, rule: &str, broken: &str) {
         let tally = self.tallies.entry(rule.to_owned()).or_default();
         tally.masked_by.insert(broken.to_owned());
     }
 
-    /// Takes up what another case concluded.
+    /// Adds another judgment.
     pub fn merge(&mut self, other: Self) {
         let findings = self.merge_tallies(other);
         self.findings.extend(findings);
     }
 
-    /// The same, but for its findings, which it gives back: their order is not that of cases.
-    #[must_use = "its findings are not taken up"]
+    /// As `merge`, but returns the findings: their order may differ from that of the scenarios.
+    #[must_use = "the findings are not merged"]
     pub fn merge_tallies(&mut self, other: Self) -> Vec<Finding> {
         for (rule, tally) in other.tallies {
             let mine = self.tallies.entry(rule).or_default();
@@ -320,8 +315,8 @@ impl Judgement {
             mine.findings += tally.findings;
             mine.inconclusive.extend(tally.inconclusive);
             mine.masked_by.extend(tally.masked_by);
-            for (why, times) in tally.trivial {
-                *mine.trivial.entry(why).or_default() += times;
+            for (why, times) in tally.vacuous {
+                *mine.vacuous.entry(why).or_default() += times;
             }
         }
         for (point, seen) in other.observed {
@@ -331,7 +326,7 @@ impl Judgement {
     }
 
     pub(super) fn add(&mut self, finding: Finding) {
-        if self.is_told(&finding.rule) {
+        if self.has_enough_findings(&finding.rule) {
             return;
         }
         let tally = self.tallies.entry(finding.rule.clone()).or_default();
@@ -339,14 +334,13 @@ impl Judgement {
         self.findings.push(finding);
     }
 
-    /// True when a rule has brought so many findings that a further one says nothing new; it is
-    /// counted all the same.
-    fn is_told(&mut self, rule: &str) -> bool {
+    /// Whether a rule has so many findings that further ones are only counted.
+    fn has_enough_findings(&mut self, rule: &str) -> bool {
         let Some(tally) = self.tallies.get_mut(rule) else {
             return false;
         };
-        let is_told = tally.findings >= FINDINGS_MAX;
-        tally.findings += usize::from(is_told);
-        is_told
+        let has_enough_findings = tally.findings >= FINDINGS_MAX;
+        tally.findings += usize::from(has_enough_findings);
+        has_enough_findings
     }
 }

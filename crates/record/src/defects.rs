@@ -16,7 +16,7 @@ pub struct KnownDefect {
 }
 
 /// Adds defects and sharpness to a finished record.
-pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
+pub fn add_defects(record: &mut RunRecord, known: &[KnownDefect]) {
     record.defects = defects(&record.rules, &record.findings, known);
     record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
 }
@@ -25,7 +25,7 @@ pub fn recognise(record: &mut RunRecord, known: &[KnownDefect]) {
 pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
     let seen = Seen::new(rules, findings);
     let mut left = seen.broken.keys().copied().collect();
-    let mut defects = recognised(&seen, known, &mut left);
+    let mut defects = known_defects(&seen, known, &mut left);
     defects.extend(unknown(&seen, &left));
     defects.sort_by(|a, b| {
         let rank = |d: &Defect| {
@@ -84,44 +84,22 @@ impl<'a> Seen<'a> {
     }
 
     /// A defect of these rules, which must not be empty.
-    fn defect(&self, rules: &[&str], known: Vec<String>, title: Option<String>) -> Defect {
+    fn defect(&self, rules: &[&str], known: Vec<String>) -> Defect {
         let of_rules = || rules.iter().flat_map(|rule| self.of_rule(rule));
         let scenarios: BTreeSet<&str> = of_rules().map(|f| f.scenario.as_str()).collect();
         let level = rules.iter().map(|rule| self.broken[rule].level).min();
         let first = rules.first().copied().unwrap_or_default();
         Defect {
-            title: title.unwrap_or_else(|| self.title(rules, commonest(of_rules().copied()))),
+            title: match commonest(of_rules().copied()) {
+                Some(finding) => title(finding),
+                None => self.broken[first].says.trim_end_matches('.').to_owned(),
+            },
             known,
             service: first.split('/').next().unwrap_or_default().to_owned(),
             level: level.unwrap_or(Level::Must),
             rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
             findings: rules.iter().map(|rule| self.findings_of(rule)).sum(),
             scenarios: scenarios.len(),
-        }
-    }
-}
-
-impl Seen<'_> {
-    /// The observation at a member that several rules share, prefixed by its name unless included.
-    fn named(&self, name: &str, rules: &[&str]) -> Option<String> {
-        let all = || rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
-        if rules.len() > 1 && all().all(|finding| finding.kind == "not-honoured") {
-            return Some(format!("{name} does not come back as it was sent"));
-        }
-        let seen = commonest(all()).filter(|seen| rules.len() > 1 && !seen.contains(name))?;
-        Some(format!("{name}: {}", short(&seen)))
-    }
-
-    /// The observation, prefixed by the rule's sentence if there is only one rule.
-    fn title(&self, rules: &[&str], seen: Option<String>) -> String {
-        let says = match rules {
-            [only] => self.broken[only].says.trim_end_matches('.'),
-            _ => "",
-        };
-        match seen {
-            Some(seen) if says.is_empty() => short(&seen),
-            Some(seen) => format!("{says}: {}", short(&seen)),
-            None => says.to_owned(),
         }
     }
 }
@@ -182,7 +160,7 @@ impl<'a> Candidate<'a> {
 }
 
 /// A minimal set of known defects all of whose judged rules are broken.
-fn recognised<'a>(
+fn known_defects<'a>(
     seen: &Seen<'a>,
     known: &[KnownDefect],
     left: &mut BTreeSet<&'a str>,
@@ -210,13 +188,9 @@ fn recognised<'a>(
             .copied()
             .filter(|rule| next.rules.contains(rule))
             .collect();
-        let title = match alike.as_slice() {
-            [only] => Some(only.says.trim_end_matches('.').to_owned()),
-            _ => None,
-        };
         let ids = alike.iter().map(|defect| defect.id.clone()).collect();
         left.retain(|rule| !next.rules.contains(rule));
-        defects.push(seen.defect(&rules, ids, title));
+        defects.push(seen.defect(&rules, ids));
     }
     defects
 }
@@ -237,8 +211,71 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
     }
     let groups = groups.into_iter();
     groups
-        .map(|((_, name, _), rules)| seen.defect(&rules, Vec::new(), seen.named(name, &rules)))
+        .map(|(_, rules)| seen.defect(&rules, Vec::new()))
         .collect()
+}
+
+/// A finding in words: operation, field, actual and expected value.
+fn title(finding: &Finding) -> String {
+    let seen = without_names(&observation(finding));
+    let operation = finding.operation.as_str();
+    if operation.is_empty() || seen.contains(operation) {
+        short(&seen)
+    } else {
+        format!("{operation}: {}", short(&seen))
+    }
+}
+
+fn observation(finding: &Finding) -> String {
+    /// Longer values are left to the message.
+    const VALUE_CHARACTERS_MAX: usize = 60;
+    let (expected, actual) = (finding.expected.as_str(), finding.actual.as_str());
+    let fits = |value: &str| {
+        let is_line = !value.is_empty() && !value.contains('\n');
+        is_line && value.chars().count() <= VALUE_CHARACTERS_MAX
+    };
+    let field = field(&finding.pointer);
+    // The statement about an `await` step, not a document of the target.
+    if finding.exchange == 0 && finding.pointer == "/count" && fits(expected) {
+        let waited = finding.message.split_once("(waited ");
+        let waited = waited.map(|(_, rest)| format!(" within {}", rest.trim_end_matches(')')));
+        let came = match actual {
+            "0" => "no callback".to_owned(),
+            "1" => "1 callback".to_owned(),
+            n => format!("{n} callbacks"),
+        };
+        let waited = waited.unwrap_or_default();
+        return format!("{came} came{waited}, expected {expected}");
+    }
+    if field.is_empty() || !fits(expected) {
+        return finding.message.clone();
+    }
+    match finding.kind.as_str() {
+        "missing-field" => format!("`{field}` is missing, expected {expected}"),
+        "extra-field" => format!("`{field}` is not a documented field"),
+        "default" => format!("`{field}` is {actual}, expected {expected} (the default)"),
+        _ if finding.message.contains(&finding.pointer) || !fits(actual) => {
+            let message = &finding.message;
+            message.replacen(&finding.pointer, &format!("`{field}`"), 1)
+        }
+        _ => format!("`{field}` is {actual}, expected {expected}"),
+    }
+}
+
+/// A pointer as a person writes it: `/flows/0/name` is `flows[].name`.
+fn field(pointer: &str) -> String {
+    let mut field = String::new();
+    for name in pointer.split('/').skip(1) {
+        if name == "*" || (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())) {
+            field += "[]";
+            continue;
+        }
+        if !field.is_empty() {
+            field.push('.');
+        }
+        field += &name.replace("~1", "/").replace("~0", "~");
+    }
+    field
 }
 
 /// Truncates an observation for a title.
@@ -255,21 +292,20 @@ fn short(seen: &str) -> String {
 /// Distinct messages counted.
 const MESSAGES_MAX: usize = 100;
 
-/// The most frequent message without names and numbers of one run; the first of equals.
-fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<String> {
-    let mut counts: Vec<(String, usize)> = Vec::new();
-    for message in findings.map(|finding| without_names(&finding.message)) {
-        match counts.iter().position(|(known, _)| *known == message) {
-            Some(at) => counts[at].1 += 1,
-            None if counts.len() < MESSAGES_MAX => counts.push((message, 1)),
+/// The first finding with the most frequent message, without names and numbers of one run; the first of equals.
+fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<&'a Finding> {
+    let mut counts: Vec<(String, &Finding, usize)> = Vec::new();
+    for finding in findings {
+        let message = without_names(&finding.message);
+        match counts.iter().position(|(known, ..)| *known == message) {
+            Some(at) => counts[at].2 += 1,
+            None if counts.len() < MESSAGES_MAX => counts.push((message, finding, 1)),
             None => {}
         }
     }
-    let most = counts.iter().map(|(_, count)| *count).max()?;
-    counts
-        .into_iter()
-        .find(|(_, count)| *count == most)
-        .map(|(message, _)| message)
+    let most = counts.iter().map(|(.., count)| *count).max()?;
+    let first = counts.into_iter().find(|(.., count)| *count == most);
+    first.map(|(_, finding, _)| finding)
 }
 
 /// Replaces every long identifier by `…`, so that similar findings compare equal.
@@ -378,13 +414,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("pair is wrong", "f/a f/b".to_owned(), Level::Must),
-                ("gone is wrong", "f/c".to_owned(), Level::Must),
-                (
-                    "g/d-should holds: seen",
-                    "g/d-should".to_owned(),
-                    Level::Should
-                ),
+                ("seen", "f/a f/b".to_owned(), Level::Must),
+                ("seen", "f/c".to_owned(), Level::Must),
+                ("seen", "g/d-should".to_owned(), Level::Should),
             ]
         );
     }
@@ -401,34 +433,94 @@ mod tests {
             known("rest", &["f/c"]),
             known("more", &["f/e"]),
         ];
-        let titles: Vec<_> = defects(&rules, &findings, &known)
+        let names: Vec<_> = defects(&rules, &findings, &known)
             .into_iter()
-            .map(|defect| defect.title)
+            .flat_map(|defect| defect.known)
             .collect();
-        assert_eq!(titles, ["left is wrong", "right is wrong"]);
+        assert_eq!(names, ["left", "right"]);
     }
 
     #[test]
-    fn rules_that_share_a_member_are_named_after_it() {
-        let rules = ["f/a", "f/b"].map(|id| rule(id, Verdict::Fail));
-        let title = |kind: &str, message: &str| {
-            let findings = ["f/a", "f/b"].map(|id| Finding {
-                pointer: "/sid".into(),
+    fn a_title_names_operation_field_actual_and_expected_value() {
+        let titled = |operation: &str, pointer: &str, kind: &str, seen: [&str; 3]| {
+            let [expected, actual, message] = seen.map(str::to_owned);
+            let rules = [rule("f/a", Verdict::Fail)];
+            let finding = Finding {
+                operation: operation.into(),
+                exchange: usize::from(!operation.is_empty()),
+                pointer: pointer.into(),
                 kind: kind.into(),
-                ..finding(id, id, message)
-            });
-            let mut found = defects(&rules, &findings, &[]);
-            assert_eq!(found.len(), 1);
-            found.remove(0).title
+                expected,
+                actual,
+                ..finding("f/a", "f/a", &message)
+            };
+            defects(&rules, &[finding], &[]).remove(0).title
         };
-        let told = "sent \"x\", came back as \"y\"";
-        assert_eq!(
-            title("not-honoured", told),
-            "sid does not come back as it was sent"
+        let late = "/count: expected at least 1, got 0 (waited 30s)";
+        let long = "x ".repeat(200);
+        for (operation, pointer, kind, seen, expected) in [
+            (
+                "read-flows",
+                "/meta/page_size",
+                "default",
+                [
+                    "50",
+                    "51",
+                    "PageSize was left out: expected the default 50, got 51",
+                ],
+                "read-flows: `meta.page_size` is 51, expected 50 (the default)",
+            ),
+            (
+                "read-flows",
+                "/flows/0/name",
+                "missing-field",
+                ["a string", "nothing", "/flows/0/name is missing"],
+                "read-flows: `flows[].name` is missing, expected a string",
+            ),
+            (
+                "create-flow",
+                "/status",
+                "enum",
+                [
+                    "one of a, b",
+                    "\"c\"",
+                    "/status is \"c\", expected one of a, b",
+                ],
+                "create-flow: `status` is \"c\", expected one of a, b",
+            ),
+            (
+                "create-flow",
+                "/sid",
+                "not-honoured",
+                ["\"x\"", "\"y\"", "sent \"x\", came back as \"y\""],
+                "create-flow: `sid` is \"y\", expected \"x\"",
+            ),
+            (
+                "",
+                "/count",
+                "bound",
+                ["at least 1", "0", late],
+                "no callback came within 30s, expected at least 1",
+            ),
+            (
+                "create-flow",
+                "",
+                "status",
+                [
+                    "a refusal",
+                    "accepted with 201",
+                    "create-flow was accepted, but must be rejected",
+                ],
+                "create-flow was accepted, but must be rejected",
+            ),
+        ] {
+            assert_eq!(titled(operation, pointer, kind, seen), expected);
+        }
+        let title = titled("create-flow", "", "", ["", "", long.as_str()]);
+        assert!(
+            title.ends_with("x…") && title.chars().count() < 140,
+            "{title}"
         );
-        assert_eq!(title("other", told), format!("sid: {told}"));
-        let long = title("other", &"x ".repeat(200));
-        assert!(long.ends_with("x…") && long.chars().count() < 140, "{long}");
     }
 
     #[test]
@@ -441,7 +533,7 @@ mod tests {
         );
         assert_eq!(
             (found[0].title.as_str(), found[0].known.len()),
-            ("f/a holds: x is 1", 0)
+            ("x is 1", 0)
         );
     }
 
@@ -451,7 +543,7 @@ mod tests {
         let all = [known("one", &["f/a"]), known("two", &["f/a"])];
         let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);
         assert_eq!(found[0].known, ["one", "two"]);
-        assert_eq!(found[0].title, "f/a holds: x is 1");
+        assert_eq!(found[0].title, "x is 1");
     }
 
     #[test]

@@ -4,16 +4,17 @@
 //! reports consume. Nothing is printed here.
 
 mod defects;
+pub mod junit;
 mod proof;
 mod shown;
 mod timings;
 pub mod waivers;
 
-pub use defects::{KnownDefect, defects, recognise, without_names};
+pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
-    Defect, Delivery, EarlierRun, History, Sharpness, ShownExchange, StepResult, WaiverResult,
-    WallClock,
+    Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
+    WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
 
@@ -493,7 +494,7 @@ pub enum RunEvent {
     },
     /// A deliberate wait, such as for a rate limit.
     Waiting {
-        /// The service that caused it.
+        /// The service that caused it; empty for callbacks.
         service: String,
         /// The reason in words: `429, waiting 1 s`.
         why: String,

@@ -128,6 +128,23 @@ pub struct StepResult {
     /// Rules broken in this step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
+    /// Set if it was sent at the same time as others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<RaceTimes>,
+}
+
+/// One of several requests or hooks that were sent at the same time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RaceTimes {
+    /// The race in its scenario, counted from 1.
+    pub number: usize,
+    /// Milliseconds from the start of the race until the last byte was sent.
+    pub sent: f64,
+    /// Milliseconds from the start of the race until the first byte of the response was received.
+    pub received: f64,
+    /// The response, cut.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub answer: String,
 }
 
 /// A waiver and its use in this run.

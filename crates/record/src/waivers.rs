@@ -101,7 +101,7 @@ impl<'a> Waivers<'a> {
         let mut problems = Vec::new();
         for waiver in self.waivers {
             let mut judged = record.rules.iter().filter(|rule| rule.judged > 0);
-            let renamed = without_version(&waiver.rule);
+            let renamed = waiver.without_version();
             let renamed = renamed.filter(|id| record.rules.iter().any(|rule| rule.id == *id));
             if let Some(now) = renamed {
                 problems.push(format!(
@@ -168,6 +168,11 @@ impl Waiver {
     /// True if the pattern matches the rule; an id without `*` matches that rule only.
     pub fn names(&self, rule: &str) -> bool {
         self.rule == rule || (self.rule.contains('*') && glob(&self.rule, rule))
+    }
+
+    /// The id without the version of an event, if it has one.
+    pub fn without_version(&self) -> Option<String> {
+        without_version(&self.rule)
     }
 
     /// True if it accepts every finding of its rule.

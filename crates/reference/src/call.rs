@@ -25,9 +25,11 @@ impl<'a> Call<'a> {
     pub fn new(request: &'a Request, path: &'a [String], now: Timestamp) -> Self {
         let media_type = request.headers.media_type();
         let form = match media_type.as_deref() {
-            None | Some("application/x-www-form-urlencoded") => {
-                Params(form_urlencoded::parse(&request.body).into_owned().collect())
-            }
+            None | Some("application/x-www-form-urlencoded") => Params(
+                url::form_urlencoded::parse(&request.body)
+                    .into_owned()
+                    .collect(),
+            ),
             Some(_) => Params::default(),
         };
         Self {
@@ -96,6 +98,15 @@ impl Params {
             .iter()
             .filter(move |(n, _)| n == name)
             .map(|(_, v)| v.as_str())
+    }
+
+    /// Gives the parameter these values.
+    pub(super) fn set(&mut self, name: &str, values: Vec<String>) {
+        let at = self.0.iter().position(|(n, _)| n == name);
+        let at = at.unwrap_or(self.0.len());
+        self.0.retain(|(n, _)| n != name);
+        let values = values.into_iter().map(|value| (name.to_owned(), value));
+        self.0.splice(at..at, values);
     }
 
     /// True if the name occurs, even with an empty value.

@@ -1,23 +1,26 @@
 //! State shared by all services: identifiers, credentials, switches, refusals, callbacks.
 
+use super::effects::Operation;
+use super::races::Phase;
 use super::{Call, Fault, Settings, Switch, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_base::ids;
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::time::Duration;
 
 /// The only account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
 /// local testing, the account SID with the auth token. They are public, because they protect nothing.
 pub mod account {
     pub const SID: &str = "AC00000000000000000000000000c0ffee";
-    /// Another account, for a fault.
-    pub const OTHER: &str = "AC00000000000000000000000000decade";
     /// Password for the account SID.
     pub const AUTH_TOKEN: &str = "reference-auth-token";
     /// API key, the user name in production.
@@ -33,6 +36,11 @@ pub struct Core {
     pub origin: String,
     /// Time of the current request.
     pub now: Timestamp,
+    /// What the current request asks for.
+    pub(super) operation: Operation,
+    /// The first resource that was shown of each collection, by path.
+    pub(super) firsts: RefCell<BTreeMap<(String, String), Value>>,
+    pub(super) phase: RefCell<Phase>,
     settings: Settings,
     callbacks_made: u64,
     requests: u64,
@@ -99,6 +107,9 @@ impl Core {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
             origin: settings.origin.clone(),
             now: Timestamp::UNIX_EPOCH,
+            operation: Operation::callback(""),
+            firsts: RefCell::default(),
+            phase: RefCell::default(),
             settings,
             callbacks_made: 0,
             requests: 0,
@@ -146,6 +157,42 @@ impl Core {
         self.settings.variants.contains(&variant)
     }
 
+    /// True if the switch is on.
+    pub(super) fn has(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Fault(fault) => self.fails(fault),
+            Switch::Variant(variant) => self.varies(variant),
+        }
+    }
+
+    /// The switches that are on.
+    pub(super) fn switched_on(&self) -> impl Iterator<Item = Switch> {
+        let faults = self
+            .settings
+            .faults
+            .iter()
+            .map(|fault| Switch::Fault(*fault));
+        faults.chain(
+            self.settings
+                .variants
+                .iter()
+                .map(|variant| Switch::Variant(*variant)),
+        )
+    }
+
+    /// Whether the switch was read before, and is off.
+    pub(super) fn is_known_off(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Fault(fault) => {
+                self.asked.faults[fault as usize].get() && !self.settings.faults.contains(&fault)
+            }
+            Switch::Variant(variant) => {
+                self.asked.variants[variant as usize].get()
+                    && !self.settings.variants.contains(&variant)
+            }
+        }
+    }
+
     /// Switches queried since the last call, in that order: only these can have made a difference.
     pub(super) fn newly_asked(&self) -> Vec<Switch> {
         self.asked.in_order.take()
@@ -157,7 +204,15 @@ impl Core {
             (account::API_KEY, account::API_SECRET),
             (account::SID, account::AUTH_TOKEN),
         ];
-        match call.basic() {
+        let credentials = call.basic().map(|(user, password)| {
+            let mut names = known.iter().map(|(name, _)| *name);
+            let known_as = names.find(|name| name.eq_ignore_ascii_case(&user));
+            match known_as.filter(|_| self.varies(Variant::UserNameAnyCase)) {
+                Some(name) => (name.to_owned(), password),
+                None => (user, password),
+            }
+        });
+        match credentials {
             Some((user, password)) if known.contains(&(user.as_str(), password.as_str())) => Ok(()),
             _ => Err(Refusal::new(401, 20003, "Authenticate")),
         }
@@ -170,12 +225,12 @@ impl Core {
         } else {
             201
         };
-        self.json(status, value)
+        self.json(status, &self.with_effects(&self.operation, value))
     }
 
     /// A success response.
     pub fn ok(&self, value: &Value) -> Response {
-        self.json(200, value)
+        self.json(200, &self.with_effects(&self.operation, value))
     }
 
     /// A JSON response, formatted by the variants.
@@ -233,16 +288,6 @@ impl Core {
         Value::String(text)
     }
 
-    /// A creation time; the current time under the fault.
-    pub fn creation(&self, at: Timestamp, is_now: Fault) -> Value {
-        let has_passed = self.now.as_second() != at.as_second();
-        self.date(if has_passed && self.fails(is_now) {
-            self.now
-        } else {
-            at
-        })
-    }
-
     /// Writes a refusal with an undocumented body.
     pub fn refuse(&self, refusal: &Refusal) -> Response {
         if self.varies(Variant::RefusalsAre400) && refusal.status < 429 {
@@ -286,6 +331,7 @@ impl Core {
         if response.body.starts_with(b"{") && self.fails(fault) {
             response.body.splice(..0, *b"\xef\xbb\xbf");
         }
+        self.write_otherwise(&mut response);
         if self.varies(Variant::ExtraHeaders) {
             for (name, value) in [
                 ("X-Request-Id", "5c1f"),
@@ -297,6 +343,28 @@ impl Core {
             }
         }
         response
+    }
+
+    /// Other media types and codings of documents.
+    fn write_otherwise(&self, response: &mut Response) {
+        let media_type = response.headers.media_type().unwrap_or_default();
+        if !media_type.ends_with("json") && !media_type.ends_with("xml") {
+            return;
+        }
+        if self.varies(Variant::OtherMediaType) {
+            response.headers.set("Content-Type", "text/plain");
+        }
+        if self.varies(Variant::WithoutMediaType) {
+            response.headers.remove("Content-Type");
+        }
+        if !response.body.is_empty() && self.varies(Variant::Gzipped) {
+            let mut coder = GzEncoder::new(Vec::new(), Compression::fast());
+            let written = coder
+                .write_all(&response.body)
+                .and_then(|()| coder.finish());
+            response.body = written.expect("a buffer takes everything");
+            response.headers.set("Content-Encoding", "gzip");
+        }
     }
 
     /// Start of links; empty if they are relative.

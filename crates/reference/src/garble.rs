@@ -1,10 +1,7 @@
-//! Faults that lose or change characters of a text.
-
-use super::{Core, Fault};
-use serde_json::Value;
+//! Ways to lose or change characters of a text.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Garble {
+pub(crate) enum Garble {
     /// Surrounding spaces are lost.
     Trimmed,
     /// Upper case is lost.
@@ -13,6 +10,8 @@ pub(super) enum Garble {
     Composed,
     /// HTML markup is escaped.
     Escaped,
+    /// Cut after 64 characters.
+    Cut64,
     /// Cut after 255 characters.
     Cut255,
     /// Form-decoded twice: a plus sign becomes a space.
@@ -25,10 +24,19 @@ pub(super) enum Garble {
     AsciiOnly,
     /// The query after a path is lost.
     QueryDropped,
+    /// Several spaces become one.
+    SpacesCollapsed,
+    /// Read as Latin-1 instead of UTF-8.
+    Latin1,
+    Reversed,
+    /// Only the part before `@` remains.
+    BeforeAt,
+    /// The offset of a time becomes the designator of GMT.
+    OffsetDropped,
 }
 
 impl Garble {
-    fn apply(self, text: &str) -> String {
+    pub(super) fn apply(self, text: &str) -> String {
         match self {
             Self::Trimmed => text.trim().to_owned(),
             Self::Lowered => text.to_lowercase(),
@@ -37,12 +45,27 @@ impl Garble {
                 .replace('&', "&amp;")
                 .replace('<', "&lt;")
                 .replace('>', "&gt;"),
+            Self::Cut64 => text.chars().take(64).collect(),
             Self::Cut255 => text.chars().take(255).collect(),
             Self::PlusIsSpace => text.replace('+', " "),
             Self::NewlinesDropped => text.replace(['\r', '\n'], ""),
             Self::EmojiDropped => text.chars().filter(|c| *c <= '\u{ffff}').collect(),
             Self::AsciiOnly => text.chars().filter(char::is_ascii).collect(),
             Self::QueryDropped => text.split('?').next().unwrap_or_default().to_owned(),
+            Self::SpacesCollapsed if text.contains("  ") => {
+                let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
+                words.join(" ")
+            }
+            Self::SpacesCollapsed => text.to_owned(),
+            Self::Latin1 => text.bytes().map(char::from).collect(),
+            Self::Reversed => text.chars().rev().collect(),
+            Self::BeforeAt => text.split('@').next().unwrap_or_default().to_owned(),
+            Self::OffsetDropped => match text.split_at_checked(text.len().saturating_sub(6)) {
+                Some((time, offset)) if offset.starts_with(['+', '-']) && offset.contains(':') => {
+                    format!("{time}Z")
+                }
+                _ => text.to_owned(),
+            },
         }
     }
 }
@@ -58,31 +81,6 @@ fn composed(text: &str) -> String {
     ACUTE
         .iter()
         .fold(text.to_owned(), |text, (two, one)| text.replace(two, one))
-}
-
-/// Applies the enabled faults; queries only those that would change the text.
-pub(super) fn garbled(core: &Core, text: &str, faults: &[(Fault, Garble)]) -> String {
-    for (fault, garble) in faults {
-        let changed = garble.apply(text);
-        if changed != text && core.fails(*fault) {
-            return changed;
-        }
-    }
-    text.to_owned()
-}
-
-/// Applies faults to every string in a JSON value; keys stay.
-pub(super) fn garbled_within(core: &Core, value: &mut Value, faults: &[(Fault, Garble)]) {
-    match value {
-        Value::String(text) => *text = garbled(core, text, faults),
-        Value::Array(items) => items
-            .iter_mut()
-            .for_each(|item| garbled_within(core, item, faults)),
-        Value::Object(fields) => fields
-            .values_mut()
-            .for_each(|value| garbled_within(core, value, faults)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[cfg(test)]
@@ -101,6 +99,14 @@ mod tests {
             (Garble::EmojiDropped, "hé😀", "hé"),
             (Garble::AsciiOnly, "hé😀", "h"),
             (Garble::QueryDropped, "http://x/?a=b", "http://x/"),
+            (Garble::SpacesCollapsed, " a  b", "a b"),
+            (Garble::Latin1, "é", "Ã©"),
+            (Garble::BeforeAt, "ann@x.example", "ann"),
+            (
+                Garble::OffsetDropped,
+                "2020-01-02T03:04:05-05:00",
+                "2020-01-02T03:04:05Z",
+            ),
         ] {
             assert_eq!(garble.apply(before), after, "{garble:?}");
             assert_eq!(garble.apply("plain text"), "plain text", "{garble:?}");

@@ -10,11 +10,13 @@
 mod call;
 mod core;
 mod credentials;
+mod effects;
 pub mod faults;
 mod garble;
 mod hook;
 mod listing;
 mod overview;
+mod races;
 mod target;
 pub mod variants;
 
@@ -29,9 +31,11 @@ pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
+pub use self::races::Checked;
 pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::variants::Variant;
 
+use self::effects::Operation;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use serde_json::{Value, json};
@@ -64,6 +68,14 @@ impl Switch {
     pub fn all() -> impl Iterator<Item = Self> {
         let faults = Fault::ALL.iter().map(|fault| Self::Fault(*fault));
         faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
+    }
+
+    /// What it changes in requests and answers; empty if code does.
+    pub(crate) const fn effects(self) -> &'static [effects::Effect] {
+        match self {
+            Self::Fault(fault) => fault.effects(),
+            Self::Variant(variant) => variant.effects(),
+        }
     }
 
     /// Settings with only this switch on.
@@ -117,13 +129,17 @@ impl Reference {
             Some((service, path)) => (service.as_str(), path),
             None => return self.core.refuse(&Refusal::not_found()),
         };
-        let call = Call::new(request, path, now);
+        let mut call = Call::new(request, path, now);
         let core = &mut self.core;
         core.now = now;
+        core.operation = Operation::from_call(service, &call);
         if service != "_control" && core.is_one_too_many() {
             let mut response = core.refuse(&Refusal::new(429, 20429, "Too many requests"));
             response.headers.set("Retry-After", "1");
             return response;
+        }
+        if let Err(refusal) = core.change_request(&mut call) {
+            return core.refuse(&refusal);
         }
         let answer = match service {
             "flow" => self.flow.handle(core, &call),

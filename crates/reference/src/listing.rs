@@ -40,15 +40,6 @@ fn in_flow(call: &Call<'_>) -> bool {
     call.request.path().starts_with("/flow/")
 }
 
-/// A query with unescaped values, for a fault.
-fn unescaped(query: &str) -> form_urlencoded::Serializer<'static, String> {
-    let raw = [("%2B", "+"), ("%26", "&"), ("%25", "%")];
-    let bare = raw.iter().fold(query.to_owned(), |query, (escaped, bare)| {
-        query.replace(escaped, bare)
-    });
-    form_urlencoded::Serializer::new(bare)
-}
-
 impl Listing<'_> {
     /// The requested page. Each item has its sequence number and a function that renders it.
     pub fn page<Show: FnOnce() -> Value>(
@@ -77,33 +68,12 @@ impl Listing<'_> {
         if items.len() > DEFAULT && in_flow(call) && core.fails(Fault::FlowOrderTurnsBeyondPage) {
             items[DEFAULT..].reverse();
         }
-        let is_later = token.is_some();
         let span = self.span(core, defects, token, page_size, &items)?;
-        let (before, after) = neighbours(core, defects, &span, page_size, &items);
+        let (before, after) = neighbours(core, &span, page_size, &items);
         let link = |number: u64, token: Option<&str>| {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            let forgets_later = is_later
-                && !self.filters.is_empty()
-                && on(
-                    Fault::FlowLaterPageForgetsFilters,
-                    Fault::ChatLaterPageForgetsFilters,
-                );
-            let forgets_first = is_later
-                && number == 0
-                && !in_flow(call)
-                && core.fails(Fault::ChatFirstPageForgetsFilters);
-            if !defects.forgets_filters && !forgets_later && !forgets_first {
-                query.extend_pairs(&self.filters);
-            }
-            if !in_flow(call) && core.fails(Fault::ChatPageFiltersUnescaped) {
-                query = unescaped(&query.finish());
-            }
-            let loses_size = call.query.has("PageSize")
-                && token.is_some()
-                && on(Fault::FlowPageSizeLost, Fault::ChatPageSizeLost);
-            if !loses_size {
-                query.append_pair("PageSize", &page_size.to_string());
-            }
+            let mut query = url::form_urlencoded::Serializer::new(String::new());
+            query.extend_pairs(&self.filters);
+            query.append_pair("PageSize", &page_size.to_string());
             query.append_pair("Page", &number.to_string());
             if let Some(token) = token {
                 query.append_pair("PageToken", token);
@@ -117,33 +87,19 @@ impl Listing<'_> {
             };
             format!("{url}?{}", query.finish())
         };
-        let next = match after {
-            None if defects.never_ends => Some(link(0, None)),
-            after => after.map(|token| link(number.saturating_add(1), Some(&token))),
-        };
-        let previous = before.map(|token| {
-            // The page before the second is the first in any case.
-            if number > 1 && on(Fault::FlowPreviousPageWrong, Fault::ChatPreviousPageWrong) {
-                link(0, None)
-            } else {
-                link(number.saturating_sub(1), Some(&token))
-            }
-        });
+        let next = after.map(|token| link(number.saturating_add(1), Some(&token)));
+        let previous = before.map(|token| link(number.saturating_sub(1), Some(&token)));
         let mut meta = Map::new();
-        let stuck = number > 0 && on(Fault::FlowPageNumberStuck, Fault::ChatPageNumberStuck);
-        meta.insert("page".to_owned(), json!(if stuck { 0 } else { number }));
-        let shown_size = page_size.saturating_add(u64::from(defects.meta_page_size));
-        meta.insert("page_size".to_owned(), json!(shown_size));
-        let first_stays = is_later && on(Fault::FlowFirstPageWrong, Fault::ChatFirstPageWrong);
-        let first_token = token.filter(|_| first_stays);
-        meta.insert("first_page_url".to_owned(), json!(link(0, first_token)));
+        meta.insert("page".to_owned(), json!(number));
+        meta.insert("page_size".to_owned(), json!(page_size));
+        let shown = !core.varies(Variant::PageUrlsNull);
+        let first = shown.then(|| link(0, None));
+        meta.insert("first_page_url".to_owned(), json!(first));
         insert_url(core, &mut meta, "previous_page_url", previous);
-        let url_stays = is_later && on(Fault::FlowPageUrlWrong, Fault::ChatPageUrlWrong);
-        let own_token = token.filter(|_| !url_stays);
-        meta.insert("url".to_owned(), json!(link(number, own_token)));
+        let own = shown.then(|| link(number, token));
+        meta.insert("url".to_owned(), json!(own));
         insert_url(core, &mut meta, "next_page_url", next);
-        let key = if defects.meta_key { "items" } else { self.key };
-        meta.insert("key".to_owned(), json!(key));
+        meta.insert("key".to_owned(), json!(self.key));
         let shown: Vec<Value> = items.drain(span).map(|(_, show)| show()).collect();
         let mut body = Map::new();
         body.insert("meta".to_owned(), Value::Object(meta));
@@ -152,13 +108,8 @@ impl Listing<'_> {
     }
 
     fn page_size(&self, core: &Core, call: &Call<'_>, defects: Defects) -> Result<u64, Refusal> {
-        let asked = call.query.get("PageSize").filter(|_| !defects.size_ignored);
-        let Some(text) = asked else {
-            return Ok(if defects.size_default {
-                20
-            } else {
-                PAGE_SIZE_DEFAULT
-            });
+        let Some(text) = call.query.get("PageSize") else {
+            return Ok(PAGE_SIZE_DEFAULT);
         };
         let size: u64 = text
             .parse()
@@ -171,14 +122,12 @@ impl Listing<'_> {
                 Err(Refusal::bad_parameter("PageSize", "at least 1"))
             };
         }
-        let on = |flow: Fault, chat: Fault| core.fails(if in_flow(call) { flow } else { chat });
-        if size == self.page_size_max
-            && on(Fault::FlowPageSizeMaxRefused, Fault::ChatPageSizeMaxRefused)
-        {
-            return Err(Refusal::bad_parameter("PageSize", "too large"));
-        }
         let one_more = size == self.page_size_max + 1
-            && on(Fault::FlowPageSizeOneMore, Fault::ChatPageSizeOneMore);
+            && core.fails(if in_flow(call) {
+                Fault::FlowPageSizeOneMore
+            } else {
+                Fault::ChatPageSizeOneMore
+            });
         if size > self.page_size_max && !defects.size_unbounded && !one_more {
             return if core.varies(Variant::PageSizeRefused) {
                 Err(Refusal::bad_parameter("PageSize", "too large"))
@@ -243,7 +192,6 @@ impl Listing<'_> {
 /// Tokens of the previous and the next page.
 fn neighbours<T>(
     core: &Core,
-    defects: Defects,
     span: &Range<usize>,
     page_size: u64,
     items: &[(u64, T)],
@@ -253,8 +201,7 @@ fn neighbours<T>(
         (span.start > 0 && !span.is_empty()).then(|| write(Token::Before(items[span.start].0)));
     let more = span.end < items.len()
         || (core.varies(Variant::EmptyLastPage) && span.len() as u64 == page_size);
-    let after = (more && !span.is_empty() && !defects.stops_early)
-        .then(|| write(Token::After(items[span.end - 1].0)));
+    let after = (more && !span.is_empty()).then(|| write(Token::After(items[span.end - 1].0)));
     (before, after)
 }
 
@@ -313,16 +260,9 @@ struct Defects {
     repeats: bool,
     skips: bool,
     token_ignored: bool,
-    never_ends: bool,
-    stops_early: bool,
-    forgets_filters: bool,
-    size_ignored: bool,
-    size_default: bool,
     size_unbounded: bool,
     size_zero: bool,
     overfull: bool,
-    meta_key: bool,
-    meta_page_size: bool,
 }
 
 impl Defects {
@@ -334,16 +274,9 @@ impl Defects {
             repeats: fails(Fault::FlowPageRepeats, Fault::ChatPageRepeats),
             skips: fails(Fault::FlowPageSkips, Fault::ChatPageSkips),
             token_ignored: fails(Fault::FlowPageTokenIgnored, Fault::ChatPageTokenIgnored),
-            never_ends: fails(Fault::FlowPageNeverEnds, Fault::ChatPageNeverEnds),
-            stops_early: fails(Fault::FlowPageStopsEarly, Fault::ChatPageStopsEarly),
-            forgets_filters: fails(Fault::FlowPageForgetsFilters, Fault::ChatPageForgetsFilters),
-            size_ignored: fails(Fault::FlowPageSizeIgnored, Fault::ChatPageSizeIgnored),
-            size_default: fails(Fault::FlowPageSizeDefault, Fault::ChatPageSizeDefault),
             size_unbounded: fails(Fault::FlowPageSizeUnbounded, Fault::ChatPageSizeUnbounded),
             size_zero: fails(Fault::FlowPageSizeZero, Fault::ChatPageSizeZero),
             overfull: fails(Fault::FlowPageOverfull, Fault::ChatPageOverfull),
-            meta_key: fails(Fault::FlowMetaKeyWrong, Fault::ChatMetaKeyWrong),
-            meta_page_size: fails(Fault::FlowMetaPageSizeWrong, Fault::ChatMetaPageSizeWrong),
         }
     }
 }
@@ -538,48 +471,15 @@ mod tests {
             Some(0),
         );
         check(
-            &core_with(&[Fault::FlowPageSizeIgnored], &[]),
-            "?PageSize=2",
-            Some(50),
-        );
-        check(&core_with(&[Fault::FlowPageSizeDefault], &[]), "", Some(20));
-        check(
             &core_with(&[Fault::FlowPageOverfull], &[]),
             "?PageSize=2",
             Some(3),
         );
         // Faults of chat do not affect flow lists.
         check(
-            &core_with(&[Fault::ChatPageSizeIgnored], &[]),
+            &core_with(&[Fault::ChatPageOverfull], &[]),
             "?PageSize=2",
             Some(2),
         );
-    }
-
-    #[test]
-    fn defects_show() {
-        let check = |fault: Fault, pages: &[&[u64]]| {
-            let core = core_with(&[fault], &[]);
-            let sequences = [1, 2, 3, 4, 5];
-            let mut at = "/flow/items?PageSize=2".to_owned();
-            for expected in pages {
-                let page = read(&core, Order::Ascending, &sequences, &at).unwrap();
-                assert_eq!(page["items"], json!(expected), "{fault:?} {at}");
-                at = target(&page["meta"]["next_page_url"]).unwrap_or_default();
-            }
-        };
-        check(Fault::FlowPageRepeats, &[&[1, 2], &[2, 3], &[3, 4]]);
-        check(Fault::FlowPageTokenIgnored, &[&[1, 2], &[1, 2], &[1, 2]]);
-        check(Fault::FlowPageSkips, &[&[1, 2], &[4, 5]]);
-        check(Fault::FlowPageNeverEnds, &[&[1, 2], &[3, 4], &[5], &[1, 2]]);
-        let core = core_with(&[Fault::FlowPageStopsEarly], &[]);
-        let page = read(
-            &core,
-            Order::Ascending,
-            &[1, 2, 3],
-            "/flow/items?PageSize=2",
-        )
-        .unwrap();
-        assert_eq!(page["meta"]["next_page_url"], Value::Null);
     }
 }

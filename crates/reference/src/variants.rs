@@ -1,5 +1,10 @@
 //! Variants: deliberate allowed variations of the reference.
 
+use super::effects::RequestCondition::{Given, Over};
+use super::effects::Sent::{Misspelled, Refused};
+use super::effects::on_create;
+use super::garble::Garble;
+
 super::faults::switches! {
     /// An allowed variation: conforming implementations differ in these.
     Variant {
@@ -29,19 +34,28 @@ super::faults::switches! {
         ListErrorBody = "list-error-body": "Refusals carry a JSON list.",
         RefusalsAre400 = "refusals-are-400": "Every refusal has the status 400.",
         RateLimited = "rate-limited": "Every twentieth request gets 429 with Retry-After.",
+        Contended409 = "contended-409": "A change that arrives while another one is under way is refused with 409.",
+        Contended429 = "contended-429": "A change that arrives while another one is under way is refused with 429.",
+        Contended503 = "contended-503": "A change that arrives while another one is under way is refused with 503.",
+        Serial = "serial": "Requests that arrive at the same time are served one after the other, in order of arrival.",
         BadPageTokenIgnored = "bad-page-token-ignored": "An unknown PageToken leads to the first page instead of a refusal.",
         PageSizeRefused = "page-size-refused": "PageSize above the largest one is refused instead of cut.",
         PageSizeRaised = "page-size-raised": "PageSize 0 is raised to 1 instead of refused.",
         EmptyPageUrls = "empty-page-urls": "If there is no next or previous page, its url is an empty string instead of null.",
         EmptyLastPage = "empty-last-page": "A walk ends on an empty page.",
         ShortPages = "short-pages": "A page may hold fewer items than its size although more follow.",
+        PageUrlsNull = "page-urls-null": "The first and own urls of pages are null.",
+        OtherMediaType = "other-media-type": "JSON and XML responses have the media type text/plain.",
+        WithoutMediaType = "without-media-type": "Responses have no Content-Type.",
+        Gzipped = "gzipped": "JSON and XML responses are compressed with gzip.",
+        UserNameAnyCase = "user-name-any-case": "The user name of credentials is accepted in another letter case.",
         OpaqueTokens = "opaque-tokens": "Page tokens hold characters that need percent-encoding.",
         // flow
         FlowFlowsNewestFirst = "flow/flows-newest-first": "Flows are listed newest first.",
         FlowDeleteAnswersBody = "flow/delete-answers-body": "Deleting a flow returns 200 and the deleted flow.",
         FlowDeleteKeepsExecutions = "flow/delete-keeps-executions": "Executions of a deleted flow are still served.",
         FlowDraftRefusesExecutions = "flow/draft-refuses-executions": "A flow that was never published refuses executions.",
-        FlowExecutionEndsAtOnce = "flow/execution-ends-at-once": "An execution has ended by the time the create response shows it.",
+        FlowExecutionEndsAtOnce = "flow/execution-ends-at-once": "An execution has ended as soon as the create response has shown it as active.",
         FlowContactPlaceholder = "flow/contact-placeholder": "contact_sid is a static placeholder.",
         FlowNeverUpdated = "flow/never-updated": "date_updated of flows and steps is always null.",
         FlowAlwaysUpdated = "flow/always-updated": "date_updated of flows and steps is never null.",
@@ -61,8 +75,12 @@ super::faults::switches! {
         FlowUpdatedByExecution = "flow/updated-by-execution": "A new execution changes the date_updated of its flow.",
         FlowDeleteAnswers202 = "flow/delete-answers-202": "Deleting a flow returns 202.",
         FlowOtherEventNames = "flow/other-event-names": "Steps are entered by events of other names.",
-        FlowParentOnEveryStep = "flow/parent-on-every-step": "Every step names a parent step.",
         FlowVariablesSetAtStart = "flow/variables-set-at-start": "A running step already shows the variables that its end sets.",
+        FlowListsLagMost = "flow/lists-lag-most": "An execution is listed nine seconds after it was created.",
+        FlowNumbersAsText = "flow/numbers-as-text": "Numbers of Parameters are texts in the context.",
+        FlowStaysDraft = "flow/stays-draft": "A published flow still has the status draft.",
+        FlowContextPhoneSpaced = "flow/context-phone-spaced": "Phone numbers in the context have spaces.",
+        FlowOnePerPerson = "flow/one-per-person": "A person in any flow cannot enter another one.",
         FlowVersionStays = "flow/version-stays": "Publishing a flow does not change its version.",
         // chat
         ChatSecondUserIsFirst = "chat/second-user-is-first": "Creating a user with a known identity returns the existing user.",
@@ -137,10 +155,15 @@ super::faults::switches! {
         ChatStudioCalled = "chat/studio-called": "A webhook of type studio that was given a url is called there.",
         ChatInviteMovesWithJoining = "chat/invite-moves-with-joining": "date_updated of an invite changes when the invited user joins.",
         ChatRefusedV3Changes = "chat/refused-v3-changes": "A version 3 update that is refused changes date_updated: only the next such update shows it, and may change it.",
+        ChatBackupMovesCreation = "chat/backup-moves-creation": "DateUpdated before the creation also sets date_created.",
+        ChatNamesTrimmed = "chat/names-trimmed": "Identities and names lose the surrounding white space." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misspelled(Garble::Trimmed), Given), on_create("Services/Channels", "UniqueName", Misspelled(Garble::Trimmed), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Trimmed), Given), on_create("Messages", "From", Misspelled(Garble::Trimmed), Given)],
+        ChatNamesComposed = "chat/names-composed": "Identities and names are composed to Unicode NFC." => [on_create("Services|Services/Users|Services/Channels|Roles", "FriendlyName", Misspelled(Garble::Composed), Given), on_create("Services/Channels", "UniqueName", Misspelled(Garble::Composed), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Composed), Given), on_create("Messages", "From", Misspelled(Garble::Composed), Given)],
+        ChatLongTextsCut = "chat/long-texts-cut": "Identities and names without a stated length are cut to 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Misspelled(Garble::Cut64), Given), on_create("Services/Users|Members|Invites", "Identity", Misspelled(Garble::Cut64), Given), on_create("Messages", "From", Misspelled(Garble::Cut64), Given)],
+        ChatLongTextsRefused = "chat/long-texts-refused": "Identities and names without a stated length are refused beyond 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Refused, Over(64)), on_create("Services/Users|Members|Invites", "Identity", Refused, Over(64)), on_create("Messages", "From", Refused, Over(64))],
+        ChatInviteRoleNull = "chat/invite-role-null": "The role_sid of an invite is null unless RoleSid was sent.",
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is ignored.",
-        MediaWithoutTemporaryLink = "media/without-temporary-link": "Media have no temporary link.",
         MediaAuthorUnknown = "media/author-unknown": "The author of media is null.",
         MediaDecimalMegabytes = "media/decimal-megabytes": "A megabyte is a million bytes.",
         MediaDateOnly = "media/date-only": "Dates of media are dates without a time.",
@@ -148,8 +171,6 @@ super::faults::switches! {
         MediaUnattachedAbsent = "media/unattached-absent": "Media without a message have no channel and message fields.",
         MediaDownloadHeaders = "media/download-headers": "Content is served as a download with a file name and a validator.",
         MediaContentRedirects = "media/content-redirects": "The content link redirects to a temporary URL.",
-        MediaAnyPartTaken = "media/any-part-taken": "A part of any name is accepted as the file.",
-        MediaRawBodyTaken = "media/raw-body-taken": "A body that is not a multipart form is accepted as the file.",
         MediaAuthorWithMessage = "media/author-with-message": "The author of media is null until a message contains it.",
         // auth
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",
@@ -190,6 +211,7 @@ super::faults::switches! {
         AuthTokenIatMillis = "auth/token-iat-millis": "Registration tokens issued in milliseconds are accepted: the document sets no upper bound for the time of issue.",
         AuthTokenExpiryOneMore = "auth/token-expiry-one-more": "Registration tokens that expire a second later than in 15 minutes are accepted: clocks may differ by that much.",
         AuthTokenJustExpired = "auth/token-just-expired": "Registration tokens are accepted up to a second after their expiry: clocks may differ by that much.",
+        AuthTokenLeeway = "auth/token-leeway": "Registration tokens are accepted up to five minutes after their expiry: clocks may differ by that much.",
         AuthTokenSecondCounts = "auth/token-second-counts": "Of two tokens in one QR string the second is used: the document shows only one.",
         AuthCompletedBecomesPending = "auth/completed-becomes-pending": "A completed registration is pending again when its QR code is shown again: a new code may start a new registration.",
         AuthPhoneChangeOtherId = "auth/phone-change-other-id": "The webhook of a phone change names the user by another number: the document does not show its payload.",

@@ -108,7 +108,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             suite: vec![view::service(&rule.id).to_owned()],
             raw_status: view::name(rule.verdict),
             message,
-            trace: first.map_or(String::new(), |finding| view::describe(finding)),
+            trace: first.map_or(String::new(), |finding| view::describe(record, finding)),
             extra: json!({
                 "level": rule.level.word(),
                 "source": rule.source.to_string(),

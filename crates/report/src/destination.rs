@@ -106,6 +106,31 @@ impl FromStr for Report {
     }
 }
 
+impl Destination {
+    /// An error if a file cannot be written here. Makes its folder.
+    pub fn check(&self) -> Result<(), String> {
+        let Self::File(path) = self else {
+            return Ok(());
+        };
+        let shown = path.display();
+        match fs::metadata(path) {
+            Ok(meta) if meta.is_dir() => {
+                return Err(format!("{shown} is a folder: name a file in it"));
+            }
+            // Devices and pipes have no folder of their own.
+            Ok(meta) if !meta.is_file() => return Ok(()),
+            Ok(_) | Err(_) => {}
+        }
+        let folder = path
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let tried =
+            fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder).map(drop));
+        tried.map_err(|why| format!("{shown} cannot be written: {why}"))
+    }
+}
+
 impl Report {
     /// Renders and writes the record, to `stdout` if that is the destination.
     ///

@@ -17,7 +17,13 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             .findings
             .first()
             .and_then(|first| view::written_at(record, first));
-        annotate(&mut out, command, broken.id, place, &message(&broken));
+        annotate(
+            &mut out,
+            command,
+            broken.id,
+            place,
+            &message(record, &broken),
+        );
     }
     let errors = view::not_judged(record);
     for (reason, ids) in errors
@@ -26,7 +32,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     {
         annotate(&mut out, "error", reason, None, &ids.join("\n"));
     }
-    let headline = view::headline(record, settings);
+    let headline = view::verdict(record, settings);
     annotate(&mut out, "notice", "conformant", None, &headline);
     out
 }
@@ -50,7 +56,7 @@ fn annotate(
     .expect("writing to a String succeeds");
 }
 
-fn message(broken: &Broken) -> String {
+fn message(record: &RunRecord, broken: &Broken) -> String {
     let Some(first) = broken.findings.first() else {
         return broken.origin();
     };
@@ -62,7 +68,7 @@ fn message(broken: &Broken) -> String {
     format!(
         "{}\n{origin}\n{}{more}",
         first.message,
-        view::describe(first)
+        view::describe(record, first)
     )
 }
 
@@ -101,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "::notice title=conformant::not conformant: 1 rule broken, 1 warning"
+            "::notice title=conformant::not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow"
         );
     }
 

@@ -8,42 +8,19 @@
 
 use super::Settings;
 use super::view::{self, Outcome};
+use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Finding, RunRecord, Verdict};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestRerun, TestSuite};
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// Findings per rule.
 const FINDINGS_MAX: usize = 20;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
-    let mut report = Report::new("conformant");
-    report.set_time(duration(record.summary.seconds));
-    for (_, suite) in suites(record, settings) {
-        report.add_test_suite(suite);
-    }
-    let xml = report
-        .to_string()
-        .expect("writing XML into memory succeeds");
-    without_skipped(&xml)
+    let suites: Vec<Suite> = suites(record, settings).into_values().collect();
+    junit::render("conformant", Some(record.summary.seconds), &suites)
 }
 
-/// Removes the total of skipped cases, which the schema allows for suites only.
-fn without_skipped(xml: &str) -> String {
-    const BEGIN: &str = " skipped=\"";
-    let place = xml.find("<testsuites").and_then(|element| {
-        let end = element + xml[element..].find('>')?;
-        let from = element + xml[element..end].find(BEGIN)?;
-        let value = from + BEGIN.len();
-        Some((from, value + xml[value..].find('"')? + 1))
-    });
-    match place {
-        Some((from, to)) => format!("{}{}", &xml[..from], &xml[to..]),
-        None => xml.to_owned(),
-    }
-}
-
-fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
+fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
     let mut suites = BTreeMap::new();
     let rules = view::by_rule(record);
     for rule in &record.rules {
@@ -61,7 +38,13 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
             }
             (outcome, _) => outcome,
         };
-        let mut case = case(&rule.id, "rules", &outcome, summary, &details(findings));
+        let mut case = case(
+            &rule.id,
+            "rules",
+            outcome,
+            summary,
+            details(record, findings),
+        );
         let mut about = format!("{}\n{}, {}", rule.says, rule.level.word(), rule.source);
         if rule.judged > 0 {
             about += &format!(", judged {}×", rule.judged);
@@ -70,11 +53,11 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
             let findings = view::count(waiver.findings, "finding");
             about += &format!("\nwaived until {}: {findings}", waiver.expires);
         }
-        if let Some(output) = &case.system_out {
-            about += &format!("\n{}", output.as_str());
+        if let Some(output) = &case.output {
+            about += &format!("\n{output}");
         }
-        case.set_system_out(xml_text(about.trim_start()));
-        suite(&mut suites, &rule.id, record).add_test_case(case);
+        case.output = Some(about.trim_start().to_owned());
+        suite(&mut suites, &rule.id, record).cases.push(case);
     }
     let scenarios = view::by_scenario(record);
     for result in &record.scenarios {
@@ -83,83 +66,94 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, TestSuite> {
             .map_or(&[][..], Vec::as_slice);
         let outcome = view::of_scenario(result, findings, settings);
         let broken = breaks(findings, &result.reason);
-        let mut case = case(&result.id, "scenarios", &outcome, &broken, "");
-        for failure in &result.failed_before {
-            let mut run = TestRerun::new(NonSuccessKind::Failure);
-            run.set_type("failed-before");
-            run.set_message(xml_text(failure));
-            case.status.add_rerun(run);
-        }
-        case.set_time(duration(result.seconds));
+        let mut case = case(&result.id, "scenarios", outcome, &broken, String::new());
+        case.failed_before.clone_from(&result.failed_before);
+        case.seconds = Some(result.seconds);
         let suite = suite(&mut suites, &result.id, record);
-        suite.set_time(suite.time.unwrap_or_default() + duration(result.seconds));
-        suite.add_test_case(case);
+        suite.seconds = Some(suite.seconds.unwrap_or_default() + result.seconds);
+        suite.cases.push(case);
     }
     suites
 }
 
 fn suite<'a, 'r>(
-    suites: &'a mut BTreeMap<&'r str, TestSuite>,
+    suites: &'a mut BTreeMap<&'r str, Suite>,
     id: &'r str,
     record: &RunRecord,
-) -> &'a mut TestSuite {
+) -> &'a mut Suite {
     let service = view::service(id);
     suites.entry(service).or_insert_with(|| {
-        let mut suite = TestSuite::new(xml_text(service));
-        if let Some(target) = record.targets.get(service) {
-            suite.add_property(property("target", target));
+        let target = record.targets.get(service);
+        let properties = [
+            ("target", target.cloned()),
+            ("seed", Some(record.seed.to_string())),
+            ("rulebook", Some(record.rulebook.digest.clone())),
+            ("complete", Some(record.complete.to_string())),
+        ];
+        Suite {
+            name: service.to_owned(),
+            properties: properties
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)))
+                .collect(),
+            ..Suite::default()
         }
-        suite.add_property(property("seed", &record.seed.to_string()));
-        suite.add_property(property("rulebook", &record.rulebook.digest));
-        suite.add_property(property("complete", &record.complete.to_string()));
-        suite
     })
 }
 
-fn property(name: &str, value: &str) -> (String, String) {
-    (name.to_owned(), xml_text(value))
-}
-
-fn case(id: &str, kind: &str, outcome: &Outcome, message: &str, details: &str) -> TestCase {
-    let non_success = |kind, ty: &str, message: &str| {
-        let mut status = TestCaseStatus::non_success(kind);
-        status.set_type(xml_text(ty));
-        status.set_message(xml_text(message));
-        if !details.is_empty() {
-            status.set_description(xml_text(details));
-        }
-        status
-    };
+fn case(id: &str, kind: &str, outcome: Outcome, message: &str, details: String) -> Case {
     let (status, output) = match outcome {
-        Outcome::Passed => (TestCaseStatus::success(), None),
-        Outcome::Failed => (
-            non_success(NonSuccessKind::Failure, "broken", message),
-            None,
-        ),
+        Outcome::Passed => (Status::Passed, None),
+        Outcome::Failed => {
+            let (kind, message) = ("broken", message.to_owned());
+            (
+                Status::Failed(Failure {
+                    kind,
+                    message,
+                    details,
+                }),
+                None,
+            )
+        }
         Outcome::Warned => {
             let output = format!("warning: {message}\n{details}");
-            (TestCaseStatus::success(), Some(output))
+            (Status::Passed, Some(output))
         }
         Outcome::Skipped(reason) => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_message(xml_text(reason));
-            let output = (!details.is_empty()).then(|| details.to_owned());
-            (status, output)
+            let output = (!details.is_empty()).then_some(details);
+            (Status::Skipped(reason), output)
         }
-        Outcome::Errored(reason) => (non_success(NonSuccessKind::Error, "error", reason), None),
+        Outcome::Errored(message) => {
+            let kind = "error";
+            (
+                Status::Errored(Failure {
+                    kind,
+                    message,
+                    details,
+                }),
+                None,
+            )
+        }
     };
-    let mut case = TestCase::new(xml_text(id), status);
-    case.set_classname(xml_text(&format!("{}.{kind}", view::service(id))));
-    if let Some(output) = output {
-        case.set_system_out(xml_text(&output));
+    Case {
+        name: id.to_owned(),
+        class: format!("{}.{kind}", view::service(id)),
+        seconds: None,
+        status,
+        failed_before: Vec::new(),
+        output,
     }
-    case
 }
 
-fn details(findings: &[&Finding]) -> String {
+fn details(record: &RunRecord, findings: &[&Finding]) -> String {
     let mut out = String::new();
     for finding in findings.iter().take(FINDINGS_MAX) {
-        for part in [&finding.message, "\n", &view::describe(finding), "\n"] {
+        for part in [
+            &finding.message,
+            "\n",
+            &view::describe(record, finding),
+            "\n",
+        ] {
             out += part;
         }
     }
@@ -181,20 +175,6 @@ fn breaks(findings: &[&Finding], reason: &str) -> String {
         "breaks {}",
         rules.into_iter().collect::<Vec<_>>().join(", ")
     )
-}
-
-fn duration(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
-}
-
-/// Removes characters that XML 1.0 forbids; `quick-junit` keeps U+FFFE and U+FFFF.
-fn xml_text(text: &str) -> String {
-    text.chars().filter(|&c| is_xml_char(c)).collect()
-}
-
-/// The production `Char` of XML 1.0.
-fn is_xml_char(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 #[cfg(test)]
@@ -250,7 +230,10 @@ mod tests {
     fn hostile_texts_leave_the_file_well_formed() {
         for text in HOSTILE {
             let xml = rendered(&every_text_is(text));
-            assert!(xml.chars().all(is_xml_char), "{text:?}");
+            assert!(
+                !xml.contains(['\0', '\u{1b}', '\u{fffe}', '\u{ffff}']),
+                "{text:?}"
+            );
             let mut reader = Reader::from_str(&xml);
             reader.config_mut().check_end_names = true;
             let mut cases = 0;
@@ -278,13 +261,5 @@ mod tests {
             }
             assert_eq!(cases, 14, "{text:?}");
         }
-    }
-
-    #[test]
-    fn the_xml_filter_follows_the_char_production() {
-        assert_eq!(
-            xml_text("a\0\u{1f}\u{7f}\u{fffe}\u{ffff}\u{fffd}\u{10ffff}\t"),
-            "a\u{7f}\u{fffd}\u{10ffff}\t"
-        );
     }
 }

@@ -24,7 +24,12 @@ const TAIL_BYTES_MAX: usize = 15_000;
 const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
-    let mut out = format!("## {}\n\n", view::headline(record, settings));
+    let mut out = format!("## {}", view::headline(record, settings));
+    match cards::target_of(record).as_str() {
+        "" => {}
+        target => write!(out, " · target: {}", code(target)).expect(MEMORY),
+    }
+    out += "\n\n";
     services(record, settings, &mut out);
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
@@ -32,10 +37,10 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     not_judged(record, &mut tail);
     waivers(record, &mut tail);
     open_points(record, &mut tail);
-    about(record, &mut tail);
+    about(record, settings, &mut tail);
     let room = BYTES_MAX.saturating_sub(tail.len());
     for (at, card) in cards.iter().enumerate() {
-        let block = block(card);
+        let block = block(record, card);
         if out.len() + block.len() > room {
             let more = view::count(cards.len() - at, "more defect");
             writeln!(out, "\n{more} in the other reports").expect(MEMORY);
@@ -48,7 +53,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 fn services(record: &RunRecord, settings: Settings, out: &mut String) {
     out.push_str(
-        "| | pass | broken | warnings | not judged | scenarios |\n|---|---|---|---|---|---|\n",
+        "| | pass | broken | warnings | without verdict | scenarios |\n|---|---|---|---|---|---|\n",
     );
     for tally in cards::services(record, settings) {
         let target = tally
@@ -105,7 +110,7 @@ fn defects(cards: &[Card], out: &mut String) {
 }
 
 /// One folded defect with rules and findings.
-fn block(card: &Card) -> String {
+fn block(record: &RunRecord, card: &Card) -> String {
     let word = card.weight.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
     let mut out = format!("\n<details><summary>{word} <code>{title}</code></summary>\n");
@@ -113,7 +118,7 @@ fn block(card: &Card) -> String {
         writeln!(out, "\n{}", code(&guess)).expect(MEMORY);
     }
     for broken in card.rules.iter().take(RULES_MAX) {
-        out += &rule(broken);
+        out += &rule(record, broken);
     }
     let more: Vec<String> = card
         .rules
@@ -128,7 +133,7 @@ fn block(card: &Card) -> String {
     out + "\n</details>\n"
 }
 
-fn rule(broken: &Broken) -> String {
+fn rule(record: &RunRecord, broken: &Broken) -> String {
     let mut out = format!("\n{} ({})\n", code(broken.id), code(&broken.origin()));
     if let Some(says) = broken
         .rule
@@ -141,7 +146,7 @@ fn rule(broken: &Broken) -> String {
         write!(out, "\n- {}\n\n", code(&finding.message)).expect(MEMORY);
         let mut without_diff = (*finding).clone();
         let diff = std::mem::take(&mut without_diff.diff);
-        out += &fenced("text", &view::describe(&without_diff));
+        out += &fenced("text", &view::describe(record, &without_diff));
         out += &fenced("diff", &diff);
     }
     let more = broken.findings.len().saturating_sub(FINDINGS_MAX);
@@ -157,7 +162,7 @@ fn not_judged(record: &RunRecord, out: &mut String) {
     if groups.is_empty() {
         return;
     }
-    out.push_str("\n### Not judged\n\n| to judge them | rules | such as |\n|---|---|---|\n");
+    out.push_str("\n### Without verdict\n\n| to judge them | rules | such as |\n|---|---|---|\n");
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
@@ -231,13 +236,9 @@ fn open_points(record: &RunRecord, out: &mut String) {
 }
 
 /// Settings of the run.
-fn about(record: &RunRecord, out: &mut String) {
-    let rules: Vec<_> = view::rule_counts(record)
-        .into_iter()
-        .map(|(verdict, n)| format!("{verdict} {n}"))
-        .collect();
+fn about(record: &RunRecord, settings: Settings, out: &mut String) {
     let facts = [
-        ("rules", rules.join(" · ")),
+        ("rules", cards::whole(record, settings).words()),
         ("exchanges", record.summary.exchanges.to_string()),
         ("seed", record.seed.to_string()),
         ("rulebook", cell(&record.rulebook.digest)),
@@ -315,12 +316,12 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning\n\n| | pass | broken | warnings | not judged | scenarios |\n",
+            "## not conformant: 1 rule broken, 1 warning, 5 without verdict · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | without verdict | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
             "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
-            "| rules | pass 1 · fail 2 · open 1",
+            "| rules | 1 pass · 1 broken · 1 warning",
             "\n  ```diff\n  --- expected\n  +++ actual\n",
             "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",

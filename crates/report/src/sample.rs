@@ -4,9 +4,9 @@ use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
-    OpenPointResult, Proof, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION,
-    Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings,
-    Tool, Verdict, WaiverResult, WallClock,
+    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
+    Summary, Timings, Tool, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -205,20 +205,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         (rule.id, rule.source.section, rule.reason) = (all(), all(), all());
         (rule.says, rule.needs) = (all(), vec![all()]);
     }
-    for scenario in &mut record.scenarios {
-        (scenario.id, scenario.reason) = (all(), all());
-        scenario.failed_before = vec![all()];
-        scenario.steps = vec![StepResult {
-            step: 1,
-            verb: all(),
-            what: all(),
-            at: Some(0.5),
-            outcome: all(),
-            exchange: 2,
-            setup: false,
-            broken: vec![all()],
-        }];
-    }
+    every_step_text_is(&mut record, text);
     record.findings = vec![Finding {
         rule: all(),
         level: Level::Must,
@@ -238,6 +225,30 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         diff: all(),
     }];
     record
+}
+
+fn every_step_text_is(record: &mut RunRecord, text: &str) {
+    let all = || text.to_owned();
+    for scenario in &mut record.scenarios {
+        (scenario.id, scenario.reason) = (all(), all());
+        scenario.failed_before = vec![all()];
+        scenario.steps = vec![StepResult {
+            step: 1,
+            verb: all(),
+            what: all(),
+            at: Some(0.5),
+            outcome: all(),
+            exchange: 2,
+            setup: false,
+            broken: vec![all()],
+            race: Some(RaceTimes {
+                number: 1,
+                sent: 0.5,
+                received: 1.5,
+                answer: all(),
+            }),
+        }];
+    }
 }
 
 fn every_shown_text_is(record: &mut RunRecord, text: &str) {
@@ -475,6 +486,7 @@ fn steps() -> Vec<StepResult> {
         exchange,
         setup: false,
         broken: broken.iter().map(|rule| (*rule).to_owned()).collect(),
+        race: None,
     };
     vec![
         call(1, "flow/read-flows", 0.0, "200", 3, &[]),

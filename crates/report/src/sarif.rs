@@ -139,7 +139,7 @@ fn result(
         card.extent(),
         ids.join(", "),
         finding.message,
-        view::describe(finding)
+        view::describe(record, finding)
     );
     let (file, line) = view::written_at(record, finding).unwrap_or((ANCHOR, 1));
     Some(SarifResult {

@@ -355,11 +355,15 @@ fn visit_step(step: &mut StepResult, visit: Visit) {
         exchange: _,
         setup: _,
         broken,
+        race,
     } = step;
     for text in [verb, what, outcome] {
         visit(text, Shape::Line);
     }
     visit_lines(broken, visit);
+    if let Some(race) = race {
+        visit(&mut race.answer, Shape::Line);
+    }
 }
 
 fn visit_rule(rule: &mut RuleResult, visit: Visit) {

@@ -230,25 +230,6 @@ pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     groups
 }
 
-/// Nonzero counts by verdict, in the report's order.
-pub(super) fn rule_counts(record: &RunRecord) -> Vec<(&'static str, usize)> {
-    let counts = &record.summary.rules;
-    [
-        (Verdict::Pass, counts.pass),
-        (Verdict::Fail, counts.fail),
-        (Verdict::Open, counts.open),
-        (Verdict::Inconclusive, counts.inconclusive),
-        (Verdict::NotApplicable, counts.not_applicable),
-        (Verdict::Waived, counts.waived),
-        (Verdict::Error, counts.error),
-        (Verdict::NotJudged, counts.not_judged),
-    ]
-    .into_iter()
-    .filter(|(_, count)| *count > 0)
-    .map(|(verdict, count)| (name(verdict), count))
-    .collect()
-}
-
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
@@ -256,6 +237,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let [failing, warnings, advice] = [Weight::Fails, Weight::Warns, Weight::Advises].map(weighs);
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
+    let silent = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
     let mut line = if failing > 0 {
         format!("not conformant: {} broken", count(failing, "rule"))
     } else if counts.error > 0 {
@@ -283,10 +265,22 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if advice > 0 {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
+    if silent > 0 && judged > 0 {
+        line = format!("{line}, {silent} without verdict");
+    }
     if !record.complete {
         line += " (the run was interrupted)";
     }
     line
+}
+
+/// The conclusion with what was judged.
+pub(super) fn verdict(record: &RunRecord, settings: Settings) -> String {
+    let line = headline(record, settings);
+    match cards::target_of(record).as_str() {
+        "" => line,
+        target => format!("{line} · target: {target}"),
+    }
 }
 
 /// How many passed rules fail under a mutation of the responses.
@@ -405,13 +399,17 @@ pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a Wai
 }
 
 /// A finding in full, over several indented lines.
-pub(super) fn describe(finding: &Finding) -> String {
+pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
     let fields = [
         ("where", place(finding)),
         ("expected", finding.expected.clone()),
         ("actual", finding.actual.clone()),
         ("diff", finding.diff.clone()),
-        ("reproduce", finding.reproduce.clone()),
+        ("request", finding.reproduce.clone()),
+        (
+            "reproduce",
+            cards::repeat(record, finding).unwrap_or_default(),
+        ),
         ("waived", finding.waived.clone()),
     ];
     let mut out = String::new();
@@ -474,7 +472,7 @@ mod tests {
         );
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 note to clients"
+            "not conformant: 1 rule broken, 1 note to clients, 5 without verdict"
         );
     }
 
@@ -494,24 +492,27 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 warning"
+            "not conformant: 1 rule broken, 1 warning, 5 without verdict"
         );
-        assert_eq!(headline(&record, STRICT), "not conformant: 2 rules broken");
+        assert_eq!(
+            headline(&record, STRICT),
+            "not conformant: 2 rules broken, 5 without verdict"
+        );
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not fully judged: 1 internal error, 1 waived"
+            "not fully judged: 1 internal error, 1 waived, 5 without verdict"
         );
         record.summary.rules.error = 0;
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "passed: 3 rules judged, 1 waived"
+            "passed: 3 rules judged, 1 waived, 4 without verdict"
         );
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules passed, 1 waived"
+            "not concluded (exit 3): 3 rules passed, 1 waived, 4 without verdict"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;
@@ -524,7 +525,7 @@ mod tests {
     #[test]
     fn findings_are_described_with_their_place_and_a_command() {
         assert_eq!(
-            describe(&sample().findings[0]),
+            describe(&sample(), &sample().findings[0]),
             "  where     flow/create-execution, scenario flow/create-execution/happy, step 1, \
              exchange 4, at /status\n\
              \x20 expected  one of active, ended\n\
@@ -537,9 +538,10 @@ mod tests {
              \x20   -  \"status\": \"active\"\n\
              \x20   +  \"status\": \"running\"\n\
              \x20    }\n\
-             \x20 reproduce\n\
+             \x20 request\n\
              \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
-             \x20     -H 'Authorization: [redacted]'\n"
+             \x20     -H 'Authorization: [redacted]'\n\
+             \x20 reproduce conformant run --seed 7 --filter flow/create-execution/happy\n"
         );
     }
 }

@@ -7,7 +7,6 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::OnceLock;
 
-/// Rules in the order of their ids.
 #[derive(Default)]
 pub struct Rules {
     all: Vec<Rule>,
@@ -24,7 +23,7 @@ impl fmt::Debug for Rules {
 
 /// The parts of the evidence that decide which rules apply.
 #[derive(Clone, Debug, Default)]
-pub struct CameBy<'c> {
+pub struct EvidenceSelection<'c> {
     /// Requested operations, each after its service.
     pub operations: BTreeSet<(&'c str, &'c str)>,
     /// Resource types of representations and of requests.
@@ -36,19 +35,18 @@ pub struct CameBy<'c> {
 /// Rules with a predicate in the order of judging, indexed by what they apply to.
 #[derive(Debug, Default)]
 struct Order {
-    /// Where they stand among all rules. All else here are places in this list.
+    /// Indexes into all rules. All other fields are indexes into this list.
     ranked: Vec<usize>,
     /// By service and operation.
     by_operation: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
     by_kind: BTreeMap<String, Vec<usize>>,
-    /// By the rule's own id.
     by_statement: BTreeMap<String, usize>,
     /// Rules that may apply to anything.
     anyhow: Vec<usize>,
 }
 
 impl Order {
-    fn of(rules: &[Rule]) -> Self {
+    fn compute(rules: &[Rule]) -> Self {
         let written = rules.iter().enumerate();
         let written = written.filter_map(|(at, rule)| {
             let check = rule.check()?;
@@ -85,37 +83,30 @@ impl Order {
 }
 
 impl Rules {
-    /// The rule of that id.
     pub fn get(&self, id: &str) -> Option<&Rule> {
         self.find(id).ok().map(|at| &self.all[at])
     }
 
-    /// Whether there is a rule of that id.
     pub fn contains_key(&self, id: &str) -> bool {
         self.find(id).is_ok()
     }
 
-    /// Every rule with its id, by id.
     pub fn iter(&self) -> impl Iterator<Item = (&String, &Rule)> {
         self.all.iter().map(|rule| (&rule.id, rule))
     }
 
-    /// Every id in order.
     pub fn keys(&self) -> impl Iterator<Item = &String> + Clone {
         self.all.iter().map(|rule| &rule.id)
     }
 
-    /// Every rule by id.
     pub fn values(&self) -> std::slice::Iter<'_, Rule> {
         self.all.iter()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -125,14 +116,14 @@ impl Rules {
         self.order().ranked.iter().map(|&at| &self.all[at])
     }
 
-    /// Those that may apply, in the same order.
-    pub fn bearing_on<'r>(
+    /// The rules that may apply to the evidence, in the same order.
+    pub fn applicable_to<'r>(
         &'r self,
-        came_by: &CameBy<'_>,
+        selection: &EvidenceSelection<'_>,
     ) -> impl Iterator<Item = &'r Rule> + use<'r> {
         let order = self.order();
         let mut places = order.anyhow.clone();
-        for (service, operation) in &came_by.operations {
+        for (service, operation) in &selection.operations {
             let of_service = order.by_operation.get(*service);
             places.extend(
                 of_service
@@ -141,10 +132,10 @@ impl Rules {
                     .flatten(),
             );
         }
-        for kind in &came_by.kinds {
+        for kind in &selection.kinds {
             places.extend(order.by_kind.get(*kind).into_iter().flatten());
         }
-        for rule in &came_by.stated {
+        for rule in &selection.stated {
             places.extend(order.by_statement.get(*rule));
         }
         places.sort_unstable();
@@ -154,10 +145,10 @@ impl Rules {
     }
 
     fn order(&self) -> &Order {
-        self.order.get_or_init(|| Order::of(&self.all))
+        self.order.get_or_init(|| Order::compute(&self.all))
     }
 
-    /// Adds a rule, or puts it in the place of the one of its id.
+    /// Adds a rule, or replaces the one with its id.
     pub fn insert(&mut self, rule: Rule) {
         self.order.take();
         match self.find(&rule.id) {
@@ -166,19 +157,17 @@ impl Rules {
         }
     }
 
-    /// The rule of that id, to be changed in all but its id.
+    /// A rule for changes; its id must stay.
     pub fn get_mut(&mut self, id: &str) -> Option<&mut Rule> {
         self.order.take();
         self.find(id).ok().map(|at| &mut self.all[at])
     }
 
-    /// Keeps some rules alone.
     pub fn retain(&mut self, keeps: impl Fn(&Rule) -> bool) {
         self.order.take();
         self.all.retain(keeps);
     }
 
-    /// Takes a rule out.
     pub fn remove(&mut self, id: &str) -> Option<Rule> {
         self.order.take();
         self.find(id).ok().map(|at| self.all.remove(at))
@@ -208,7 +197,7 @@ impl FromIterator<Rule> for Rules {
 impl Index<&str> for Rules {
     type Output = Rule;
 
-    /// The rule of an id that is known to be there.
+    /// The rule of an existing id.
     fn index(&self, id: &str) -> &Rule {
         self.get(id).expect("a rule of that id is there")
     }

@@ -1,15 +1,17 @@
-//! Annotations of representations: what identifies a thing, what it belongs to, and which of its
-//! fields change by what. Read from `schemas/`, and checked against the kinds that they name.
+//! Annotations of representations: identity, parents and derived fields. Read from `schemas/`, and checked against the
+//! resource types that they name.
 //!
-//! What follows from them is the laws' business, in `judge`.
+//! Invariants that use them are predicates of the judge.
 
 use super::draft::{Draft, File};
-use super::model::Kind;
+use super::model::{Kind, Service};
+use super::problems::suggest;
 use super::reach;
+use super::service::ServiceIndex;
 use conformant_base::json;
 use conformant_yaml::Node;
 use serde::Deserialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The extensions, in the order of `specs/README.md`.
 pub(super) const EXTENSIONS: [&str; 8] = [
@@ -23,105 +25,105 @@ pub(super) const EXTENSIONS: [&str; 8] = [
     "x-default-from",
 ];
 
-/// What is known of a representation beside its shape; pointers lead into it.
+/// Annotations of a representation; pointers lead into it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations {
-    /// What it is a face of; nothing where no thing stands behind it.
+    /// The resource that it represents; `None` without one.
     pub identity: Option<Identity>,
-    /// What it belongs to, outermost first: the field that names it, and its kind.
+    /// What it belongs to, outermost first: the field that names it, or else the path parameter, and its kind.
     pub parents: Vec<(String, String)>,
-    /// Fields that are equal in all sights.
+    /// Fields that are equal in all observations.
     pub immutable: Vec<String>,
     /// Fields that change without being named.
     pub derived: BTreeMap<String, Derived>,
-    /// Fields that count things.
+    /// Fields that count resources.
     pub counts: BTreeMap<String, Counts>,
-    /// Fields that move along steps.
+    /// Fields that change by documented transitions.
     pub steps: BTreeMap<String, Vec<Transition>>,
-    /// Addresses and SIDs, each with what it leads to.
+    /// Addresses and SIDs, each with its target.
     pub leads: BTreeMap<String, String>,
-    /// Where the value stands that a field has when nobody set it: `chat/service/FIELD`.
+    /// The field with the default value of a field: `chat/service/FIELD`.
     pub default_from: BTreeMap<String, String>,
 }
 
-/// What a representation is a face of, and by what the thing is known.
+/// The resource of a representation, and its key.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The kind of the thing; its own where left out.
+    /// The type of the resource; the own type if omitted.
     #[serde(default)]
     pub of: String,
-    /// Fields that identify it, everywhere.
+    /// Fields of the key, in every representation.
     pub key: Vec<String>,
-    /// Fields whose value paths take in place of the key, within its parent.
+    /// Fields whose value a path accepts in place of the key, within the parent.
     #[serde(default)]
     pub names: Vec<String>,
-    /// Whether strangers may hold the same thing: it is never this case's own.
+    /// Whether other clients may have the same resource, so that it is never exclusive.
     #[serde(default)]
     pub shared: bool,
-    /// Kinds of things whose making may end it, unnamed.
+    /// Resource types whose creation may end it without naming it.
     #[serde(default, rename = "ended-by")]
     pub ended_by: Vec<String>,
 }
 
-/// How a field changes without being named. Written as the reason alone it may do so at any time.
+/// How a field changes without being named. Written as only the reason, it may change at any time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Derived {
-    /// Why.
+    /// The reason.
     pub because: String,
-    /// The operations, with their service, and hooks that move it where they name the thing; anything
-    /// may where left out.
+    /// The operations, with their service, and hooks that change it if they name the resource; any
+    /// of them if omitted.
     #[serde(default)]
     pub by: Vec<String>,
-    /// The path parameter in whose values it is written differently.
+    /// The path parameter that changes its spelling.
     #[serde(default)]
     pub across: Option<String>,
-    /// Whether it is unset until something sets it, and stays.
+    /// Whether it is unset until it is set once, and then stays.
     #[serde(default)]
     pub once: bool,
 }
 
 impl Derived {
-    /// Whether nothing is known of when it changes.
+    /// Whether it may change at any time.
     pub fn is_free(&self) -> bool {
         self.by.is_empty() && self.across.is_none() && !self.once
     }
 }
 
-/// As it is written.
+/// The written form.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenDerived {
+enum DerivedFormat {
     Because(String),
     How(Derived),
 }
 
-/// What a count counts.
+/// The resources that a field counts.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Counts {
-    /// The kind of what is counted, below the thing.
+    /// The type of the counted resources, below this one.
     pub of: String,
-    /// The field that names the thing below which they are; the thing itself where left out.
+    /// The field that names the parent of the counted resources; this resource if omitted.
     #[serde(default, rename = "in")]
     pub within: Option<String>,
-    /// Which of them: those whose number in this field lies above the one in that field of the thing.
+    /// A condition: the number in this field is above the one in that field.
     #[serde(default)]
     pub above: Option<Above>,
 }
 
-/// Two fields: of what is counted, and of the thing that counts.
+/// Two fields: of the counted resource, and of the counting one.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Above {
-    /// The number of what is counted.
+    /// The number of the counted resource.
     pub at: String,
-    /// The number that it lies above; null counts all.
+    /// The lower limit, exclusive; null counts all.
     pub than: String,
 }
 
-/// One step of a state.
+/// One transition of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Transition {
@@ -129,20 +131,20 @@ pub struct Transition {
     pub from: String,
     /// To this one.
     pub to: String,
-    /// By an operation, a hook, or `time`.
+    /// An operation, a hook, or `time`.
     pub by: String,
-    /// For `time`: the field with the seconds after which, and not before, it moves.
+    /// For `time`: the field with the number of seconds until the transition.
     #[serde(default)]
     pub after: Option<String>,
 }
 
 impl Annotations {
-    /// The kind of the thing that this shows.
+    /// The type of the represented resource.
     pub fn of(&self) -> Option<&str> {
         self.identity.as_ref().map(|identity| identity.of.as_str())
     }
 
-    /// Whether it is known by what it belongs to: a user's channel.
+    /// Whether its key consists of its parents: a user's channel.
     pub fn is_composed(&self) -> bool {
         self.identity.as_ref().is_some_and(|identity| {
             let mut keys = identity.key.iter();
@@ -150,7 +152,7 @@ impl Annotations {
         })
     }
 
-    /// How the value at `pointer`, or something above it, changes without being named.
+    /// How the value at `pointer`, or one above it, changes without being named.
     pub fn derived_at(&self, pointer: &str) -> Option<&Derived> {
         let mut derived = self.derived.iter();
         derived
@@ -158,14 +160,14 @@ impl Annotations {
             .map(|(_, how)| how)
     }
 
-    /// The steps of the state at `pointer`.
+    /// The transitions of the state at `pointer`.
     pub fn steps_at(&self, pointer: &str) -> Option<&[Transition]> {
         let mut steps = self.steps.iter();
         let (_, steps) = steps.find(|(at, _)| json::within(at, pointer))?;
         Some(steps)
     }
 
-    /// Whether the value at `pointer`, or something above it, changes without being named.
+    /// Whether the value at `pointer`, or one above it, changes without being named.
     pub fn is_derived(&self, pointer: &str) -> bool {
         let marked = self.derived.keys();
         let moved = self.counts.keys().chain(self.steps.keys());
@@ -176,7 +178,7 @@ impl Annotations {
 /// Reads the annotations of a schema file.
 pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
     let mut found = Annotations {
-        identity: typed::<Identity>(draft, file, &file.node, "x-identity"),
+        identity: deserialize::<Identity>(draft, file, &file.node, "x-identity"),
         ..Annotations::default()
     };
     if let Some(identity) = &mut found.identity
@@ -203,17 +205,17 @@ pub(super) fn read(draft: &mut Draft, file: &File, kind: &str) -> Annotations {
     found
 }
 
-fn typed<T: serde::de::DeserializeOwned>(
+fn deserialize<T: serde::de::DeserializeOwned>(
     draft: &mut Draft,
     file: &File,
     node: &Node,
     key: &str,
 ) -> Option<T> {
     let written = node.get(key)?;
-    draft.typed(file, written)
+    draft.deserialize(file, written)
 }
 
-/// Those of the properties below a node.
+/// Annotations of the properties below a node.
 fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Annotations) {
     let properties = node
         .get("properties")
@@ -222,30 +224,30 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
     for property in properties {
         let at = json::join(at, &property.key);
         let node = &property.value;
-        if typed::<bool>(draft, file, node, "x-immutable") == Some(true) {
+        if deserialize::<bool>(draft, file, node, "x-immutable") == Some(true) {
             found.immutable.push(at.clone());
         }
-        let derived = typed::<WrittenDerived>(draft, file, node, "x-derived");
+        let derived = deserialize::<DerivedFormat>(draft, file, node, "x-derived");
         found.derived.extend(derived.map(|written| {
             let how = match written {
-                WrittenDerived::Because(because) => Derived {
+                DerivedFormat::Because(because) => Derived {
                     because,
                     ..Derived::default()
                 },
-                WrittenDerived::How(how) => how,
+                DerivedFormat::How(how) => how,
             };
             (at.clone(), how)
         }));
         let mut take = |key: &str, to: &mut BTreeMap<String, String>| {
-            to.extend(typed::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
+            to.extend(deserialize::<String>(draft, file, node, key).map(|text| (at.clone(), text)));
         };
         take("x-leads", &mut found.leads);
         take("x-default-from", &mut found.default_from);
-        let counts = typed::<Counts>(draft, file, node, "x-counts");
+        let counts = deserialize::<Counts>(draft, file, node, "x-counts");
         found
             .counts
             .extend(counts.map(|counts| (at.clone(), counts)));
-        let steps = typed::<Vec<Transition>>(draft, file, node, "x-steps");
+        let steps = deserialize::<Vec<Transition>>(draft, file, node, "x-steps");
         found.steps.extend(steps.map(|steps| (at.clone(), steps)));
         fields(draft, file, node, &at, found);
         if let Some(items) = node.get("items") {
@@ -254,12 +256,19 @@ fn fields(draft: &mut Draft, file: &File, node: &Node, at: &str, found: &mut Ann
     }
 }
 
-/// Every name in them leads to something, and none says what changes no judgement.
+/// Checks that all names resolve, and that no annotation is without effect.
 pub(super) fn check(
     draft: &mut Draft,
     files: &BTreeMap<String, File>,
-    kinds: &BTreeMap<String, Kind>,
+    index: &ServiceIndex,
+    (services, kinds): (&BTreeMap<String, Service>, &BTreeMap<String, Kind>),
 ) {
+    let operations = services
+        .values()
+        .flat_map(|service| service.operations.values())
+        .map(|operation| format!("{}/{}", operation.service, operation.id));
+    let hooks = index.hooks().map(|hook| hook.name.clone());
+    let movers: BTreeSet<String> = operations.chain(hooks).collect();
     for kind in kinds.values() {
         let path = kind.name.split_once('/');
         let path = path.map(|(service, name)| format!("{service}/schemas/{name}.yaml"));
@@ -271,10 +280,22 @@ pub(super) fn check(
         for (at, message) in problems {
             draft.problems.push(file.problem(&at, message));
         }
+        for (at, by) in checked.movers().filter(|(_, by)| !movers.contains(*by)) {
+            let message = format!("there is no operation or hook `{by}`");
+            let service = kind.name.split('/').next().unwrap_or_default();
+            let own = format!("{service}/{by}");
+            let help = if movers.contains(&own) {
+                format!("write `{own}`, with its service")
+            } else {
+                let known = movers.iter().map(String::as_str);
+                suggest(by, known).unwrap_or_else(|| "name SERVICE/OPERATION or a hook".to_owned())
+            };
+            draft.problems.push(file.problem(&at, message).help(help));
+        }
     }
 }
 
-/// One kind whose annotations are checked.
+/// A resource type whose annotations are checked.
 struct Checked<'a> {
     file: &'a File,
     kind: &'a Kind,
@@ -282,28 +303,31 @@ struct Checked<'a> {
 }
 
 impl Checked<'_> {
-    /// Each with the place in the file.
+    /// Problems with their place in the file.
     fn problems(&self) -> Vec<(String, String)> {
-        let about = &self.kind.about;
+        let about = &self.kind.annotations;
         let mut problems = Vec::new();
         let Some(identity) = &about.identity else {
             for key in EXTENSIONS {
                 if self.file.node.get(key).is_some() {
-                    let message = format!("`{key}` says nothing of a kind without `x-identity`");
+                    let message = format!("`{key}` has no effect without `x-identity`");
                     problems.push((format!("/{key}"), message));
                 }
             }
             let marked = about.immutable.iter().chain(about.derived.keys());
             problems.extend(marked.map(|at| {
-                let message = "says nothing of a kind without `x-identity`".to_owned();
+                let message = "no effect without `x-identity`".to_owned();
                 (in_file(at), message)
             }));
             return problems;
         };
-        match self.kinds.get(&identity.of).map(|of| of.about.of()) {
+        match self.kinds.get(&identity.of).map(|of| of.annotations.of()) {
             Some(of) if of == Some(identity.of.as_str()) => {}
             Some(_) => {
-                let message = format!("{} is itself a face of another kind", identity.of);
+                let message = format!(
+                    "{} is itself a representation of another resource type",
+                    identity.of
+                );
                 problems.push(("/x-identity/of".to_owned(), message));
             }
             None => problems.push(("/x-identity/of".to_owned(), unknown(&identity.of))),
@@ -314,8 +338,11 @@ impl Checked<'_> {
         let named = identity.key.iter().chain(&identity.names);
         problems.extend(named.filter_map(|at| self.missing("/x-identity", at)));
         for (at, parent) in &about.parents {
-            problems.extend(self.missing("/x-parent", at));
-            let about = self.kinds.get(parent).map(|kind| &kind.about);
+            // Without a slash it is the path parameter that names the parent where no field does.
+            if at.starts_with('/') {
+                problems.extend(self.missing("/x-parent", at));
+            }
+            let about = self.kinds.get(parent).map(|kind| &kind.annotations);
             if about.is_none_or(|about| about.identity.is_none()) {
                 problems.push((json::join("/x-parent", at), unknown(parent)));
             }
@@ -339,31 +366,47 @@ impl Checked<'_> {
             let leads =
                 known.is_some_and(|k| reach::reaches(&k.schema, &format!("/{field}")).is_ok());
             if !leads {
-                problems.push((in_file(at), format!("`{from}` leads to nothing")));
+                problems.push((in_file(at), format!("`{from}` does not resolve")));
             }
         }
         for at in &about.immutable {
             if about.is_derived(at) {
-                let message = "what never changes is not derived, counted or stepped".to_owned();
+                let message = "an immutable field cannot be derived, counted or stepped".to_owned();
                 problems.push((in_file(at), message));
             }
         }
         problems
     }
 
+    /// What moves fields, each with its place in the file.
+    fn movers(&self) -> impl Iterator<Item = (String, &str)> {
+        let about = &self.kind.annotations;
+        let derived = about.derived.iter().flat_map(|(at, how)| {
+            let place = in_file(at);
+            let by = how.by.iter().enumerate();
+            by.map(move |(n, by)| (format!("{place}/x-derived/by/{n}"), by.as_str()))
+        });
+        let steps = about.steps.iter().flat_map(|(at, steps)| {
+            let place = in_file(at);
+            let steps = steps.iter().enumerate();
+            steps.map(move |(n, step)| (format!("{place}/x-steps/{n}/by"), step.by.as_str()))
+        });
+        derived.chain(steps.filter(|(_, by)| *by != "time"))
+    }
+
     fn missing(&self, place: &str, at: &str) -> Option<(String, String)> {
         reach::reaches(&self.kind.schema, at).err().map(|_| {
-            let message = format!("`{at}` leads to nothing in {}", self.kind.name);
+            let message = format!("`{at}` does not resolve in {}", self.kind.name);
             (place.to_owned(), message)
         })
     }
 }
 
 fn unknown(kind: &str) -> String {
-    format!("no thing is of the kind `{kind}`")
+    format!("no resource has the type `{kind}`")
 }
 
-/// Where a field's schema stands in its file.
+/// The pointer to a field's schema in its file.
 fn in_file(pointer: &str) -> String {
     json::segments(pointer).fold(String::new(), |at, segment| match segment.as_str() {
         "*" => format!("{at}/items"),

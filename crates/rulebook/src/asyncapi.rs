@@ -1,7 +1,6 @@
-//! `events/asyncapi.yaml`: the event types and the schema version that each one has now.
+//! `events/asyncapi.yaml`: the event types and the current schema version of each.
 //!
-//! Of AsyncAPI 3 only messages and references are looked at; webhooks and callbacks stand there
-//! for readers and tools.
+//! Only messages and references are read; webhooks and callbacks are documentation.
 
 use super::draft::{Draft, File, Files};
 use super::schemas;
@@ -9,7 +8,6 @@ use conformant_base::json;
 use conformant_yaml::{Content, Node};
 use std::collections::BTreeMap;
 
-/// Keys of the document itself.
 const KEYS: [&str; 9] = [
     "asyncapi",
     "id",
@@ -22,7 +20,7 @@ const KEYS: [&str; 9] = [
     "tags",
 ];
 
-/// Kind by event type; `None` where no schema is shown.
+/// Schema by event type; `None` if none is documented.
 pub(super) fn read(
     draft: &mut Draft,
     files: &Files,
@@ -73,7 +71,7 @@ fn payload(files: &Files, file: &File, message: &Node) -> Option<String> {
     schemas::owner(&path).map(|(kind, _)| kind)
 }
 
-/// Every reference leads somewhere.
+/// Checks that every reference resolves.
 fn references(draft: &mut Draft, files: &Files, file: &File, pointer: &str, node: &Node) {
     match &node.content {
         Content::Map(members) => {

@@ -1,7 +1,7 @@
 //! The check of a rule: its predicate with parameters, as far as the rulebook knows it.
 //!
 //! - All that the rulebook needs of a predicate is data: what it judges, what it applies to, what it refers to.
-//! - The compiled predicate is opaque here. The judge's catalogue makes it and is the only one that opens it.
+//! - The compiled predicate is opaque here. The judge's registry makes it and is the only one that opens it.
 
 use super::model::{Kind, Service, is_one_event};
 use super::names::References;
@@ -48,12 +48,12 @@ impl fmt::Debug for Compiled {
 }
 
 impl Compiled {
-    /// Wraps the catalogue's own type.
+    /// Wraps the registry's own type.
     pub fn new<T: Send + Sync + 'static>(predicate: T) -> Self {
         Self(Arc::new(predicate))
     }
 
-    /// The catalogue's own type.
+    /// The registry's own type.
     pub fn get<T: 'static>(&self) -> Option<&T> {
         self.0.downcast_ref()
     }
@@ -134,18 +134,18 @@ pub enum PayloadRule {
 }
 
 /// The predicates that rules may use.
-pub trait Catalogue: Sync {
-    /// All names, without the former ones.
+pub trait PredicateRegistry: Sync {
+    /// All current names.
     fn names(&self) -> &'static [&'static str];
 
-    /// The present name of a former predicate, with its parameters if they change.
+    /// The current name of a former predicate, with its parameters if they change.
     fn renamed(&self, name: &str, parameters: &Value) -> Option<(&'static str, Option<Value>)>;
 
     /// A predicate with its parameters.
-    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, Unread>;
+    fn read(&self, predicate: &str, parameters: &Parameters<'_>) -> Result<Check, ParameterError>;
 
     /// For an invariant, all subjects that it applies to, as rows name them; `None` for other predicates.
-    fn fits(&self, law: &str, model: &Model<'_>) -> Option<Vec<String>>;
+    fn applicable_subjects(&self, invariant: &str, model: &Model<'_>) -> Option<Vec<String>>;
 }
 
 /// What the rulebook describes, as far as it is known when rules are read.
@@ -163,15 +163,14 @@ pub struct Parameters<'a>(pub(super) &'a Node);
 
 /// Why parameters could not be read.
 #[derive(Debug)]
-pub struct Unread(pub(super) Fault);
+pub struct ParameterError(pub(super) Fault);
 
 impl Parameters<'_> {
     /// The parameters as their type. An error has its place in the file.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Unread> {
-        from_node(self.0).map_err(Unread)
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, ParameterError> {
+        from_node(self.0).map_err(ParameterError)
     }
 
-    /// Whether there is a parameter of that name.
     pub fn has(&self, name: &str) -> bool {
         self.0.get(name).is_some()
     }
@@ -190,14 +189,18 @@ impl Serialize for Check {
 }
 
 impl Check {
-    /// A check that stands in no file.
+    /// A check that is not in a file.
     ///
     /// # Panics
     ///
-    /// If the catalogue rejects the parameters.
-    pub fn of_json(catalogue: &dyn Catalogue, predicate: &str, parameters: &Value) -> Self {
-        let node = Node::of_json(parameters);
-        catalogue
+    /// If the registry rejects the parameters.
+    pub fn from_json(
+        registry: &dyn PredicateRegistry,
+        predicate: &str,
+        parameters: &Value,
+    ) -> Self {
+        let node = Node::from_json(parameters);
+        registry
             .read(predicate, &Parameters(&node))
             .unwrap_or_else(|unread| panic!("{predicate}: {}", unread.0))
     }
@@ -224,7 +227,7 @@ impl Check {
     }
 
     /// Whether only scenario steps that name its rule judge it.
-    pub fn is_of_steps(&self) -> bool {
+    pub fn is_scenario_rule(&self) -> bool {
         self.subject == Subject::Steps
     }
 }

@@ -1,4 +1,4 @@
-//! What the loading steps share: the files as trees, and the rules and problems found so far.
+//! Shared state of the loading steps: files as trees, and the rules and problems so far.
 
 use super::model::{Origin, Rule, is_one_event};
 use super::problems::{Problem, Problems, suggest};
@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Patterns beyond this size are refused.
+/// Longer patterns are rejected.
 const PATTERN_MAX: usize = 4_096;
 
 /// A readable file.
@@ -31,17 +31,17 @@ impl File {
         self.path.split('/').next().unwrap_or_default()
     }
 
-    /// A problem with what a pointer leads to.
+    /// A problem at a pointer.
     pub(super) fn problem(&self, pointer: &str, message: impl Into<String>) -> Problem {
         self.problem_at(self.node.place(pointer), message)
     }
 
-    /// A problem with a stretch of the text.
+    /// A problem at a span of the text.
     pub(super) fn problem_at(&self, span: Span, message: impl Into<String>) -> Problem {
         Problem::new(&self.path, &self.text, span, message)
     }
 
-    /// `path:line` of what a pointer leads to.
+    /// `path:line` of a pointer.
     pub(super) fn place(&self, pointer: &str) -> String {
         let start = self.node.place(pointer).start;
         let before = self.text.as_bytes().get(..start).unwrap_or_default();
@@ -50,23 +50,21 @@ impl File {
     }
 }
 
-/// All readable files by path.
 pub(super) type Files = BTreeMap<String, File>;
 
-/// Rules and problems found so far.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     pub(super) rules: BTreeMap<String, Rule>,
     pub(super) problems: Problems,
-    /// What was found of each pattern.
+    /// Cached result for each pattern.
     pub(super) patterns: BTreeMap<String, Option<String>>,
-    /// What was checked elsewhere is not checked again.
+    /// Whether checks are skipped because the files were checked at build time.
     pub(super) is_sound: bool,
-    /// The services, once their files are read.
+    /// The services, after their files were read.
     pub(super) index: Arc<ServiceIndex>,
 }
 
-/// `x-rule`: how a derived rule differs from `must` and `stated`.
+/// `x-rule`: differences of a derived rule from `must` and `stated`.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RuleExtension {
@@ -78,7 +76,7 @@ impl Draft {
     /// Adds a rule, unless its id is taken.
     pub(super) fn add(&mut self, file: &File, pointer: &str, rule: Rule) {
         if let Some(other) = self.rules.get(&rule.id) {
-            // The current version of an event is read first, and speaks for the others.
+            // The current version of an event is read first and represents the others.
             if let (Some(known), Some(kind)) = (other.kind(), rule.kind())
                 && known != kind
                 && is_one_event(known, kind)
@@ -95,7 +93,7 @@ impl Draft {
         self.rules.insert(rule.id.clone(), rule);
     }
 
-    /// Whether a file holds fields by name. A list would pass for one whose fields are all left out.
+    /// Whether a file is a mapping. A list would be read as one without fields.
     pub(super) fn is_mapping(&mut self, file: &File) -> bool {
         let is_list = matches!(file.node.content, Content::List(_));
         if is_list {
@@ -106,13 +104,17 @@ impl Draft {
         !is_list
     }
 
-    /// Reads a type from a part of a file; every unknown key is a problem, other misfits the first.
-    pub(super) fn typed<T: DeserializeOwned>(&mut self, file: &File, node: &Node) -> Option<T> {
-        self.typed_by(file, node, |node| conformant_yaml::from_node(node))
+    /// Deserializes a part of a file. Every unknown key is a problem; of other errors, the first.
+    pub(super) fn deserialize<T: DeserializeOwned>(
+        &mut self,
+        file: &File,
+        node: &Node,
+    ) -> Option<T> {
+        self.deserialize_with(file, node, |node| conformant_yaml::from_node(node))
     }
 
-    /// The same by a reader that knows the type.
-    pub(super) fn typed_by<T>(
+    /// As `typed`, with a reader of the type.
+    pub(super) fn deserialize_with<T>(
         &mut self,
         file: &File,
         node: &Node,
@@ -127,7 +129,7 @@ impl Draft {
                 }
             }
         }
-        // A key that must not be there hides what comes behind it: take it out and read on.
+        // Unknown keys hide later errors: remove the key and read again.
         let mut rest = node.clone();
         loop {
             let Err(fault) = read(&rest) else {
@@ -153,7 +155,7 @@ impl Draft {
         });
     }
 
-    /// `x-source` of a part of a file, resolved; a missing one is a problem where `needed`.
+    /// The resolved `x-source` of a part of a file. If it is `needed`, its absence is a problem.
     pub(super) fn source(
         &mut self,
         file: &File,
@@ -170,21 +172,23 @@ impl Draft {
             }
             return None;
         };
-        let source = self.typed::<SourceRef>(file, written)?;
+        let source = self.deserialize::<SourceRef>(file, written)?;
         self.resolve(file, &format!("{pointer}/x-source"), &source)
     }
 
-    /// A source with its document; one without lines is a problem.
+    /// A source with its document. A source without lines is a problem.
     pub(super) fn resolve(
         &mut self,
         file: &File,
         pointer: &str,
         source: &SourceRef,
     ) -> Option<Source> {
-        if source.lines.is_empty() || source.lines.contains(&0) {
+        // A pointer into a document needs no lines.
+        let needs_lines = !source.section.starts_with("#/");
+        if source.lines.is_empty() && needs_lines || source.lines.contains(&0) {
             self.problems.push(
                 file.problem(pointer, "a source names lines, counted from 1")
-                    .help("cite the lines of the document that say it"),
+                    .help("cite the lines of the document that state it"),
             );
             return None;
         }
@@ -204,28 +208,27 @@ impl Draft {
         })
     }
 
-    /// `description` or `summary`; a missing one is a problem.
+    /// `description` or `summary`. Its absence is a problem.
     pub(super) fn says(&mut self, file: &File, pointer: &str, node: &Node, key: &str) -> String {
         match node.get(key).and_then(Node::text) {
             Some(text) if !text.trim().is_empty() => text.to_owned(),
             Some(_) | None => {
                 self.problems.push(
                     file.problem(pointer, format!("`{key}` is missing"))
-                        .help("say in one line, in your own words, what it is"),
+                        .help("describe it in one line, in your own words"),
                 );
                 String::new()
             }
         }
     }
 
-    /// `x-rule` of a part of a file.
     pub(super) fn extension(&mut self, file: &File, node: &Node) -> RuleExtension {
         node.get("x-rule")
-            .and_then(|written| self.typed(file, written))
+            .and_then(|written| self.deserialize(file, written))
             .unwrap_or_default()
     }
 
-    /// Why a pattern cannot be used, by the linear engine that judges with it.
+    /// The reason why the linear regex engine cannot use a pattern.
     pub(super) fn pattern_fault(&mut self, pattern: &str) -> Option<String> {
         if self.is_sound {
             return None;
@@ -246,7 +249,7 @@ impl Draft {
         fault
     }
 
-    /// A misspelt name with what is known.
+    /// A misspelled name with the known ones.
     pub(super) fn unknown<'a>(
         &mut self,
         file: &File,
@@ -263,7 +266,7 @@ impl Draft {
     }
 }
 
-/// Parts of a rule that a derived one has in common with others.
+/// The common parts of derived rules.
 pub(super) struct Derived {
     pub(super) id: String,
     pub(super) says: String,
@@ -274,7 +277,6 @@ pub(super) struct Derived {
 }
 
 impl Derived {
-    /// The rule, standing in that file.
     pub(super) fn rule(self, file: &File, pointer: &str) -> Rule {
         Rule {
             id: self.id,
@@ -289,7 +291,7 @@ impl Derived {
     }
 }
 
-/// Reads one file into a tree; JSON by the JSON reader, everything else by the YAML loader.
+/// Parses one file: JSON as JSON, everything else as YAML.
 pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Option<File> {
     let text: Arc<str> = match std::str::from_utf8(bytes) {
         Ok(text) => Arc::from(text),
@@ -353,7 +355,7 @@ fn read_json(path: &str, text: &Arc<str>, problems: &mut Problems) -> Option<Nod
                 let span = Span { start, length: 1 };
                 problems.push(Problem::new(path, text, span, note.to_string()));
             }
-            Some(Node::of_json(&parsed.value))
+            Some(Node::from_json(&parsed.value))
         }
         Err(fault) => {
             let start = match &fault {

@@ -1,4 +1,4 @@
-//! What a step states of its result: one comparison, and the place that it is about. Judges nothing.
+//! Statements of steps about their results: one comparison at one place. Evaluated by the judge.
 
 use super::rules::{Definition, SourceRef};
 use conformant_record::{Basis, Level};
@@ -19,13 +19,13 @@ pub struct Expect {
     /// JSON Pointer into the result, `*` for every item; empty for the whole.
     #[serde(default)]
     pub at: String,
-    /// What is said of it.
+    /// The comparison.
     #[serde(flatten)]
     pub is: Comparison,
-    /// Only those items of the list count whose value there is one of these.
+    /// Only the items of the list whose value there is one of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub among: Option<Among>,
-    /// Where nothing is at `at`, nothing is judged.
+    /// If nothing is at `at`, nothing is judged.
     #[serde(default)]
     pub or_absent: bool,
 }
@@ -39,7 +39,7 @@ struct WrittenExpect {
     rule: Option<String>,
     /// The rule that this judges, defined here: its id, with `source` and `says`.
     id: Option<String>,
-    /// With `id`: where the document says it.
+    /// With `id`: where the document states it.
     source: Option<SourceRef>,
     /// With `id`: one line in our own words.
     says: Option<String>,
@@ -50,12 +50,12 @@ struct WrittenExpect {
     /// JSON Pointer into the result, `*` for every item; empty for the whole.
     #[schemars(default)]
     at: String,
-    /// What is said of it.
+    /// The comparison.
     #[schemars(flatten)]
     is: Comparison,
-    /// Only those items of the list count whose value there is one of these.
+    /// Only the items of the list whose value there is one of these.
     among: Option<Among>,
-    /// Where nothing is at `at`, nothing is judged.
+    /// If nothing is at `at`, nothing is judged.
     #[schemars(default)]
     or_absent: bool,
 }
@@ -70,12 +70,12 @@ impl JsonSchema for Expect {
     }
 }
 
-/// A rule that a step names: by its id, or by its definition.
+/// The rule of a step: by its id, or by its definition.
 #[derive(Clone, Debug)]
 pub(super) struct RuleName(pub(super) String);
 
 impl RuleName {
-    /// Reads an optional one.
+    /// Deserializes an optional rule name.
     pub(super) fn optional<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
         Option::<Self>::deserialize(from).map(|name| name.map(|name| name.0))
     }
@@ -130,14 +130,14 @@ pub enum Comparison {
     Differs(Value),
     /// One of these values.
     OneOf(Vec<Value>),
-    /// True: nothing is there. False: something is there.
+    /// True: there is no value. False: there is a value.
     Absent(bool),
     /// An array, or the values under `*`, holding this value.
     Includes(Value),
     /// An array, or the values under `*`, not holding this value.
     Excludes(Value),
-    /// A number at least this, or an array or text at least that long.
-    AtLeast(u64),
+    /// A number at least this, or an array or text at least that long; or at least as many as an array, `${NAME}`.
+    AtLeast(Value),
     /// A number at most this, or an array or text at most that long.
     AtMost(u64),
     /// A text that is JSON of this value.
@@ -146,11 +146,11 @@ pub enum Comparison {
     Matches(String),
     /// A text that does not match this regular expression.
     Unlike(String),
-    /// An instant not before this one, which may be made: `{$time: …}`.
+    /// An instant not before this one, which may be computed: `{$time: …}`.
     NotBefore(Value),
 }
 
-/// Which items of a list count.
+/// A condition on the items of a list.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Among {
@@ -223,7 +223,13 @@ impl<'de> Visitor<'de> for Statement {
                 Key::Absent => comparisons.push(Comparison::Absent(map.next_value()?)),
                 Key::Includes => comparisons.push(Comparison::Includes(map.next_value()?)),
                 Key::Excludes => comparisons.push(Comparison::Excludes(map.next_value()?)),
-                Key::AtLeast => comparisons.push(Comparison::AtLeast(map.next_value()?)),
+                Key::AtLeast => {
+                    let least: Value = map.next_value()?;
+                    if !least.is_u64() && !least.is_string() {
+                        return Err(de::Error::custom("`at-least` expects a number"));
+                    }
+                    comparisons.push(Comparison::AtLeast(least));
+                }
                 Key::AtMost => comparisons.push(Comparison::AtMost(map.next_value()?)),
                 Key::SameJson => comparisons.push(Comparison::SameJson(map.next_value()?)),
                 Key::Matches => comparisons.push(Comparison::Matches(map.next_value()?)),

@@ -1,14 +1,13 @@
-//! The hooks: what people and devices do, with the arguments that scenarios may give.
+//! Hooks: actions of people and devices, with their arguments.
 //!
-//! Services declare theirs in `service.yaml`; those that the harness itself calls stand here. How they are carried out is
-//! configuration, and `specs/README.md` says what each one means and returns.
+//! Services declare their hooks in `service.yaml`; the harness's own hooks are here. The configuration defines how they are executed,
+//! and `specs/README.md` documents their meaning and result.
 
-use super::model::Does;
+use super::model::Action;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::LazyLock;
 
-/// One hook.
 #[derive(Clone, Debug, Default)]
 pub struct Hook {
     /// Its name in scenarios and in the configuration.
@@ -17,33 +16,39 @@ pub struct Hook {
     pub required: Vec<String>,
     /// Arguments that may be given.
     pub optional: Vec<String>,
-    /// True when it takes further arguments of any name.
+    /// Whether it accepts further arguments of any name.
     pub open: bool,
-    /// What it does to resources.
     pub effects: Vec<Effect>,
-    /// True when anything may be different afterwards.
+    /// Whether it may change any resource.
     pub opens_all: bool,
-    /// What its result must have.
+    /// Members that its result must have.
     pub result: Vec<String>,
 }
 
-/// What a hook does to resources of one type; where it names none, it may be any of them.
+impl Hook {
+    /// Whether its result holds events: a list under `events`, each with `type` and `payload`.
+    pub fn collects_events(&self) -> bool {
+        self.result.iter().any(|member| member == "events")
+    }
+}
+
+/// The effect of a hook on a resource of one type. Without a key or name, any resource may be affected.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Effect {
-    /// What it does.
-    pub does: Does,
-    /// To resources of this type.
+    /// The kind of effect.
+    pub does: Action,
+    /// The resource type.
     pub kind: String,
     /// The result or argument with the key.
     pub key: Option<String>,
     /// The argument with a name of the resource.
     pub name: Option<String>,
-    /// What it is within.
+    /// The parent.
     pub within: Option<Scope>,
 }
 
-/// What a resource is within.
+/// A parent of a resource.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scope {
@@ -53,7 +58,7 @@ pub struct Scope {
     pub key: String,
 }
 
-/// The hooks of the harness: time, reservations, callbacks and a fresh target.
+/// The harness's own hooks: clock, leases, callbacks and a fresh target.
 pub fn built_in() -> &'static [Hook] {
     static HOOKS: LazyLock<[Hook; 4]> = LazyLock::new(|| {
         let hook = |name: &str, required: &[&str]| Hook {
@@ -80,7 +85,7 @@ mod tests {
 
     /// The table in the authoring guide and the files name the same hooks and arguments.
     #[test]
-    fn the_guide_and_the_list_agree() {
+    fn the_guide_and_the_hooks_agree() {
         let guide = conformant_specs::text("README.md");
         let index = ServiceIndex::embedded();
         for hook in index.hooks() {

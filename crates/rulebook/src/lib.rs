@@ -1,50 +1,52 @@
 //! The rulebook: `specs/` as a validated model.
 
-mod alike;
 mod all_rules;
 pub mod annotations;
 mod asyncapi;
+mod call_format;
 mod check;
 mod draft;
 pub mod expect;
+pub mod hook_rules;
 pub mod hooks;
-mod laws;
+mod invariants;
 mod load;
 mod model;
 mod names;
 pub mod open_points;
 mod openapi;
+pub mod paging;
 mod problems;
 pub mod reach;
 mod requests;
+mod rule_files;
 pub mod rules;
 pub mod scenario;
+mod scenarios;
 mod schemas;
 pub mod service;
 mod sources;
+mod spelling;
 pub mod step;
-mod stories;
+mod step_format;
 pub mod trace;
-pub mod unlocked;
-mod words;
-mod written;
-mod written_call;
-mod written_step;
+mod x_like;
 pub mod xml;
 
-pub use alike::{like, referring_json, written_out_json};
-pub use all_rules::{CameBy, Rules};
+pub use all_rules::{EvidenceSelection, Rules};
 pub use check::{
-    AppliesTo, Catalogue, Check, Compiled, Model, Parameters, PayloadRule, Subject, Unread,
+    AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, PredicateRegistry,
+    Subject,
 };
 pub use load::{companion, parse_configuration, parse_file};
 pub use model::{
-    Does, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, Place, Rule, Rulebook,
-    Service, event_version, is_one_event,
+    Action, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, ParameterLocation,
+    Rule, Rulebook, Service, event_version, is_one_event, items_at,
 };
 pub use names::{KindPointers, OperationParts, References};
 pub use problems::{Problem, Problems};
-pub use requests::advised;
+pub use requests::advice_rule_id;
 pub use schemas::{OTHER_FIELDS_KEY, RULE_KEY};
 pub use sources::hex;
-pub use words::{Interpolation, Shift, duration, interpolations, kebab, shift};
+pub use spelling::{Interpolation, Shift, duration, interpolations, kebab, shift};
+pub use x_like::{base_name, expand_json, merge_reference_json};

@@ -1,21 +1,21 @@
-//! Loading: all files of the rulebook, everything or nothing, with all problems at once.
+//! Loads the rulebook: all files or none, with all problems at once.
 
-use super::alike;
 use super::annotations::{self, Annotations};
 use super::asyncapi;
-use super::check::Catalogue;
+use super::check::PredicateRegistry;
 use super::draft::{Draft, File, Files, read_file};
-use super::laws;
+use super::invariants;
 use super::model::{Edition, Kind, OpenPointEntry, Rule, Rulebook, Service, event_version};
 use super::openapi;
 use super::problems::{Problem, Problems};
 use super::requests::{self, Clients};
+use super::rule_files;
+use super::scenarios;
 use super::schemas::{self, At, Bundler};
 use super::service::{self, Configured, ServiceIndex};
 use super::sources::{self, Sources};
-use super::stories;
-use super::words::kebab;
-use super::written;
+use super::spelling::kebab;
+use super::x_like;
 use conformant_yaml::Node;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
 
-/// What a file of the rulebook is, by its path.
+/// The role of a rulebook file, by its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Common,
@@ -34,10 +34,10 @@ enum Role {
     OpenApi,
     AsyncApi,
     Rules,
-    Laws,
+    Invariants,
     OpenPoints,
     Scenarios,
-    /// Read by others, or by people: locks, matrices, text, the package that embeds the folder.
+    /// Not a source of rules: locks, matrices, text, the embedding package.
     Other,
 }
 
@@ -57,7 +57,7 @@ fn role(path: &str) -> Option<Role> {
         [_, _] if stem == "service" => Some(Role::Service),
         [_, _] if stem == "openapi" => Some(Role::OpenApi),
         [_, _] if stem == "open-points" => Some(Role::OpenPoints),
-        [_, _] if stem == "laws" => Some(Role::Laws),
+        [_, _] if stem == "laws" => Some(Role::Invariants),
         [_, _] if stem == "asyncapi" => Some(Role::AsyncApi),
         [_, "schemas", _] => Some(Role::Schema),
         [_, "rules", _] => Some(Role::Rules),
@@ -67,15 +67,18 @@ fn role(path: &str) -> Option<Role> {
     }
 }
 
-/// Whether rules come from a file of that path: locks, matrices and text change no verdict.
+/// Whether rules come from a file of that path.
 fn is_read(path: &str) -> bool {
     role(path) != Some(Role::Other)
 }
 
 impl Rulebook {
-    /// What of the embedded rulebook judges representations of these services, with the digest of
-    /// the whole. No scenario is in it; tests load the whole, so that nothing is checked here.
-    pub fn shapes_by(catalogue: &dyn Catalogue, services: &[&str]) -> Result<Self, Problems> {
+    /// The part of the embedded rulebook that validates representations of these services, with the digest of the
+    /// whole. Without scenarios. Not checked here: tests check the whole.
+    pub fn load_shapes(
+        registry: &dyn PredicateRegistry,
+        services: &[&str],
+    ) -> Result<Self, Problems> {
         let mut sources = sources::embedded();
         sources.retain(|path, _| {
             let service = path.split('/').next().unwrap_or_default();
@@ -85,26 +88,29 @@ impl Rulebook {
                 Some(_) => services.contains(&service),
             }
         });
-        read(&sources, Problems::default(), Extent::Shapes, catalogue)
+        read(&sources, Problems::default(), Extent::Shapes, registry)
     }
 
-    /// The embedded rulebook for whoever only tells what stands in it, its scenarios where these are told of. Tests load
-    /// and check it, so that nothing is checked here: whoever judges by it loads it as it is loaded from a folder.
-    pub fn unchecked_by(catalogue: &dyn Catalogue, with_scenarios: bool) -> Result<Self, Problems> {
+    /// The embedded rulebook for commands that only print it, optionally with scenarios. Not checked here, because tests check
+    /// it; runs load it with all checks.
+    pub fn load_unchecked(
+        registry: &dyn PredicateRegistry,
+        with_scenarios: bool,
+    ) -> Result<Self, Problems> {
         let sources = sources::embedded();
         let extent = if with_scenarios {
             Extent::Sound
         } else {
             Extent::Shapes
         };
-        read(&sources, Problems::default(), extent, catalogue)
+        read(&sources, Problems::default(), extent, registry)
     }
 
-    /// What one file means among the embedded ones of its service, scenarios left out unless it is one:
-    /// for those who try to break the loader.
+    /// One file together with the embedded ones of its service, without the scenarios of other files. For fuzzing of the
+    /// loader.
     #[doc(hidden)]
-    pub fn with_file_by(
-        catalogue: &dyn Catalogue,
+    pub fn load_with_file(
+        registry: &dyn PredicateRegistry,
         path: &str,
         bytes: &[u8],
     ) -> Result<Self, Problems> {
@@ -116,12 +122,12 @@ impl Rulebook {
             Some(_) => other.split('/').next() == Some(service),
         });
         sources.insert(path.to_owned(), bytes.to_vec().into());
-        read(&sources, Problems::default(), Extent::Whole, catalogue)
+        read(&sources, Problems::default(), Extent::Whole, registry)
     }
 
-    /// A rulebook of files in memory, by their paths inside the folder.
-    pub fn of_files_by(
-        catalogue: &dyn Catalogue,
+    /// A rulebook from files in memory, by their path in the folder.
+    pub fn from_files(
+        registry: &dyn PredicateRegistry,
         files: impl IntoIterator<Item = (String, Vec<u8>)>,
     ) -> Result<Self, Problems> {
         let sources: Sources = files
@@ -129,15 +135,27 @@ impl Rulebook {
             .map(|(path, bytes)| (path, bytes.into()))
             .collect();
         let digest = sources::digest(&sources, is_read);
-        let mut rulebook = read(&sources, Problems::default(), Extent::Whole, catalogue)?;
-        rulebook.edition = Edition::Of(digest);
+        let mut rulebook = read(&sources, Problems::default(), Extent::Whole, registry)?;
+        rulebook.edition = Edition::Digest(digest);
         Ok(rulebook)
+    }
+
+    /// What files in memory describe, without checks: invariants may still lack rows.
+    pub fn sound_of_files_by(
+        registry: &dyn PredicateRegistry,
+        files: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Result<Self, Problems> {
+        let sources: Sources = files
+            .into_iter()
+            .map(|(path, bytes)| (path, bytes.into()))
+            .collect();
+        read(&sources, Problems::default(), Extent::Shapes, registry)
     }
 
     /// The rulebook in a folder, or the embedded one, with further scenarios from other folders.
     /// Those are files as in `SERVICE/scenarios/`, in a folder named as the service.
-    pub fn load_by(
-        catalogue: &dyn Catalogue,
+    pub fn load_with(
+        registry: &dyn PredicateRegistry,
         specs: Option<&Path>,
         scenarios: &[PathBuf],
     ) -> Result<Self, Problems> {
@@ -146,30 +164,30 @@ impl Rulebook {
             Some(dir) => {
                 let sources = sources::from_dir(dir, &mut problems);
                 let digest = sources::digest(&sources, is_read);
-                (sources, Edition::Of(digest))
+                (sources, Edition::Digest(digest))
             }
             None => (sources::embedded(), Edition::Embedded),
         };
         for dir in scenarios {
             further_scenarios(dir, &mut sources, &mut problems);
         }
-        let mut rulebook = read(&sources, problems, Extent::Whole, catalogue)?;
+        let mut rulebook = read(&sources, problems, Extent::Whole, registry)?;
         rulebook.edition = edition;
         Ok(rulebook)
     }
 
-    /// SHA-256 over paths and bytes of all files that rules come from, in hexadecimal.
+    /// SHA-256 of the paths and bytes of all files that rules come from, in hexadecimal.
     pub fn digest(&self) -> &str {
         static EMBEDDED: LazyLock<String> =
             LazyLock::new(|| sources::digest(&sources::embedded(), is_read));
         match &self.edition {
             Edition::Embedded => &EMBEDDED,
-            Edition::Of(digest) => digest,
+            Edition::Digest(digest) => digest,
         }
     }
 }
 
-/// The text of one file that stands in the rulebook beside the rules, such as `documents.lock`.
+/// The text of another file in the rulebook folder, such as `documents.lock`.
 pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
     match specs {
         Some(dir) => std::fs::read_to_string(dir.join(name)),
@@ -180,20 +198,20 @@ pub fn companion(specs: Option<&Path>, name: &str) -> std::io::Result<String> {
     }
 }
 
-/// Reads a YAML or JSON file of another format (configuration, waivers) as strictly as the
+/// Parses a YAML or JSON file of another format (configuration, waivers) as strictly as the
 /// rulebook's own.
 pub fn parse_file<T: DeserializeOwned>(path: &str, bytes: &[u8]) -> Result<T, Problems> {
     let mut draft = Draft::default();
     let file = read_file(path, bytes, &mut draft.problems);
     let file = file.filter(|file| draft.is_mapping(file));
-    let value = file.and_then(|file| draft.typed(&file, &file.node));
+    let value = file.and_then(|file| draft.deserialize(&file, &file.node));
     match value {
         Some(value) if draft.problems.is_empty() => Ok(value),
         Some(_) | None => Err(draft.problems),
     }
 }
 
-/// Reads a configuration file. The settings of each target are taken out of it first and returned by service; keys that are
+/// Parses a configuration file. The settings of each target are removed first and returned by service; keys that are
 /// neither settings nor `target_keys` are problems.
 pub fn parse_configuration<T: DeserializeOwned>(
     path: &str,
@@ -207,7 +225,7 @@ pub fn parse_configuration<T: DeserializeOwned>(
     let value = file.filter(|file| draft.is_mapping(file)).and_then(|file| {
         let mut rest = file.node.clone();
         configured = service::take_settings(&mut draft, &file, &mut rest, index, target_keys);
-        draft.typed(&file, &rest)
+        draft.deserialize(&file, &rest)
     });
     match value {
         Some(value) if draft.problems.is_empty() => Ok((value, configured)),
@@ -243,24 +261,24 @@ fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems)
     }
 }
 
-/// How much of a rulebook is read.
+/// The part of a rulebook that is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Extent {
-    /// All of it, and what only the whole shows is checked.
+    /// Everything, with all checks.
     Whole,
-    /// All of it, taken for sound.
+    /// Everything, without checks.
     Sound,
-    /// Rules and representations without scenarios, taken for sound.
+    /// Rules and representations, without scenarios and checks.
     Shapes,
 }
 
-/// Everything or all problems.
+/// Reads everything, or returns all problems.
 #[expect(clippy::too_many_lines, reason = "one step of loading after the other")]
 pub(super) fn read(
     given: &Sources,
     problems: Problems,
     extent: Extent,
-    catalogue: &dyn Catalogue,
+    registry: &dyn PredicateRegistry,
 ) -> Result<Rulebook, Problems> {
     let mut draft = Draft {
         problems,
@@ -275,7 +293,7 @@ pub(super) fn read(
     let index = Arc::new(service::read(&mut draft, &files));
     draft.index = Arc::clone(&index);
     let is_known = |file: &File| !file.path.contains('/') || index.get(file.service()).is_some();
-    // Without its service.yaml every name of a folder would be unknown.
+    // Without its `service.yaml`, every name in a folder would be unknown.
     if !files.values().all(is_known) {
         draft.problems.sort();
         return Err(draft.problems);
@@ -311,7 +329,7 @@ pub(super) fn read(
     let requests = operations(&mut draft, &files, &described, (&mut services, &mut kinds));
     generic_pages(&files, &mut kinds);
     for service in services.values_mut() {
-        openapi::find_things(service, &kinds);
+        openapi::find_resources(service, &kinds);
     }
     if extent == Extent::Whole {
         let common = by_role(Role::Common);
@@ -321,23 +339,23 @@ pub(super) fn read(
     }
     let current = current_versions(&kinds, &event_types);
     for file in by_role(Role::Rules) {
-        written::read_rules(&mut draft, &files, file, catalogue, &current);
+        rule_files::read_rules(&mut draft, &files, file, registry, &current);
     }
-    let mut covered = laws::Covered::default();
-    for file in by_role(Role::Laws) {
-        laws::read(&mut draft, file, catalogue, &mut covered);
+    let mut covered = invariants::Coverage::default();
+    for file in by_role(Role::Invariants) {
+        invariants::read(&mut draft, file, registry, &mut covered);
     }
     let mut open_points: BTreeMap<String, OpenPointEntry> = BTreeMap::new();
     for file in by_role(Role::OpenPoints) {
-        written::read_open_points(&mut draft, file, &mut open_points, &services);
+        rule_files::read_open_points(&mut draft, file, &mut open_points, &services);
     }
     let files_of_stories = match extent {
         Extent::Whole | Extent::Sound => by_role(Role::Scenarios),
         Extent::Shapes => Vec::new(),
     };
-    stories::read_rules(&mut draft, &by_role(Role::Scenarios), catalogue);
-    stories::read(&mut draft, &files_of_stories, &mut services);
-    // A file that cannot be read would make every name in it unknown elsewhere.
+    scenarios::read_rules(&mut draft, &by_role(Role::Scenarios), registry);
+    scenarios::read(&mut draft, &files_of_stories, &mut services);
+    // An unreadable file would make its names unknown elsewhere.
     let readable = files.len()
         == sources
             .keys()
@@ -347,17 +365,17 @@ pub(super) fn read(
         draft.problems.sort();
         return Err(draft.problems);
     }
-    stories::fill_paths(&draft.index, &mut services, &kinds);
+    scenarios::fill_paths(&draft.index, &mut services, &kinds);
     if extent == Extent::Whole {
         for file in by_role(Role::Rules) {
-            written::check_rules(&mut draft, file, &services, &kinds);
+            rule_files::check_rules(&mut draft, file, &services, &kinds);
         }
         let own = |path: &str| given.contains_key(path);
         service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
-        annotations::check(&mut draft, &files, &kinds);
-        laws::check(&mut draft, &files, catalogue, (&services, &kinds), &covered);
-        stories::check_names(&mut draft, &files_of_stories, &services, &kinds);
-        stories::check_whole(&mut draft, &files, &services);
+        annotations::check(&mut draft, &files, &index, (&services, &kinds));
+        invariants::check(&mut draft, &files, registry, (&services, &kinds), &covered);
+        scenarios::check_names(&mut draft, &files_of_stories, &services, &kinds);
+        scenarios::check_whole(&mut draft, &files, &services);
     }
 
     if draft.problems.is_empty() {
@@ -377,7 +395,7 @@ pub(super) fn read(
     }
 }
 
-/// Reads the operations into their services, with the kinds that they describe; what they ask of clients is given back.
+/// Reads the operations into their services, with the resource types that they define; returns the rules about clients.
 fn operations(
     draft: &mut Draft,
     files: &Files,
@@ -391,7 +409,7 @@ fn operations(
             continue;
         };
         service.operations = described.operations;
-        requests::advise(service, &described.advice);
+        requests::apply_advice(service, &described.advice);
         let clients = Clients {
             rules: &draft.rules,
             service,
@@ -402,7 +420,7 @@ fn operations(
         requests.extend(clients.derive());
         for kind in described.kinds {
             if let Some(taken) = kinds.insert(kind.name.clone(), kind) {
-                let message = format!("the kind `{}` is described twice", taken.name);
+                let message = format!("duplicate resource type `{}`", taken.name);
                 draft.problems.push(file.problem("", message));
             }
         }
@@ -421,8 +439,8 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
                 }
             }
             None => draft.problems.push(
-                Problem::of_file(path, "the rulebook has no place for this file")
-                    .help("specs/README.md shows where files stand"),
+                Problem::of_file(path, "unexpected file in the rulebook")
+                    .help("specs/README.md describes the folder layout"),
             ),
         }
     }
@@ -435,7 +453,7 @@ fn read_files(sources: &Sources, draft: &mut Draft) -> Files {
             draft.problems.push(service::missing(folder, path));
         }
     }
-    alike::write_out(&mut files, draft);
+    x_like::expand_all(&mut files, draft);
     files
 }
 
@@ -449,7 +467,7 @@ fn empty_service(name: &str) -> Service {
     }
 }
 
-/// The current version of an event before all others, a newer one before an older one.
+/// The order of event schemas: current versions first, then newer before older ones.
 fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bool, Reverse<u64>) {
     let kind = schemas::owner(path).map(|(kind, _)| kind);
     let version = kind.as_deref().and_then(event_version);
@@ -460,7 +478,7 @@ fn precedence(path: &str, event_types: &BTreeMap<String, Option<String>>) -> (bo
     )
 }
 
-/// By event, as `events/MessageSent`: the kind of its current version, or of its newest where no type names one.
+/// By event, such as `events/MessageSent`: the schema of its current version, or of its newest one without a current one.
 fn current_versions(
     kinds: &BTreeMap<String, Kind>,
     event_types: &BTreeMap<String, Option<String>>,
@@ -479,7 +497,7 @@ fn current_versions(
         .collect()
 }
 
-/// Reads one schema file: its rules and its kind.
+/// Reads one schema file: its rules and its resource type.
 fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<String, Kind>) {
     let Some((kind, prefix)) = schemas::owner(&file.path) else {
         return;
@@ -489,30 +507,30 @@ fn resource(draft: &mut Draft, files: &Files, file: &File, kinds: &mut BTreeMap<
     let root = At::root(&kind, &prefix);
     schemas::derive(draft, files, file, "", &file.node, root.clone());
     let schema = Bundler::new(files).bundle(file, &file.node, root);
-    let about = annotations::read(draft, file, &kind);
+    let annotations = annotations::read(draft, file, &kind);
     kinds.insert(
         kind.clone(),
         Kind {
             name: kind,
             schema,
-            about,
+            annotations,
             page_of: None,
         },
     );
 }
 
-/// Refuses what JSON Schema itself does not allow, such as a text where a number belongs.
+/// Rejects invalid JSON Schema, such as a text in place of a number.
 fn meta_check(draft: &mut Draft, file: &File) {
     let schema = file.node.to_json();
     if let Err(error) = jsonschema::draft202012::meta::validate(&schema) {
         let pointer = error.instance_path().as_str().to_owned();
-        let message = format!("no JSON Schema: {error}");
+        let message = format!("invalid JSON Schema: {error}");
         draft.problems.push(file.problem(&pointer, message));
     }
 }
 
-/// A page for each resource whose service has lists, where no operation shows one: the array
-/// stands under `meta.key`, whatever that is.
+/// A page for each resource type of a service with lists, if no operation returns one: the array
+/// is under the key in `meta.key`.
 fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
     let resources: Vec<String> = kinds
         .values()
@@ -549,7 +567,7 @@ fn generic_pages(files: &Files, kinds: &mut BTreeMap<String, Kind>) {
             Kind {
                 name,
                 schema,
-                about: Annotations::default(),
+                annotations: Annotations::default(),
                 page_of: Some((item, None)),
             },
         );

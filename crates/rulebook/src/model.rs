@@ -1,10 +1,11 @@
-//! The validated model that everything above reads: rules with their origin, operations, kinds,
-//! scenarios, open points. Built by `load`, never changed afterwards.
+//! The validated model of the rulebook: rules with their origin, operations, resource types, scenarios, open points.
+//! Built by `load`, immutable afterwards.
 
 use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
 use super::open_points::OpenPoint;
+use super::paging::Paging;
 use super::rules::Comparison;
 use super::scenario::{Group, HappyPath, Scenario};
 use super::service::ServiceIndex;
@@ -14,60 +15,53 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
-/// The whole rulebook.
 #[derive(Debug)]
 pub struct Rulebook {
-    /// Which rulebook this is; asked for with [`Rulebook::digest`].
+    /// The identity of this rulebook, for [`Rulebook::digest`].
     pub edition: Edition,
-    /// Every rule, derived and written, by id.
+    /// All rules, derived and written.
     pub rules: Rules,
-    /// What clients are held to, by id: derived from the same places as the rules about services, and
+    /// Rules about clients, by id: derived from the same places as the rules about services, and
     /// never judged of a service.
     pub requests: BTreeMap<String, Rule>,
     /// Operations and scenarios by service.
     pub services: BTreeMap<String, Service>,
     /// Every open point by id.
     pub open_points: BTreeMap<String, OpenPointEntry>,
-    /// Representations by kind (`flow/execution`, `flow/execution[]`, `events/MessageSent/4`).
+    /// Representations by resource type (`flow/execution`, `flow/execution[]`, `events/MessageSent/4`).
     pub kinds: BTreeMap<String, Kind>,
     /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
-    /// `None` where no schema is shown.
+    /// `None` if none is documented.
     pub event_types: BTreeMap<String, Option<String>>,
-    /// What else is known of the services.
+    /// The `service.yaml` files.
     pub index: Arc<ServiceIndex>,
 }
 
-/// Which rulebook one is: it takes longer to compute than many commands take for all else, and few tell it.
+/// The identity of a rulebook. The digest is computed on demand because many commands do not need it.
 #[derive(Clone, Debug)]
 pub enum Edition {
-    /// The one that the program was built with.
+    /// The rulebook in the binary.
     Embedded,
-    /// The one whose files have this digest.
-    Of(String),
+    /// The rulebook whose files have this digest.
+    Digest(String),
 }
 
-/// One rule.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Kebab-case path that names what is ruled.
+    /// Kebab-case path that names the subject.
     pub id: String,
-    /// The folder it belongs to.
     pub service: String,
-    /// How binding it is.
     pub level: Level,
-    /// What it rests on.
     pub basis: Basis,
-    /// Where the document says it.
     pub source: Source,
     /// One line in our own words.
     pub says: String,
-    /// File and line in the rulebook where it stands.
+    /// File and line in the rulebook.
     pub place: String,
-    /// What makes it a rule.
     pub origin: Origin,
 }
 
-/// What makes something a rule; decides which evidence it judges.
+/// The origin of a rule, which decides the evidence that it is judged on.
 #[derive(Clone, Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -76,53 +70,51 @@ pub struct Rule {
 pub enum Origin {
     /// A property of a representation, `pointer` as `/links/steps`.
     Property {
-        /// Resource id such as `flow/execution`, or the operation for a page written inline.
+        /// Resource type such as `flow/execution`, or the operation for a page that is defined inline.
         kind: String,
-        /// Where, with `*` for array items.
+        /// The pointer, with `*` for array items.
         pointer: String,
     },
     /// Fields that a representation does not list.
     NoOtherFields {
-        /// Resource id.
+        /// Resource type.
         kind: String,
     },
-    /// The operation is accepted and brings its representation.
+    /// The operation is accepted and returns its representation.
     Operation {
         /// Operation id.
         operation: String,
     },
-    /// A parameter is required, bounded, honoured.
+    /// The constraints of a parameter.
     Parameter {
         /// Operation id.
         operation: String,
-        /// As the document spells it.
+        /// The name in the document.
         parameter: String,
     },
-    /// The operation needs credentials.
+    /// The operation rejects requests without valid credentials.
     Credentials {
         /// Operation id.
         operation: String,
     },
-    /// `meta.key` names the array.
+    /// `meta.key` is the name of the array.
     ListKey {
         /// Operation id.
         operation: String,
     },
-    /// A walk yields each item once and ends.
+    /// A walk returns each item once and ends.
     ListWalk {
         /// Operation id.
         operation: String,
     },
     /// A predicate from `rules/`.
     Written(Check),
-    /// One answer of several, kept throughout a run: an open point with `either`.
+    /// The same behavior throughout a run: an open point with `either`.
     Either,
 }
 
-/// One service folder.
 #[derive(Debug)]
 pub struct Service {
-    /// The folder's name.
     pub name: String,
     /// Operations by id, without the service.
     pub operations: BTreeMap<String, Operation>,
@@ -134,150 +126,145 @@ pub struct Service {
     pub scenarios: BTreeMap<String, (Scenario, String)>,
 }
 
-/// One operation of OpenAPI.
+/// An OpenAPI operation.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// Kebab-case id without the service.
     pub id: String,
-    /// The service's name.
     pub service: String,
     /// `GET`, `POST`, `DELETE`.
     pub method: String,
     /// `/v1/Flows/{FlowSid}`; empty when `path_from` is given.
     pub path: String,
-    /// Configuration key that holds the path because no document shows it.
+    /// Configuration key with the path, if no document states it.
     pub path_from: Option<String>,
     /// One line in our own words.
     pub summary: String,
-    /// Where the document shows it.
     pub source: Source,
-    /// True when it needs credentials.
+    /// Whether it needs credentials.
     pub secured: bool,
     /// Path, query, header and body parameters in the document's order.
     pub parameters: Vec<Parameter>,
-    /// Media types a body may be sent as; empty without a body.
+    /// Media types of the body; empty without a body.
     pub bodies: Vec<String>,
-    /// Whether answers may be XML.
+    /// Whether responses may be XML.
     pub has_xml: bool,
-    /// Kind of the accepted answer; `None` where no body is described.
+    /// Resource type of the accepted response; `None` without a documented body.
     pub response: Option<String>,
-    /// Kind of the refusing answer, where the document shows one (`4XX` in OpenAPI).
+    /// Resource type of a rejection, if documented (`4XX` in OpenAPI).
     pub error: Option<String>,
-    /// The array's name of a list answer.
+    /// The array's name of a list answer; empty where the answer is the array.
     pub list_key: Option<String>,
-    /// No document shows that name: the answer itself may tell another.
-    pub is_list_key_told: bool,
-    /// What it does to its thing.
-    pub does: Does,
-    /// The kind of its thing as it shows it; nothing where no thing stands behind it.
-    pub thing: Option<String>,
+    /// How the list is read page by page.
+    pub paging: Paging,
+    /// Whether the name is undocumented, so that the response may use another one.
+    pub is_list_key_undocumented: bool,
+    pub does: Action,
+    /// The resource type in its response; `None` if it has no resource.
+    pub resource: Option<String>,
 }
 
-/// What an operation or a hook does to its thing.
+/// The effect of an operation or a hook on its resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Does {
-    /// Brings a new one.
+pub enum Action {
+    /// Creates a resource.
     Makes,
-    /// Brings a new one, or the one that is there already.
+    /// Creates a resource, or returns the existing one.
     FindsOrMakes,
-    /// Changes it.
+    /// Changes the resource.
     Changes,
-    /// Ends it.
+    /// Ends the resource.
     Ends,
-    /// Shows it.
+    /// Returns the resource.
     Shows,
-    /// Shows those of a scope.
+    /// Returns all resources of a scope.
     Lists,
 }
 
-/// One parameter.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// As the document spells it.
+    /// The name in the document.
     pub name: String,
-    /// Where it goes.
-    pub place: Place,
-    /// Whether leaving it out is refused.
+    pub place: ParameterLocation,
+    /// Whether requests without it are rejected.
     pub required: bool,
-    /// Its JSON Schema, references resolved one level.
+    /// Its JSON Schema, with references resolved one level.
     pub schema: Value,
-    /// Where and how it comes back.
+    /// Where and how it is echoed.
     pub echo: Option<Echo>,
-    /// Parameters beside which it has a meaning, each with the values that give it one.
+    /// Parameters that it depends on, each with the values that enable it.
     pub beside: BTreeMap<String, Vec<Value>>,
-    /// Value that stands when it is left out.
+    /// The value if it is omitted.
     pub default: Option<Value>,
-    /// Id of its rule.
+    /// The id of its rule.
     pub rule: String,
     /// One line in our own words.
     pub description: String,
-    /// Where the document shows it.
     pub source: Source,
-    /// What its texts match where clients follow the document's advice.
+    /// The pattern that the document advises for its value.
     pub advice: Option<String>,
-    /// For a path parameter: the configuration key that supplies it when no earlier step does.
+    /// For a path parameter: the configuration key with its value if no earlier step has one.
     pub path_from: Option<String>,
-    /// Its schema's pattern, compiled when first asked for.
+    /// The compiled pattern of its schema.
     pub(super) form: OnceLock<Option<regex::Regex>>,
 }
 
-/// Where a parameter goes.
+/// Where a parameter is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
-    /// In the path.
+pub enum ParameterLocation {
     Path,
-    /// In the query.
     Query,
-    /// In a header field.
     Header,
-    /// In the body.
     Body,
 }
 
-/// Where a parameter comes back.
+/// Where a parameter is echoed.
 #[derive(Clone, Debug)]
 pub struct Echo {
-    /// JSON Pointer into the accepted answer.
+    /// JSON Pointer into the accepted response.
     pub at: String,
-    /// How the two are compared.
     pub compare: Comparison,
-    /// Other values that may stand there.
+    /// Other values that are accepted there.
     pub or: Vec<Value>,
 }
 
-/// One representation.
+/// A resource type in one representation.
 #[derive(Debug)]
 pub struct Kind {
     /// `flow/execution`, `flow/execution[]`, `events/MessageSent/4`.
     pub name: String,
     /// Self-contained JSON Schema: every `$ref` leads into its own `$defs`.
     pub schema: Value,
-    /// What is known of it beside its shape.
-    pub about: Annotations,
-    /// For a page: the kind of its items and the array's name; `None` for the name when any array
-    /// under `meta.key` will do.
+    /// Annotations from its schema file.
+    pub annotations: Annotations,
+    /// For a page: the resource type of its items and the name of the array; `None` if any array
+    /// under `meta.key` is accepted.
     pub page_of: Option<(String, Option<String>)>,
 }
 
-/// An open point with its place.
+/// An open point with its place in the rulebook.
 #[derive(Clone, Debug)]
 pub struct OpenPointEntry {
-    /// The service's name.
     pub service: String,
-    /// Resolved source.
     pub source: Source,
-    /// As written.
     pub point: OpenPoint,
-    /// File and line.
     pub place: String,
 }
 
-/// Name and version of an event's representation: `events/MessageSent/4` -> `MessageSent`, 4.
+/// The name and version in the resource type of an event: `events/MessageSent/4` -> `MessageSent`, 4.
 pub fn event_version(kind: &str) -> Option<(&str, u64)> {
     let (_, event) = kind.split_once('/')?;
     let (name, version) = event.split_once('/')?;
     Some((name, version.parse().ok()?))
+}
+
+/// Where a page contains the array of that name; the page itself if the name is empty.
+pub fn items_at(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => conformant_base::json::join("", key),
+    }
 }
 
 /// Whether both are versions of one event.
@@ -293,7 +280,7 @@ impl AsRef<str> for Rule {
 }
 
 impl Rule {
-    /// Its predicate with parameters, if it was not derived from a schema or an operation.
+    /// Its predicate with parameters, if it has one.
     pub fn check(&self) -> Option<&Check> {
         match &self.origin {
             Origin::Written(check) => Some(check),
@@ -308,7 +295,7 @@ impl Rule {
         }
     }
 
-    /// Where the property stands that it is about, `*` for array items.
+    /// The pointer to the property that it is about, with `*` for array items.
     pub fn pointer(&self) -> Option<&str> {
         match &self.origin {
             Origin::Property { pointer, .. } => Some(pointer),
@@ -323,7 +310,7 @@ impl Rule {
         }
     }
 
-    /// The kind of representation that it judges, where it judges one.
+    /// The resource type of the representation that it judges, if any.
     pub fn kind(&self) -> Option<&str> {
         match &self.origin {
             Origin::Property { kind, .. } | Origin::NoOtherFields { kind } => Some(kind),
@@ -338,31 +325,56 @@ impl Rule {
     }
 }
 
-impl Does {
-    /// Whether anything is different afterwards.
+impl Action {
+    /// Whether it changes any resource.
     pub const fn writes(self) -> bool {
         !matches!(self, Self::Shows | Self::Lists)
     }
 }
 
 impl Operation {
-    /// Parameters that name things in its path, in order; the format of answers is none.
+    /// Parameters in its path that name resources, in order; without the response format.
     pub fn path_names(&self) -> impl Iterator<Item = &Parameter> {
-        let in_path = self.parameters.iter().filter(|p| p.place == Place::Path);
+        let in_path = self
+            .parameters
+            .iter()
+            .filter(|p| p.place == ParameterLocation::Path);
         in_path.filter(|p| p.schema.get("enum").is_none())
     }
 
-    /// Whether the last name in its path is that of its thing, and not of a parent.
-    pub fn names_its_thing(&self) -> bool {
-        matches!(self.does, Does::Shows | Does::Changes | Does::Ends)
+    /// The pointer to the items of a page; `None` if the operation is not a list.
+    pub fn items_at(&self) -> Option<String> {
+        self.list_key.as_deref().map(items_at)
+    }
+
+    /// The items of a page.
+    pub fn items_of<'v>(&self, page: &'v Value) -> &'v [Value] {
+        let items = self.items_at().and_then(|at| page.pointer(&at)?.as_array());
+        items.map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether it takes a parameter with the number of items on a page.
+    pub fn has_page_size(&self) -> bool {
+        self.list_key.is_some() && self.page_size().is_some()
+    }
+
+    /// The parameter with the number of items on a page.
+    pub fn page_size(&self) -> Option<&Parameter> {
+        let size = self.paging.size.as_deref()?;
+        self.parameters.iter().find(|p| p.name == size)
+    }
+
+    /// Whether the last name in its path is that of its resource, not of a parent.
+    pub fn names_its_resource(&self) -> bool {
+        matches!(self.does, Action::Shows | Action::Changes | Action::Ends)
     }
 }
 
 impl Parameter {
-    /// Whether it is part of a path that must name something for the operation to be accepted: not
-    /// for lists, which may be empty, nor for deletions, which may be repeated.
-    pub fn names_a_thing(&self, operation: &Operation) -> bool {
-        self.place == Place::Path
+    /// Whether it is part of a path that must name an existing resource: not for lists, which may be
+    /// empty, nor for deletions, which may be repeated.
+    pub fn names_a_resource(&self, operation: &Operation) -> bool {
+        self.place == ParameterLocation::Path
             && self.schema.get("enum").is_none()
             && self.echo.is_none()
             && operation.list_key.is_none()
@@ -370,7 +382,7 @@ impl Parameter {
             && operation.path_from.is_none()
     }
 
-    /// Whether it has a meaning in a request that sent these values.
+    /// Whether it has an effect in a request with these values.
     pub fn applies(&self, sent: &BTreeMap<String, Value>) -> bool {
         let has = |(name, values): (&String, &Vec<Value>)| {
             sent.get(name).is_some_and(|value| values.contains(value))
@@ -378,19 +390,33 @@ impl Parameter {
         self.beside.iter().all(has)
     }
 
-    /// Whether a value has the form that its schema states, if it states one.
+    /// Whether a value matches the schema's pattern, if there is one.
     pub fn has_form(&self, value: &Value) -> bool {
         let form = self.form.get_or_init(|| {
             let pattern = self.schema.get("pattern").and_then(Value::as_str)?;
             regex::Regex::new(pattern).ok()
         });
-        form.as_ref()
-            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)))
+        let has_pattern = form
+            .as_ref()
+            .is_none_or(|form| value.as_str().is_some_and(|text| form.is_match(text)));
+        has_pattern && value.as_str().is_none_or(|text| self.has_type(text))
+    }
+
+    /// Whether a text is a value of the parameter's type, so that a service can be expected to understand it.
+    fn has_type(&self, text: &str) -> bool {
+        let word = |key: &str| self.schema.get(key).and_then(Value::as_str);
+        match (word("type"), word("format")) {
+            (Some("integer"), _) => text.parse::<i128>().is_ok(),
+            (Some("number"), _) => text.parse::<f64>().is_ok(),
+            (Some("boolean"), _) => matches!(text, "true" | "false"),
+            (_, Some("date-time")) => conformant_base::instant::instant(text).is_some(),
+            _ => true,
+        }
     }
 }
 
 impl Rulebook {
-    /// The rule of that id, about a service or about its clients.
+    /// The rule about a service or about its clients.
     pub fn rule(&self, id: &str) -> Option<&Rule> {
         self.rules.get(id).or_else(|| self.requests.get(id))
     }
@@ -400,14 +426,14 @@ impl Rulebook {
         self.services.get(service)?.operations.get(id)
     }
 
-    /// The operation that a step of a service's story calls: one of its own, or another's as `SERVICE/ID`.
+    /// The operation that a step of a service's scenario calls: its own, or another one as `SERVICE/ID`.
     pub fn called(&self, service: &str, call: &str) -> Option<&Operation> {
         let (service, id) = call.split_once('/').unwrap_or((service, call));
         self.operation(service, id)
     }
 
-    /// The group that a step of a service's story runs, with the service it belongs to: one of its own, or
-    /// another's as `SERVICE/NAME`.
+    /// The group that a step of a service's scenario runs, with its service: its own, or another one
+    /// as `SERVICE/NAME`.
     pub fn group<'a>(
         &'a self,
         service: &'a Service,
@@ -426,9 +452,9 @@ impl Rulebook {
         self.operation(service, id)
     }
 
-    /// The kind of an event's payload: that of the version which the address of its schema announces, where
-    /// it is known, else the current one.
-    pub fn announced<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
+    /// The resource type of an event's payload: the version in the address of its schema, if known,
+    /// else the current one.
+    pub fn announced_version<'r>(&'r self, current: &'r str, schema: Option<&str>) -> &'r str {
         let version = schema.and_then(|address| Some(address.rsplit_once('/')?.1));
         let announced = version
             .zip(current.rsplit_once('/'))
@@ -439,7 +465,7 @@ impl Rulebook {
         announced.map_or(current, String::as_str)
     }
 
-    /// The schema of a kind, or of the page that an operation answers with.
+    /// The schema of a resource type, or of the page that an operation returns.
     pub fn schema_of(&self, kind: &str) -> Option<&Value> {
         let page = self.operation_by_id(kind).and_then(|o| o.response.as_ref());
         self.kinds

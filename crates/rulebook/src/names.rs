@@ -245,7 +245,7 @@ impl Resolver<'_> {
             Some(kind) => self.within(kind, named),
             None => self.problem(
                 &named.key,
-                format!("the answer of {} is not described", operation.id),
+                format!("the response of {} is not described", operation.id),
             ),
         }
     }
@@ -265,7 +265,7 @@ impl Resolver<'_> {
             event_version(&kind.name).is_some() && reach::reaches(&kind.schema, pointer).is_ok()
         };
         if !pointer.starts_with('/') || !kinds.any(leads) {
-            let message = format!("`{pointer}` leads to nothing in any event");
+            let message = format!("`{pointer}` does not resolve in any event");
             self.problem(&named.key, message);
         }
     }
@@ -288,7 +288,7 @@ impl Resolver<'_> {
         if let Err((segment, others)) = reach::reaches(&known.schema, pointer) {
             let kind = &known.name;
             let message =
-                format!("`{pointer}` leads to nothing in {kind}: there is no `{segment}`");
+                format!("`{pointer}` does not resolve in {kind}: there is no `{segment}`");
             let problem = self.file.problem(&at, message);
             let help = suggest(&segment, others.iter().map(String::as_str));
             self.draft.problems.push(match help {

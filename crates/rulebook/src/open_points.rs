@@ -1,4 +1,4 @@
-//! `open-points.yaml`: what the documents leave open or say twice, and how it is treated.
+//! `open-points.yaml`: unspecified and contradictory behavior, and how it is treated.
 
 use super::rules::SourceRef;
 use schemars::JsonSchema;
@@ -12,43 +12,43 @@ pub struct OpenPointFile {
     pub open_points: Vec<OpenPoint>,
 }
 
-/// One thing that the documents leave open.
+/// One unspecified behavior.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct OpenPoint {
     /// `SERVICE/open/NAME`.
     pub id: String,
-    /// Where the document leaves it open.
+    /// The place in the document.
     pub source: SourceRef,
     /// `not-shown` or `contradiction`.
     pub basis: conformant_record::Basis,
     /// The question, one line in our own words.
     pub says: String,
-    /// How it is treated: what is sent or accepted because of it, one line.
+    /// How it is treated: the consequences for requests and verdicts, one line.
     pub treatment: String,
-    /// What is written down of the answers; left out where nothing can be observed.
+    /// The recorded aspects of responses; omitted if nothing can be observed.
     #[serde(default)]
     pub observe: Vec<Observation>,
-    /// True: any answer will do, but two different ones within one run are a failure of the rule
+    /// Whether a target may choose, but only once: two different choices within one run are a failure of the rule
     /// with the same id.
     #[serde(default)]
     pub either: bool,
 }
 
-/// What is observed, without values.
+/// A recorded aspect, without values.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Observation {
-    /// Operation id without the service; left out: every operation.
+    /// Operation id without the service; every operation if omitted.
     pub operation: Option<String>,
-    /// Which answers.
+    /// The responses.
     #[serde(default)]
     pub of: Which,
-    /// What of them.
+    /// The aspect.
     pub aspect: Aspect,
 }
 
-/// Which answers are observed.
+/// The responses that are observed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Which {
@@ -57,11 +57,11 @@ pub enum Which {
     Any,
     /// Accepted ones.
     Accepted,
-    /// Refused ones.
+    /// Rejected ones.
     Rejected,
 }
 
-/// What of an answer is written down.
+/// The aspect of a response that is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aspect {
@@ -75,6 +75,6 @@ pub enum Aspect {
     Presence(String),
     /// The media type.
     MediaType,
-    /// What is odd about the way an answer comes over the wire.
+    /// Irregularities of the response at protocol level.
     Oddities,
 }

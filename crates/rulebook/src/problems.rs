@@ -1,6 +1,6 @@
-//! What is wrong with a rulebook: every problem with file, place, offending word and what to do.
+//! Problems of a rulebook: each with its file, place, offending word and advice.
 //!
-//! Renders nothing; `cli` prints them.
+//! Rendered by `cli`.
 
 use conformant_yaml::Span;
 use std::fmt;
@@ -26,7 +26,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem at a stretch of a file.
+    /// A problem at a span of a file.
     pub fn new(file: &str, text: &Arc<str>, span: Span, message: impl Into<String>) -> Self {
         let start = floor(text, span.start);
         let before = &text[..start];
@@ -47,8 +47,8 @@ impl Problem {
         Self::new(file, &Arc::from(""), Span::default(), message)
     }
 
-    /// The line that it begins in with one before and one after, the number of the first of them from 1, and the bytes in
-    /// question; nothing for a file as a whole.
+    /// The line of the problem with one line before and after, the number of the first line from 1, and the byte range of the
+    /// problem; `None` for a file as a whole.
     pub fn snippet(&self) -> Option<(&str, usize, Range<usize>)> {
         if self.text.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl Problem {
         ))
     }
 
-    /// The same with advice.
+    /// Adds advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
@@ -92,17 +92,14 @@ fn floor(text: &str, at: usize) -> usize {
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Adds one.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
     }
 
-    /// True when there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -112,7 +109,7 @@ impl Problems {
         self.0.iter()
     }
 
-    /// Puts them in order of file and place, and drops what is said twice.
+    /// Sorts by file and place, and removes duplicates.
     pub(super) fn sort(&mut self) {
         self.0.sort_by(|a, b| {
             (&a.file, a.line, a.column, &a.message).cmp(&(&b.file, b.line, b.column, &b.message))
@@ -155,7 +152,7 @@ fn count(problems: usize) -> String {
 
 impl std::error::Error for Problems {}
 
-/// `did you mean …?` when one of the known words is near, else what is known when that is short.
+/// `did you mean …?` if a known word is similar, else a short list of known words.
 pub(super) fn suggest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let mut known: Vec<&str> = known.into_iter().collect();
     known.sort_unstable();

@@ -1,13 +1,13 @@
-//! Which parts of a bundled schema apply to which place of an instance.
+//! Finds the parts of a bundled schema that apply to a place of an instance.
 //!
-//! Judges no value; used to attribute findings to rules and to check pointers of rules.
+//! Used to attribute findings to rules and to check pointers of rules.
 
 use conformant_base::json;
 use serde_json::Value;
 
-/// The schema itself and all that apply beside it: what it refers to, and the branches of `allOf`,
+/// The schema and all schemas that apply together with it: referenced ones, and the branches of `allOf`,
 /// `anyOf`, `oneOf`, `then` and `else`.
-pub fn beside<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
+pub fn applicable_schemas<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     let mut found: Vec<&Value> = Vec::new();
     let mut waiting = vec![schema];
     while let Some(schema) = waiting.pop() {
@@ -38,7 +38,7 @@ pub fn member<'a>(root: &'a Value, applying: &[&'a Value], key: &str) -> Vec<&'a
     let mut found = Vec::new();
     for schema in applying {
         match schema.get("properties").and_then(|p| p.get(key)) {
-            Some(property) => found.extend(beside(root, property)),
+            Some(property) => found.extend(applicable_schemas(root, property)),
             None => found.extend(unlisted(root, schema)),
         }
     }
@@ -55,7 +55,7 @@ fn unlisted<'a>(root: &'a Value, schema: &'a Value) -> Vec<&'a Value> {
     schema
         .get("additionalProperties")
         .filter(|s| s.is_object())
-        .map_or_else(Vec::new, |rest| beside(root, rest))
+        .map_or_else(Vec::new, |rest| applicable_schemas(root, rest))
 }
 
 /// The schemas that apply to the items of an array to which `applying` apply.
@@ -63,14 +63,14 @@ pub fn items<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
     applying
         .iter()
         .filter_map(|schema| schema.get("items"))
-        .flat_map(|items| beside(root, items))
+        .flat_map(|items| applicable_schemas(root, items))
         .collect()
 }
 
-/// True when a pointer, `*` for items and members, leads to something that the schema describes or
-/// leaves free; else the segment that leads nowhere and what stands there instead.
+/// Checks that a pointer, with `*` for items and members, leads to a described or unrestricted place.
+/// Returns the segment that does not resolve, with the known names there.
 pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)> {
-    let mut applying = beside(root, root);
+    let mut applying = applicable_schemas(root, root);
     for segment in json::segments(pointer) {
         if is_free(&applying) {
             return Ok(());
@@ -91,9 +91,9 @@ pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)>
     Ok(())
 }
 
-/// The regular expression that the text at a pointer fits, where the schema has one.
+/// The regular expression of the text at a pointer, if the schema has one.
 pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
-    let mut applying = beside(root, root);
+    let mut applying = applicable_schemas(root, root);
     for segment in json::segments(pointer) {
         applying = member(root, &applying, &segment);
     }
@@ -102,7 +102,7 @@ pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
         .find_map(|schema| schema.get("pattern")?.as_str())
 }
 
-/// True when nothing says what stands inside.
+/// Whether no schema restricts the content.
 fn is_free(applying: &[&Value]) -> bool {
     const SHAPING: [&str; 4] = ["properties", "items", "additionalProperties", "prefixItems"];
     let shaped = |s: &&Value| SHAPING.iter().any(|key| s.get(*key).is_some());
@@ -121,7 +121,7 @@ fn all_members<'a>(root: &'a Value, applying: &[&'a Value]) -> Vec<&'a Value> {
         .iter()
         .filter_map(|s| s.get("properties").and_then(Value::as_object))
         .flat_map(|properties| properties.values())
-        .flat_map(|property| beside(root, property))
+        .flat_map(|property| applicable_schemas(root, property))
         .collect()
 }
 

@@ -1,79 +1,81 @@
-//! What clients are held to: a rule for each parameter, body and pair of credentials that an operation
-//! takes, from the places that the rules about services come from.
+//! Rules about clients: one for each parameter, body and pair of credentials of an operation. They are derived from the same
+//! places as the rules about services.
 //!
-//! Nothing is written a second time: an id is the service's with `request` behind the operation, the
-//! source is the same. The rules of services never hear of what is found by these.
+//! Ids are those of the service with `request` after the operation; sources are the same. Findings of these rules never affect
+//! rules about services.
 
-use super::model::{Operation, Origin, Parameter, Place, Rule, Service};
+use super::model::{Operation, Origin, Parameter, ParameterLocation, Rule, Service};
 use super::openapi::Advice;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use std::collections::BTreeMap;
 
-/// The id of the rule about the advice that a document gives beside what it demands.
-pub fn advised(rule: &str) -> String {
+/// The id of the rule about the documented advice for a parameter.
+pub fn advice_rule_id(rule: &str) -> String {
     format!("{rule}-advised")
 }
 
-/// The word behind an operation's id.
+/// The segment after an operation's id.
 const REQUEST: &str = "request";
 
 impl Operation {
-    /// The id of the rule about its body as a whole: how it is encoded, and how names are spelled.
+    /// The id of the rule about the body as a whole: its encoding and the spelling of names.
     pub fn body_rule(&self) -> String {
         format!("{}/{}/{REQUEST}", self.service, self.id)
     }
 
-    /// The id of the rule about what clients send as a parameter, of which `rule` is what services do
-    /// with it.
+    /// The id of the rule about a parameter in requests; `rule` is the one about how services handle
+    /// it.
     pub fn client_rule(&self, rule: &str) -> String {
         let name = rule.rsplit('/').next().unwrap_or(rule);
         format!("{}/{name}", self.body_rule())
     }
 
-    /// The id of the rule about the credentials that clients send.
+    /// The id of the rule about the credentials in requests.
     pub fn client_credentials(&self) -> String {
         format!("{}/credentials", self.body_rule())
     }
 }
 
-/// Lets parameters know what the document advises of them.
-pub(super) fn advise(service: &mut Service, advice: &[Advice]) {
+/// Adds the documented advice to parameters.
+pub(super) fn apply_advice(service: &mut Service, advice: &[Advice]) {
     let operations = service.operations.values_mut();
     for parameter in operations.flat_map(|o| &mut o.parameters) {
-        let advised = advice.iter().find(|a| a.is_about(parameter));
-        parameter.advice = advised.map(|a| a.pattern.clone());
+        let advice_rule_id = advice.iter().find(|a| a.is_about(parameter));
+        parameter.advice = advice_rule_id.map(|a| a.pattern.clone());
     }
 }
 
 impl Advice {
     fn is_about(&self, parameter: &Parameter) -> bool {
-        matches!(parameter.place, Place::Query | Place::Body)
-            && self.parameters.contains(&parameter.name)
+        matches!(
+            parameter.place,
+            ParameterLocation::Query | ParameterLocation::Body
+        ) && self.parameters.contains(&parameter.name)
     }
 }
 
-/// What the rules about the clients of a service are made of.
+/// The source of the rules about clients of a service.
 pub(super) struct Clients<'a> {
-    /// Those about the service itself.
+    /// The rules about the service itself.
     pub(super) rules: &'a BTreeMap<String, Rule>,
     pub(super) service: &'a Service,
-    /// What the document says of bodies as a whole; nothing where it shows no encoding.
+    /// Documented statements about all bodies; `None` without a documented encoding.
     pub(super) bodies: Option<&'a (String, Source)>,
     pub(super) advice: &'a [Advice],
-    /// The file that all this stands in.
+    /// The file of the operations.
     pub(super) place: &'a str,
 }
 
 impl Clients<'_> {
-    /// Every rule by id.
+    /// Derives all rules, by id.
     pub(super) fn derive(&self) -> BTreeMap<String, Rule> {
         let operations = self.service.operations.values();
-        let all = operations.flat_map(|operation| self.of(operation));
+        let all = operations.flat_map(|operation| self.rules_of(operation));
         all.map(|rule| (rule.id.clone(), rule)).collect()
     }
 
-    fn of(&self, operation: &Operation) -> Vec<Rule> {
+    fn rules_of(&self, operation: &Operation) -> Vec<Rule> {
         let mut all = Vec::new();
         if let Some((says, source)) = self.bodies.filter(|_| !operation.bodies.is_empty()) {
             let origin = Origin::Operation {
@@ -92,7 +94,7 @@ impl Clients<'_> {
                 all.push(Rule {
                     level: Level::Should,
                     ..self.rule(
-                        advised(&id),
+                        advice_rule_id(&id),
                         advice.says.clone(),
                         &advice.source,
                         origin.clone(),

@@ -1,7 +1,6 @@
-//! `rules/<topic>.yaml`: rules about one exchange, a history of exchanges, or a story.
+//! `rules/<topic>.yaml`: rules about one exchange, a history of exchanges, or a scenario.
 //!
-//! Only the shape of the data; a predicate's parameters and what it means are in
-//! `judge/predicates`, one file each.
+//! Only the file format. Predicates and their parameters are in `judge/predicates`, one file each.
 
 use conformant_base::source::Document;
 use conformant_record::{Basis, Level};
@@ -18,13 +17,13 @@ pub struct RuleFile {
     pub rules: Vec<Rule>,
 }
 
-/// A source as written: the document may be left out where the folder has one.
+/// A source as written: the document may be omitted if the folder has one.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceRef {
     /// Defaults to the document that the folder's `service.yaml` names.
     pub document: Option<Document>,
-    /// The heading the lines stand under, as the document spells it.
+    /// The heading above the lines, as in the document.
     pub section: String,
     /// Line numbers, counted from 1.
     pub lines: Vec<u32>,
@@ -34,7 +33,7 @@ pub struct SourceRef {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Kebab-case path that names what is ruled: `flow/executions/most-recent-first`.
+    /// Kebab-case path that names the subject: `flow/executions/most-recent-first`.
     pub id: String,
     /// How binding it is.
     #[serde(default = "must")]
@@ -42,22 +41,22 @@ pub struct Rule {
     /// What it rests on.
     #[serde(default = "stated")]
     pub basis: Basis,
-    /// Where the document says it.
+    /// The place in the document.
     pub source: SourceRef,
     /// One line in our own words.
     pub says: String,
-    /// The predicate with its parameters, read by the catalogue that knows it. `at` and its like
-    /// are JSON Pointers into the response body; a segment `*` stands for every array item or every
+    /// The predicate with its parameters. Pointers such as `at` are JSON Pointers into the response body;
+    /// a segment `*` matches every array item or every
     /// member.
     #[schemars(with = "Value")]
     pub check: IgnoredAny,
 }
 
-/// A rule that only steps judge, written in the step that states it: in `expect`, `accepted` or `rejected`.
+/// A rule that only steps judge, defined in the step that states it: in `expect`, `accepted` or `rejected`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// Kebab-case path that names what is ruled: `flow/executions/most-recent-first`.
+    /// Kebab-case path that names the subject: `flow/executions/most-recent-first`.
     pub id: String,
     /// How binding it is.
     #[serde(default = "must")]
@@ -65,7 +64,7 @@ pub struct Definition {
     /// What it rests on.
     #[serde(default = "stated")]
     pub basis: Basis,
-    /// Where the document says it.
+    /// The place in the document.
     pub source: SourceRef,
     /// One line in our own words.
     pub says: String,
@@ -88,17 +87,22 @@ fn stated() -> Basis {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Comparison {
-    /// The text sent equals the value, numbers and booleans by their JSON spelling; a form cannot
-    /// tell an empty text from null, so null agrees with an empty text.
+    /// The sent text equals the value, numbers and booleans by their JSON spelling. A form cannot
+    /// distinguish an empty text from null, so both agree.
     #[default]
     Text,
+    /// An identity or a name. Outer white space, composed characters (NFC) and what follows on 64 characters may
+    /// differ, because the documents do not say what becomes of them.
+    Name,
+    /// A phone number: its digits are the same.
+    Phone,
     /// Both are JSON texts of the same value.
     Json,
     /// Both are the same instant.
     Instant,
     /// The parameter's repeated values are the array's items, order free.
     Set,
-    /// What was sent, or a prefix of it, or something unrelated: only an over-long value stored in
+    /// What was sent, a prefix of it, or an unrelated value. Only an over-long value that is stored in
     /// full is a failure.
     Limit,
 }

@@ -1,4 +1,4 @@
-//! `scenarios/<topic>.yaml`: stories that produce evidence. Only the shape of the data.
+//! `scenarios/<topic>.yaml`: scenarios that produce evidence. Only the file format.
 
 use super::step::Step;
 use schemars::JsonSchema;
@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    /// Named, parameterised groups of steps, usable by every scenario of the service.
+    /// Named, parameterized groups of steps, usable by every scenario of the service.
     #[serde(default)]
     pub groups: BTreeMap<String, Group>,
     /// The happy path of each operation, by operation id; the derived scenarios start from it.
     #[serde(default)]
     pub operations: BTreeMap<String, HappyPath>,
-    /// The stories.
+    /// The scenarios.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,
 }
@@ -25,7 +25,7 @@ pub struct ScenarioFile {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Group {
-    /// One line: what stands after it.
+    /// One line: the state afterwards.
     pub says: String,
     /// Parameters with their defaults; `${with.NAME}` reads them.
     #[serde(default)]
@@ -38,31 +38,31 @@ pub struct Group {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HappyPath {
-    /// What must exist first; failures there accuse nobody.
+    /// Required state. Failures here violate no rule.
     #[serde(default)]
     pub setup: Vec<Step>,
-    /// The smallest set of parameters that is accepted: path and required ones.
+    /// The smallest accepted set of parameters: path and required ones.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// Plausible values for the optional parameters, each tried alone and all together.
+    /// Valid values for the optional parameters, each tested alone and all together.
     #[serde(default)]
     pub optional: Map<String, Value>,
-    /// For a list: how one more item comes to be in it, `${index}` telling them apart. Where it is
-    /// left out, by the operation that makes things at the same path; empty where no more fit in.
+    /// For a list: the steps that add one more item; `${index}` distinguishes items. If omitted, the operation that
+    /// creates resources at the same path; empty if the list cannot grow.
     #[serde(default)]
     pub more: Option<Vec<Step>>,
-    /// Derived cases that must not be made, by name, each with the reason.
+    /// Derived scenarios that must not be generated, by name, each with the reason.
     #[serde(default)]
     pub except: BTreeMap<String, String>,
 }
 
-/// A story.
+/// A scenario.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// `SERVICE/TOPIC/NAME` in kebab-case.
     pub id: String,
-    /// One line: what it shows.
+    /// One line: what it demonstrates.
     pub says: String,
     /// Runs once for each combination; `${matrix.NAME}` reads the value.
     #[serde(default)]
@@ -71,7 +71,7 @@ pub struct Scenario {
     pub steps: Vec<Step>,
 }
 
-/// What tells the thing that exists already.
+/// Recognizes a response with the existing resource.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Existing {
@@ -81,7 +81,7 @@ pub struct Existing {
     pub equals: Value,
 }
 
-/// Which credentials a call carries.
+/// The credentials of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Credentials {
@@ -115,8 +115,8 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// How such a request goes, in words; none for those that must be let in, and for a user name in
-    /// another letter case, for no line says that case counts there.
+    /// The invalid credentials in words; `None` for those that must be accepted, and for a user name in
+    /// another letter case, because no document states that case matters there.
     pub const fn flaw(self) -> Option<&'static str> {
         match self {
             Self::Default | Self::Account | Self::UserOtherCase => None,
@@ -134,19 +134,18 @@ impl Credentials {
     }
 }
 
-/// A given null is a value, not the lack of one.
+/// A given null is a value; an omitted one is `None`.
 fn given<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
-/// When polling ends: at one of the values, or, where none is named, as soon as anything but null
-/// is there.
+/// When polling ends: at one of the values or, without values, at any value other than null.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Until {
     /// JSON Pointer into the body.
     pub at: String,
-    /// The value waited for.
+    /// The expected value.
     #[serde(default, deserialize_with = "given")]
     pub equals: Option<Value>,
     /// Or any of these.
@@ -157,24 +156,24 @@ pub struct Until {
     pub every: Option<String>,
 }
 
-/// How the listener answers one callback.
+/// The response of the listener to a callback.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct CallbackAnswer {
     /// Status code, default 200.
     pub status: Option<u16>,
-    /// How long it takes first, such as `6s`.
+    /// Delay before the response, such as `6s`.
     pub after: Option<String>,
 }
 
-/// A registration token to build (D1, Registration without personal data); what is left out is as
-/// a conforming application would have it.
+/// A registration token to build (D1, Registration without personal data). Omitted values are those of a
+/// conforming application.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TokenSpec {
     /// `context.custom_user_id`.
     pub custom_user_id: Option<String>,
-    /// `HS256` unless said otherwise; `HS384`, `HS512`, `none` in any letter case, and `hs256` for a near miss.
+    /// `HS256` by default; `HS384`, `HS512`, `none` in any letter case, and `hs256` as an invalid spelling.
     pub algorithm: Option<String>,
     /// Header `typ`, default `JWT`.
     pub typ: Option<String>,
@@ -189,18 +188,18 @@ pub struct TokenSpec {
     pub wrong_key: bool,
     /// Sign with this key.
     pub key: Option<String>,
-    /// What stands in place of the signature: `empty`, `cut` (its first half), `another` (that of another token).
+    /// A replacement of the signature: `empty`, `cut` (its first half), `another` (that of another token).
     pub signature: Option<String>,
     /// Further claims.
     #[serde(default)]
     pub claims: Map<String, Value>,
-    /// Give both times a fraction.
+    /// Fractional seconds in both times.
     #[serde(default)]
     pub fraction: bool,
     /// `context.auth_app_id`, default the application's.
     pub auth_app_id: Option<String>,
-    /// Leave this claim out: `iss`, `iat`, `exp`.
+    /// Omit this claim: `iss`, `iat`, `exp`.
     pub without: Option<String>,
-    /// Change the issuer a little: `other-case`, `short`, `long`, `space-behind`.
+    /// A near-valid issuer: `other-case`, `short`, `long`, `space-behind`.
     pub issuer_near: Option<String>,
 }

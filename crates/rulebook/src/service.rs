@@ -1,12 +1,12 @@
-//! `service.yaml`: what is known of a service besides its operations, and the index of all services.
+//! `service.yaml`: properties of a service besides its operations, and the index of all services.
 //!
 //! - Input: the `service.yaml` of each folder. A folder without one takes the embedded file of the same name.
 //! - Output: [`ServiceIndex`], in the order of documents and names; services without a base come last.
-//! - Problems: unknown keys, names that lead nowhere, hooks and base paths that two services share.
+//! - Problems: unknown keys, names that do not resolve, hooks and base paths that two services share.
 
 use super::draft::{Draft, File, Files, read_file};
 use super::hooks::{self, Effect, Hook};
-use super::model::{Does, Kind, Service};
+use super::model::{Action, Kind, Service};
 use super::problems::{Problem, Problems, suggest};
 use super::sources;
 use conformant_base::json;
@@ -28,37 +28,37 @@ pub const APPLICATION: &str = "application";
 /// The file's name in each folder.
 pub(super) const FILE_NAME: &str = "service.yaml";
 
-/// Names that no service may have: they mean something else in flags and texts.
+/// Names that no service may have: they have another meaning in flags and texts.
 const RESERVED: [&str; 3] = ["all", "people", "reference"];
 
 /// One service.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct ServiceFile {
-    /// The service's name for people.
+    /// The name of the service for people.
     pub title: String,
-    /// The document that its sources cite unless they name another one.
+    /// The document that its sources cite by default.
     pub document: DocumentEntry,
-    /// Where its operations stand; left out for a service that only sends events.
+    /// The path of its operations; omitted for a service that only sends events.
     pub base: Option<Base>,
     /// How its requests carry credentials.
     #[serde(default)]
     pub auth: Vec<Scheme>,
-    /// What in a 2xx response says that the request was rejected all the same.
+    /// Values in a 2xx response that make it a rejection.
     #[serde(default)]
     pub rejected_when: Vec<Rejection>,
-    /// What its responses are written in, the default first.
+    /// The formats of its responses, the default first.
     #[serde(default = "json_alone")]
     pub formats: Vec<Format>,
     /// Keys of `targets.SERVICE` in `conformant.yaml`, and of `${target.SERVICE.KEY}` in scenarios.
     #[serde(default, deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, Setting>")]
     pub settings: Vec<(String, Setting)>,
-    /// What people and devices do.
+    /// Actions of people and devices.
     #[serde(default, deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, HookEntry>")]
     hooks: Vec<(String, HookEntry)>,
-    /// What generated values of fields with these names hold, where it differs from other services.
+    /// Content of generated fields with these names, if it differs from other services.
     #[serde(default)]
     pub words: BTreeMap<String, Words>,
     /// Tokens that an application signs and the service reads.
@@ -78,11 +78,11 @@ pub struct DocumentEntry {
     pub title: String,
 }
 
-/// Where the operations of a service stand.
+/// The location of a service's operations.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Base {
-    /// Path of the service below an address that all services share.
+    /// The path below the address that all services share.
     pub path: String,
     /// A request that changes nothing, for `conformant doctor`.
     pub probe: Probe,
@@ -109,7 +109,7 @@ pub enum Scheme {
     Header(String),
 }
 
-/// What a service's responses are written in.
+/// A format of responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
@@ -119,7 +119,7 @@ pub enum Format {
     Xml,
 }
 
-/// What a generated value holds.
+/// The content of a generated value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Words {
@@ -127,29 +127,29 @@ pub enum Words {
     Phone,
     /// A phone number of which most digits are hidden.
     MaskedPhone,
-    /// The name by which an application knows a user.
+    /// The name of a user in an application.
     Identity,
     /// The name of a step.
     StepName,
 }
 
-/// Tokens that an application signs. The setting [`APPLICATION`] of the same service says who signs.
+/// Tokens that an application signs. The setting [`APPLICATION`] of the same service identifies the signer.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignedToken {
-    /// The resource type of a token that is taken apart.
+    /// The resource type of a decoded token.
     pub token: String,
     /// The resource type of a QR string with a token in it.
     pub code: String,
 }
 
-/// A value in a 2xx response that says that the request was rejected.
+/// A value in a 2xx response that makes it a rejection.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rejection {
-    /// Where, as a JSON Pointer.
+    /// JSON Pointer to the value.
     pub at: String,
-    /// The value; a text that spells it counts too.
+    /// The value; a text with its spelling counts too.
     pub is: Value,
 }
 
@@ -159,15 +159,15 @@ pub struct Rejection {
 pub struct Setting {
     /// One line for the JSON Schema and for people.
     pub description: String,
-    /// What it holds: text unless stated otherwise.
+    /// The type of its value: text by default.
     #[serde(default, rename = "type")]
     pub kind: SettingType,
-    /// The words that a `choice` may be.
+    /// The values of a `choice`.
     #[serde(default)]
     pub values: Vec<String>,
-    /// What stands in requests where nothing is configured, or the choice is a word that says so.
+    /// The value in requests if none is configured, or if the choice is a word for it.
     pub default: Option<String>,
-    /// For a choice, words that stand for another one of `values` in requests.
+    /// For a choice, words that represent another one of `values` in requests.
     #[serde(default)]
     pub stands_for: BTreeMap<String, String>,
     /// The members of a `group`.
@@ -177,20 +177,20 @@ pub struct Setting {
     /// True: only as `${NAME}`, a variable of the environment.
     #[serde(default)]
     pub secret: bool,
-    /// A variable of the environment that wins over the file.
+    /// A variable of the environment that overrides the file.
     pub variable: Option<String>,
     /// True: one value or a list.
     #[serde(default)]
     pub many: bool,
     /// Each value is in use by one scenario at a time.
     pub exclusive: Option<Exclusive>,
-    /// Where it comes from if it is not configured.
+    /// Its source if it is not configured.
     pub provisioned: Option<Provisioned>,
     /// A value for the file that `conformant init` writes.
     pub example: Option<String>,
 }
 
-/// What a setting holds.
+/// The type of a setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SettingType {
@@ -217,23 +217,23 @@ pub enum SettingValue {
     Group(BTreeMap<String, String>),
 }
 
-/// How a value is taken, found in use, and freed.
+/// The operations and hooks that take, list and free a value.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Exclusive {
-    /// The setting within which a value is taken. Where a hook makes one for each scenario, values are never shared.
+    /// The setting within which a value is taken. If a hook creates one for each scenario, values are never shared.
     pub within: String,
     /// The operation that takes a value.
     pub taken_by: String,
-    /// Its parameter that names what the value is taken within.
+    /// Its parameter with the scope of the value.
     pub scope: String,
     /// Its parameter with the value.
     pub parameter: String,
     /// The holders of values.
     pub held: Held,
-    /// The operation that shows one holder.
+    /// The operation that returns one holder.
     pub shown_by: String,
-    /// What it shows once the value is free again.
+    /// Its state once the value is free.
     pub free: Condition,
     /// The hook that frees a value.
     pub freed_by: Freed,
@@ -246,12 +246,12 @@ pub struct Held {
     /// The list operation.
     #[serde(rename = "in")]
     pub list: String,
-    /// Where an item shows the value.
+    /// The pointer to the value in an item.
     pub at: String,
-    /// What it shows while it holds the value.
+    /// The state of the item while it holds the value.
     #[serde(rename = "while")]
     pub busy: Condition,
-    /// Where it shows its key.
+    /// The pointer to its key.
     pub key: String,
 }
 
@@ -261,33 +261,33 @@ pub struct Held {
 pub struct Freed {
     /// Its name.
     pub hook: String,
-    /// Its argument that names what the value is taken within.
+    /// Its argument with the scope of the value.
     pub scope: String,
-    /// Its argument that names the holder.
+    /// Its argument with the holder.
     pub holder: String,
 }
 
-/// A value that stands somewhere.
+/// A value at a place.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
-    /// Where, as a JSON Pointer.
+    /// JSON Pointer.
     pub at: String,
     /// The value.
     pub is: Value,
 }
 
-/// Where a setting comes from if it is not configured.
+/// The source of a setting that is not configured.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Provisioned {
-    /// The hook that makes one.
+    /// The hook that creates one.
     pub hook: String,
     /// The member of its result.
     pub result: String,
-    /// A hook that is called with that member afterwards, where the target has it.
+    /// A hook that is called with that member afterwards, if the target has it.
     pub then: Option<String>,
-    /// A list in which one is found where no hook makes any.
+    /// A list in which one is searched if no hook creates any.
     pub found: Option<Found>,
 }
 
@@ -298,9 +298,9 @@ pub struct Found {
     /// The list operation.
     #[serde(rename = "in")]
     pub list: String,
-    /// What the item shows that is taken before others.
+    /// The state of the preferred item.
     pub prefer: Option<Condition>,
-    /// Where it shows the value.
+    /// The pointer to the value.
     pub key: String,
 }
 
@@ -375,7 +375,7 @@ impl ServiceFile {
         self.auth.contains(&Scheme::Basic)
     }
 
-    /// The header field that carries credentials, where there is one.
+    /// The header field that carries credentials, if any.
     pub fn credential_header(&self) -> Option<&str> {
         self.auth.iter().find_map(|scheme| match scheme {
             Scheme::Header(name) => Some(name.as_str()),
@@ -388,7 +388,7 @@ impl ServiceFile {
         self.formats.contains(&Format::Xml)
     }
 
-    /// What in a 2xx response says that the request was rejected, such as `success false`.
+    /// The value in a 2xx response that makes it a rejection, such as `success false`.
     pub fn rejection(&self, response: &Value) -> Option<String> {
         let mut rejections = self.rejected_when.iter();
         let found = rejections.find(|rejection| {
@@ -421,13 +421,13 @@ impl ServiceIndex {
         &EMBEDDED
     }
 
-    /// The services of a rulebook folder, or the embedded ones. Reads the `service.yaml` files alone.
+    /// The services of a rulebook folder, or the embedded ones. Reads only the `service.yaml` files.
     pub fn load(specs: Option<&Path>) -> Result<Arc<Self>, Problems> {
         let Some(folder) = specs else {
             return Ok(Arc::clone(Self::embedded()));
         };
         let mut draft = Draft::default();
-        // Problems of other files are reported where the whole folder is loaded.
+        // Problems of other files are reported when the whole folder is loaded.
         let files = sources::from_dir(folder, &mut Problems::default());
         let files = service_files(files, &mut draft);
         let index = read(&mut draft, &files);
@@ -481,7 +481,7 @@ impl ServiceIndex {
             .collect()
     }
 
-    /// All hooks: those of services, then those of the harness itself.
+    /// All hooks: those of services, then the harness's own.
     pub fn hooks(&self) -> impl Iterator<Item = &Hook> {
         let of_services = self.iter().flat_map(|(_, file)| file.hooks());
         of_services.chain(hooks::built_in())
@@ -490,6 +490,11 @@ impl ServiceIndex {
     /// The hook of that name.
     pub fn hook(&self, name: &str) -> Option<&Hook> {
         self.hooks().find(|hook| hook.name == name)
+    }
+
+    /// Whether the result of a hook holds events.
+    pub fn collects_events(&self, hook: &str) -> bool {
+        self.hook(hook).is_some_and(Hook::collects_events)
     }
 
     /// The service that a hook belongs to.
@@ -501,8 +506,8 @@ impl ServiceIndex {
             .map(|(service, _)| service.to_owned())
     }
 
-    /// Whether a hook does that to resources of a type.
-    pub fn does(&self, what: Does, kind: &str) -> bool {
+    /// Whether a hook has that effect on resources of a type.
+    pub fn does(&self, what: Action, kind: &str) -> bool {
         let mut effects = self.hooks().flat_map(|hook| &hook.effects);
         effects.any(|effect| effect.does == what && effect.kind == kind)
     }
@@ -634,7 +639,7 @@ fn configured_value(
     }
     if setting.many {
         return draft
-            .typed::<OneOrMany>(file, node)
+            .deserialize::<OneOrMany>(file, node)
             .map(|given| match given {
                 OneOrMany::One(value) => SettingValue::Many(vec![value]),
                 OneOrMany::Many(values) => SettingValue::Many(values),
@@ -651,7 +656,9 @@ fn configured_value(
             for inner in node.members() {
                 let mut members = setting.members.iter();
                 if members.any(|(name, _)| *name == *inner.key) {
-                    let value = draft.typed::<Option<String>>(file, &inner.value).flatten();
+                    let value = draft
+                        .deserialize::<Option<String>>(file, &inner.value)
+                        .flatten();
                     group.extend(value.map(|value| (inner.key.to_string(), value)));
                 } else {
                     let known = setting.members.iter().map(|(name, _)| name.as_str());
@@ -661,7 +668,7 @@ fn configured_value(
             Some(SettingValue::Group(group))
         }
         SettingType::Choice => {
-            let word = draft.typed::<String>(file, node)?;
+            let word = draft.deserialize::<String>(file, node)?;
             if setting.values.contains(&word) {
                 return Some(SettingValue::One(word));
             }
@@ -673,7 +680,9 @@ fn configured_value(
             });
             None
         }
-        SettingType::Text => draft.typed::<String>(file, node).map(SettingValue::One),
+        SettingType::Text => draft
+            .deserialize::<String>(file, node)
+            .map(SettingValue::One),
     }
 }
 
@@ -692,7 +701,7 @@ fn service_files(mut sources: sources::Sources, draft: &mut Draft) -> Files {
     files
 }
 
-/// Gives a folder without a `service.yaml` the embedded one of the same name, as rulebooks of earlier releases need.
+/// Adds the embedded `service.yaml` to a folder without one, as rulebooks of earlier releases need.
 pub(super) fn add_embedded(sources: &mut sources::Sources) {
     let folders = sources.keys().filter_map(|path| path.split_once('/'));
     let mut missing: Vec<String> = folders
@@ -714,7 +723,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files) -> ServiceIndex {
         if !draft.is_mapping(file) {
             continue;
         }
-        let Some(mut service) = draft.typed::<ServiceFile>(file, &file.node) else {
+        let Some(mut service) = draft.deserialize::<ServiceFile>(file, &file.node) else {
             continue;
         };
         service.resolved = std::mem::take(&mut service.hooks)
@@ -762,7 +771,7 @@ pub(super) fn missing(folder: &str, first: &str) -> Problem {
     ))
 }
 
-/// What one file shows by itself.
+/// Checks one file on its own.
 fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
     let mut problem = |at: &str, message: String, help: &str| {
         draft.problems.push(file.problem(at, message).help(help));
@@ -959,7 +968,7 @@ fn check_beside(draft: &mut Draft, file: &File, service: &ServiceFile, index: &S
             problem(
                 "/base/path",
                 format!("{name} has the same base path"),
-                "each service has a path of its own",
+                "use a unique path for each service",
             );
         }
         let (own, known) = (&service.document, &other.document);
@@ -967,14 +976,14 @@ fn check_beside(draft: &mut Draft, file: &File, service: &ServiceFile, index: &S
             problem(
                 "/document/title",
                 format!("{name} gives the document {} another title", own.id),
-                "one document has one title",
+                "use the same title for it everywhere",
             );
         }
     }
 }
 
-/// Whether what the files name exists: operations, their parameters, resource types. Embedded files that an older
-/// rulebook takes are not checked.
+/// Checks that names in the files resolve: operations, their parameters, resource types. Embedded files that an older
+/// rulebook uses are not checked.
 pub(super) fn check_names(
     draft: &mut Draft,
     files: &Files,

@@ -1,6 +1,6 @@
 //! The rulebook's files as bytes, from a folder or from the binary, and their digest.
 //!
-//! Looks into none of them; what the build script saw in those of the binary is kept beside them.
+//! Files are not parsed here; trees of the embedded files are generated at build time.
 
 use super::problems::{Problem, Problems};
 use conformant_specs::FILES;
@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The tree of a file that the program was built with; nothing where the bytes are others now, or where
-/// reading them brings a problem to tell.
+/// The tree of an embedded file; `None` if the bytes differ, or if reading
+/// them reports a problem.
 pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
     let file = conformant_specs::file(path)?;
     if file.bytes != bytes || file.tree.is_empty() {
@@ -22,7 +22,7 @@ pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
     Form(file.tree).node()
 }
 
-/// Bytes by path inside the folder, `/` between names. Hidden files are left out.
+/// Bytes by path inside the folder, with `/` between names. Hidden files are omitted.
 pub(super) type Sources = BTreeMap<String, Cow<'static, [u8]>>;
 
 /// The files that the binary was built with.
@@ -67,7 +67,7 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
     sources
 }
 
-/// Why a file is none of the rulebook's; follows its path.
+/// The reason why a file is not part of the rulebook; printed after its path.
 #[derive(Debug, thiserror::Error)]
 enum SourceError {
     #[error("is not a regular file")]
@@ -80,7 +80,7 @@ enum SourceError {
     Unreadable(#[from] std::io::Error),
 }
 
-/// The file's bytes. What is no regular file is never opened: a pipe would wait for ever.
+/// The file's bytes. Only regular files are opened: a pipe would block for ever.
 fn read(entry: &walkdir::DirEntry) -> Result<Vec<u8>, SourceError> {
     if !entry.file_type().is_file() {
         return Err(SourceError::Irregular);
@@ -97,7 +97,7 @@ fn slashes(path: &Path) -> String {
     names.join("/")
 }
 
-/// SHA-256 over the paths and bytes of the files that count, each preceded by its length, in
+/// SHA-256 of the paths and bytes of the selected files, each preceded by its length, in
 /// hexadecimal.
 pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String {
     let mut hash = Sha256::new();
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_read_when_building_is_what_is_read_now() {
+    fn trees_from_the_build_equal_trees_read_now() {
         let files = embedded();
         let yaml = files
             .iter()
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_files_and_what_is_no_file_are_not_read() {
+    fn hidden_and_irregular_files_are_not_read() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("a.yaml"), "a: 1").unwrap();
         std::fs::write(dir.path().join(".swap"), "x").unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_a_problem() {
+    fn a_missing_folder_is_a_problem() {
         let mut problems = Problems::default();
         from_dir(Path::new("/nowhere/at/all"), &mut problems);
         assert_eq!(problems.len(), 1);

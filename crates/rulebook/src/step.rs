@@ -1,25 +1,24 @@
-//! One step of a story: a verb with what goes with it, and what every step may say beside it.
+//! One step of a scenario: a verb with its keys, and the keys of every step.
 //!
-//! A struct for each verb holds what may be said of it and nothing else; how a step is read stands in
-//! `written_step.rs`. Names are not looked up here (`stories/step.rs`), nothing is run.
+//! Each verb has a struct with its own keys. Deserialization is in `written_step.rs`, name resolution in `scenarios/step.rs`.
 
+use super::call_format::CallFormat;
 use super::expect::{Expect, RuleName};
 use super::scenario::{CallbackAnswer, Credentials, Existing, TokenSpec, Until};
-use super::written_call::WrittenCall;
-use super::written_step::verbs;
+use super::step_format::verbs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// One step of a story.
+/// One step of a scenario.
 #[derive(Clone, Debug, Serialize)]
 pub struct Step {
-    /// What it does.
+    /// The verb with its keys.
     #[serde(flatten)]
     pub verb: Verb,
-    /// Do it that many times; `${index}` counts from 0, and the capture is an array.
+    /// Repeat it that many times; `${index}` counts from 0, and the capture is an array.
     pub repeat: Option<usize>,
-    /// Its failure accuses nobody: the scenario becomes inconclusive.
+    /// Its failure violates no rule: the scenario becomes inconclusive.
     pub setup: bool,
 }
 
@@ -32,12 +31,13 @@ verbs! {
     Token "token",
     Wait "wait",
     Use "use",
+    Concurrently "concurrently",
 }
 
-/// Sends a request of an operation; what the document's keys are stands in `written_call.rs`.
+/// Sends a request of an operation. The keys are documented in `written_call.rs`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-#[serde(try_from = "WrittenCall", into = "WrittenCall")]
-#[expect(missing_docs, reason = "each is said where it is written")]
+#[serde(try_from = "CallFormat", into = "CallFormat")]
+#[expect(missing_docs, reason = "documented at the keys of `WrittenCall`")]
 pub struct Call {
     pub call: String,
     pub with: Map<String, Value>,
@@ -52,7 +52,7 @@ pub struct Call {
     pub judge: Option<String>,
 }
 
-/// What is expected to come of a call, and which rule is broken where something else does.
+/// The expected outcome of a call, and the rule that any other outcome violates.
 #[derive(Clone, Debug, Default)]
 pub enum Demand {
     /// Acceptance, by the operation's own rule.
@@ -62,17 +62,17 @@ pub enum Demand {
     Accepted(String),
     /// Refusal.
     Rejected {
-        /// By this rule.
+        /// The violated rule.
         rule: String,
-        /// An accepted answer is as good where it shows the thing that exists already.
+        /// An accepted response is valid, too, if it contains the existing resource.
         unless: Option<Existing>,
     },
-    /// Neither: the answer is only observed.
+    /// None: the response is only observed.
     Either,
 }
 
 impl Demand {
-    /// The rule that is broken by acceptance.
+    /// The rule that an acceptance violates.
     pub fn rejected(&self) -> Option<&String> {
         match self {
             Self::Rejected { rule, .. } => Some(rule),
@@ -80,7 +80,7 @@ impl Demand {
         }
     }
 
-    /// The rule that it names itself.
+    /// The rule that it names.
     pub fn rule(&self) -> Option<&String> {
         match self {
             Self::Accepted(rule) | Self::Rejected { rule, .. } => Some(rule),
@@ -88,12 +88,12 @@ impl Demand {
         }
     }
 
-    /// Whether acceptance is demanded, by whichever rule.
+    /// Whether acceptance is expected.
     pub fn is_acceptance(&self) -> bool {
         matches!(self, Self::Own | Self::Accepted(_))
     }
 
-    /// Whether it is a refusal that has an exception.
+    /// Whether it expects a rejection with an exception.
     pub fn has_exception(&self) -> bool {
         matches!(
             self,
@@ -104,7 +104,7 @@ impl Demand {
         )
     }
 
-    /// Whether nothing is.
+    /// Whether nothing is expected.
     pub fn is_either(&self) -> bool {
         matches!(self, Self::Either)
     }
@@ -117,41 +117,41 @@ pub struct Get {
     /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
     /// is `{status, content_type, size, sha256, text, json}`.
     pub get: String,
-    /// Credentials to send; `default` unless said otherwise.
+    /// Credentials to send; `default` if omitted.
     #[serde(default)]
     pub credentials: Credentials,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
-    /// The rule that is broken when it is accepted.
+    /// The rule that an acceptance violates.
     #[serde(default, deserialize_with = "RuleName::optional")]
     #[schemars(with = "Option<RuleName>")]
     pub rejected: Option<String>,
-    /// There may be no address, and then nothing is asked; neither acceptance nor refusal is expected.
+    /// The address may be missing, and then nothing is sent; any outcome is valid.
     #[serde(default)]
     pub either: bool,
 }
 
-/// Has a person or device do something.
+/// Requests an action of a person or device.
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Hook {
-    /// Verb: have a person or device do something.
+    /// Verb: request an action of a person or device.
     pub hook: String,
     /// Arguments of the hook.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
 }
@@ -162,10 +162,10 @@ pub struct Hook {
 pub struct Listen {
     /// Verb: open a callback address of this name; `${NAME.url}` is its URL.
     pub listen: String,
-    /// How successive attempts are answered; the last one repeats. Default: 200.
+    /// Responses to successive attempts; the last one repeats. Default: 200.
     #[serde(default)]
     pub answers: Vec<CallbackAnswer>,
-    /// The kind that each payload is judged as, such as `auth/registration-webhook`.
+    /// The resource type that each payload is validated as, such as `auth/registration-webhook`.
     pub judge: Option<String>,
 }
 
@@ -174,21 +174,21 @@ pub struct Listen {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Await {
     /// Verb: wait for callbacks at a listening address. The result is `{count, requests: [{method,
-    /// query, form, json, text, headers, answered, asked_last}], waited}`: the status that we answered, and the
-    /// operation that was asked last when it came.
+    /// query, form, json, text, headers, answered, asked_last}], waited}`: `answered` is the status of our response,
+    /// `asked_last` the last operation that was called before.
     pub r#await: String,
     /// How many callbacks to wait for.
     pub count: Option<usize>,
     /// How long to wait, default 5 s.
     pub within: Option<String>,
-    /// How long to listen on for further, unwelcome ones, default none.
+    /// How long to wait for further, unexpected ones, default none.
     pub quiet: Option<String>,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
-    /// Statements about the result, each judging one story rule.
+    /// Statements about the result, each judging one scenario rule.
     #[serde(default)]
     pub expect: Vec<Expect>,
-    /// Rules that this step is there for and says nothing about: their own predicates judge them.
+    /// Rules that this step exercises without a statement: their own predicates judge them.
     #[serde(default)]
     pub shows: Vec<String>,
 }
@@ -199,7 +199,7 @@ pub struct Await {
 pub struct Token {
     /// Verb: build a registration token; the result is `{token, qr}`.
     pub token: TokenSpec,
-    /// Name under which the result is kept for `${NAME.field}`.
+    /// Name of the result for `${NAME.field}`.
     pub capture: Option<String>,
 }
 
@@ -207,12 +207,12 @@ pub struct Token {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Wait {
-    /// Verb: let time pass, such as `3s`; `settled` is the time that reads may lag behind writes.
+    /// Verb: let time pass, such as `3s`; `settled` is the consistency window.
     pub wait: String,
 }
 
 impl Wait {
-    /// Waits until lists and other reads have caught up with earlier writes. The runner knows how long that takes.
+    /// Waits until lists and other reads reflect earlier writes. The runner defines the duration.
     pub const SETTLED: &str = "settled";
 }
 
@@ -222,15 +222,53 @@ impl Wait {
 pub struct Use {
     /// Verb: run a group of steps; one of another service is written `chat/a-channel`.
     pub r#use: String,
-    /// Parameters of the group; null leaves one out.
+    /// Parameters of the group; null omits one.
     #[serde(default)]
     pub with: Map<String, Value>,
-    /// Prefix under which the group's captures are kept; without it they keep their own names.
+    /// Prefix of the group's captures; without it they keep their own names.
     pub r#as: Option<String>,
 }
 
+/// Sends requests at the same time.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Concurrently {
+    /// Verb: send these calls and hooks at the same time, 2 to 8 of them with repetitions. Each may be accepted
+    /// or refused; rules judge the state afterwards.
+    #[serde(deserialize_with = "contended")]
+    #[schemars(with = "Vec<Step>")]
+    pub concurrently: Vec<Step>,
+}
+
+impl Concurrently {
+    /// How many requests may be sent at the same time.
+    pub const SIZES: std::ops::RangeInclusive<usize> = 2..=8;
+
+    /// How many requests are sent at the same time.
+    pub fn size(&self) -> usize {
+        let sizes = self
+            .concurrently
+            .iter()
+            .map(|step| step.repeat.unwrap_or(1));
+        sizes.sum()
+    }
+}
+
+/// Reads steps whose calls may be accepted or refused unless they say otherwise.
+fn contended<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<Step>, D::Error> {
+    let mut steps = Vec::<Step>::deserialize(from)?;
+    for step in &mut steps {
+        if let Verb::Call(call) = &mut step.verb
+            && matches!(call.demand, Demand::Own)
+        {
+            call.demand = Demand::Either;
+        }
+    }
+    Ok(steps)
+}
+
 impl Step {
-    /// The step as a part of the set-up: its failure accuses nobody.
+    /// The step as a part of the setup: its failure violates no rule.
     #[must_use]
     pub fn of_setup(self) -> Self {
         Self {
@@ -239,7 +277,6 @@ impl Step {
         }
     }
 
-    /// The call that it is.
     pub fn call(&self) -> Option<&Call> {
         if let Verb::Call(call) = &self.verb {
             Some(call)
@@ -248,7 +285,7 @@ impl Step {
         }
     }
 
-    /// The operation that it calls, as it is written.
+    /// The operation that it calls, as written.
     pub fn operation(&self) -> Option<&str> {
         self.call().map(|call| call.call.as_str())
     }
@@ -262,7 +299,7 @@ impl Step {
         }
     }
 
-    /// The hook that it asks for.
+    /// The hook that it calls.
     pub fn hook(&self) -> Option<&str> {
         if let Verb::Hook(hook) = &self.verb {
             Some(&hook.hook)
@@ -271,7 +308,7 @@ impl Step {
         }
     }
 
-    /// How long it waits, as it is written.
+    /// How long it waits, as written.
     pub fn wait(&self) -> Option<&str> {
         if let Verb::Wait(wait) = &self.verb {
             Some(&wait.wait)
@@ -289,6 +326,15 @@ impl Step {
         }
     }
 
+    /// The requests that it sends at the same time.
+    pub fn race(&self) -> Option<&Concurrently> {
+        if let Verb::Concurrently(race) = &self.verb {
+            Some(race)
+        } else {
+            None
+        }
+    }
+
     /// Whether it builds a token.
     pub fn is_token(&self) -> bool {
         matches!(self.verb, Verb::Token(_))
@@ -300,9 +346,12 @@ impl Step {
             Verb::Call(call) => Some(&call.with),
             Verb::Hook(hook) => Some(&hook.with),
             Verb::Use(group) => Some(&group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
@@ -311,43 +360,46 @@ impl Step {
         self.with().into_iter().flat_map(Map::values)
     }
 
-    /// The same, to be changed.
+    /// As `with`, for changes.
     pub fn with_mut(&mut self) -> Option<&mut Map<String, Value>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.with),
             Verb::Hook(hook) => Some(&mut hook.with),
             Verb::Use(group) => Some(&mut group.with),
-            Verb::Get(_) | Verb::Listen(_) | Verb::Await(_) | Verb::Token(_) | Verb::Wait(_) => {
-                None
-            }
+            Verb::Get(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
-    /// The name under which its result is kept.
+    /// The name of its result.
     pub fn capture(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.capture.as_ref(),
             Verb::Get(get) => get.capture.as_ref(),
             Verb::Hook(hook) => hook.capture.as_ref(),
-            Verb::Await(come) => come.capture.as_ref(),
+            Verb::Await(wait) => wait.capture.as_ref(),
             Verb::Token(token) => token.capture.as_ref(),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
-    /// The same, to be changed, where it has a result.
+    /// As `capture`, for changes.
     pub fn capture_mut(&mut self) -> Option<&mut Option<String>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.capture),
             Verb::Get(get) => Some(&mut get.capture),
             Verb::Hook(hook) => Some(&mut hook.capture),
-            Verb::Await(come) => Some(&mut come.capture),
+            Verb::Await(wait) => Some(&mut wait.capture),
             Verb::Token(token) => Some(&mut token.capture),
-            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Listen(_) | Verb::Wait(_) | Verb::Use(_) | Verb::Concurrently(_) => None,
         }
     }
 
-    /// The names that later steps read by: what it keeps, listens at, or puts before a group's.
+    /// The names that later steps use: of its result, its address, or the prefix of a group's results.
     pub fn names(&self) -> Option<&String> {
         match &self.verb {
             Verb::Listen(listen) => Some(&listen.listen),
@@ -357,49 +409,62 @@ impl Step {
             | Verb::Hook(_)
             | Verb::Await(_)
             | Verb::Token(_)
-            | Verb::Wait(_) => self.capture(),
+            | Verb::Wait(_)
+            | Verb::Concurrently(_) => self.capture(),
         }
     }
 
-    /// The names under which the things of a single step are known, groups left out.
+    /// The names that a single step defines, without groups.
     pub fn own_name(&self) -> Option<&String> {
         self.names().filter(|_| self.group().is_none())
     }
 
-    /// What it states of its result.
+    /// Its statements about the result.
     pub fn expect(&self) -> &[Expect] {
         match &self.verb {
             Verb::Call(call) => &call.expect,
             Verb::Get(get) => &get.expect,
             Verb::Hook(hook) => &hook.expect,
-            Verb::Await(come) => &come.expect,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Await(wait) => &wait.expect,
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
-    /// The same, to be changed.
+    /// As `expect`, for changes.
     pub fn expect_mut(&mut self) -> Option<&mut Vec<Expect>> {
         match &mut self.verb {
             Verb::Call(call) => Some(&mut call.expect),
             Verb::Get(get) => Some(&mut get.expect),
             Verb::Hook(hook) => Some(&mut hook.expect),
-            Verb::Await(come) => Some(&mut come.expect),
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => None,
+            Verb::Await(wait) => Some(&mut wait.expect),
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
-    /// Rules that it is there for and says nothing about.
+    /// Rules that it exercises without a statement.
     pub fn shows(&self) -> &[String] {
         match &self.verb {
             Verb::Call(call) => &call.shows,
             Verb::Get(get) => &get.shows,
             Verb::Hook(hook) => &hook.shows,
-            Verb::Await(come) => &come.shows,
-            Verb::Listen(_) | Verb::Token(_) | Verb::Wait(_) | Verb::Use(_) => &[],
+            Verb::Await(wait) => &wait.shows,
+            Verb::Listen(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => &[],
         }
     }
 
-    /// The rule that is broken when it is refused, where it says so.
+    /// The rule that a rejection violates, if it names one.
     pub fn accepted(&self) -> Option<&String> {
         self.call().and_then(|call| match &call.demand {
             Demand::Accepted(rule) => Some(rule),
@@ -407,7 +472,7 @@ impl Step {
         })
     }
 
-    /// The rule that is broken when it is accepted.
+    /// The rule that an acceptance violates.
     pub fn rejected(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.demand.rejected(),
@@ -417,11 +482,12 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
-    /// Whether neither acceptance nor refusal is expected.
+    /// Whether any outcome is valid.
     pub fn is_either(&self) -> bool {
         match &self.verb {
             Verb::Call(call) => call.demand.is_either(),
@@ -431,11 +497,12 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => false,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => false,
         }
     }
 
-    /// Makes it free to be accepted or refused.
+    /// Makes any outcome valid.
     pub fn demand_nothing(&mut self) {
         if let Verb::Call(call) = &mut self.verb {
             call.demand = Demand::Either;
@@ -445,7 +512,7 @@ impl Step {
         }
     }
 
-    /// Which credentials it carries.
+    /// The credentials that it sends.
     pub fn credentials(&self) -> Credentials {
         match &self.verb {
             Verb::Call(call) => call.credentials,
@@ -455,11 +522,12 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => Credentials::Default,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => Credentials::Default,
         }
     }
 
-    /// Has it carry those of the configuration.
+    /// Makes it send the default credentials.
     pub fn carry_default_credentials(&mut self) {
         if let Verb::Call(call) = &mut self.verb {
             call.credentials = Credentials::Default;
@@ -468,12 +536,22 @@ impl Step {
         }
     }
 
-    /// Steps between its pages.
-    pub fn between(&self) -> &[Self] {
-        self.call().map_or(&[], |call| &call.between)
+    /// Steps that it contains: those between its pages, or those that it takes at the same time.
+    pub fn nested(&self) -> &[Self] {
+        match &self.verb {
+            Verb::Call(call) => &call.between,
+            Verb::Concurrently(race) => &race.concurrently,
+            Verb::Get(_)
+            | Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_) => &[],
+        }
     }
 
-    /// The kind that what it brings is judged as.
+    /// The resource type that its payload is validated as.
     pub fn judge(&self) -> Option<&String> {
         match &self.verb {
             Verb::Call(call) => call.judge.as_ref(),
@@ -483,11 +561,12 @@ impl Step {
             | Verb::Await(_)
             | Verb::Token(_)
             | Verb::Wait(_)
-            | Verb::Use(_) => None,
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => None,
         }
     }
 
-    /// Rules that this step names itself, those between its pages not included.
+    /// Rules that this step names, without those of the steps between its pages.
     pub fn rules(&self) -> impl Iterator<Item = &String> {
         let stated = self.expect().iter().map(|e| &e.rule);
         stated
@@ -496,27 +575,32 @@ impl Step {
             .chain(self.rejected())
     }
 
-    /// Whether this step, those between its pages included, names that rule.
+    /// Whether this step or a nested one names that rule.
     pub fn names_rule(&self, rule: &str) -> bool {
-        self.rules().any(|r| r == rule) || self.between().iter().any(|step| step.names_rule(rule))
+        self.rules().any(|r| r == rule) || self.nested().iter().any(|step| step.names_rule(rule))
     }
 
-    /// What its verb is about; empty for a token.
+    /// The operand of its verb; empty for a token.
     pub fn about(&self) -> &str {
         match &self.verb {
             Verb::Call(call) => &call.call,
             Verb::Get(get) => &get.get,
             Verb::Hook(hook) => &hook.hook,
             Verb::Listen(listen) => &listen.listen,
-            Verb::Await(come) => &come.r#await,
+            Verb::Await(wait) => &wait.r#await,
             Verb::Token(_) => "",
             Verb::Wait(wait) => &wait.wait,
             Verb::Use(group) => &group.r#use,
+            Verb::Concurrently(race) => race.concurrently.first().map_or("", Self::about),
         }
     }
 
-    /// The step in one line: its verb and what it is about.
+    /// The step in one line: its verb and operand.
     pub fn summary(&self) -> String {
+        if let Verb::Concurrently(race) = &self.verb {
+            let steps: Vec<String> = race.concurrently.iter().map(Self::summary).collect();
+            return format!("{} {}", self.verb.word(), steps.join(" | "));
+        }
         let mut line = format!("{} {}", self.verb.word(), self.about());
         line.truncate(line.trim_end().len());
         for (name, value) in self.with().into_iter().flatten() {

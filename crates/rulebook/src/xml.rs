@@ -1,7 +1,7 @@
-//! XML answers as JSON values, so that the same rules judge both formats (D1, Endpoints: FORMAT).
+//! Converts XML responses to JSON values, so that the same rules judge both formats (D1, Endpoints: FORMAT).
 //!
-//! No document shows how the XML looks. So names and texts are taken as they come, and the types
-//! from the schema; what does not fit its type stays a text and is judged as one.
+//! The documents do not define the XML. Names and texts are converted as they are, types
+//! come from the schema. A text that does not match its type stays a text and is judged as one.
 
 use crate::reach;
 use encoding_rs::{Encoding, UTF_8};
@@ -10,18 +10,14 @@ use quick_xml::events::{BytesStart, Event};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 
-/// Elements within each other.
 const DEPTH_MAX: usize = 64;
-/// Attributes of one element.
 const ATTRIBUTES_MAX: usize = 256;
-/// Elements in all.
 const ELEMENTS_MAX: usize = 250_000;
-/// Bytes within which a declaration ends.
+/// Maximum length of a declaration in bytes.
 const DECLARATION_BYTES_MAX: usize = 256;
-/// Bytes in all.
 const BYTES_MAX: usize = 8 * 1024 * 1024;
 
-/// Why a document could not be read.
+/// The reason why a document could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum XmlFault {
     /// Larger than the limit.
@@ -30,11 +26,11 @@ pub enum XmlFault {
     /// Not UTF-8.
     #[error("not valid UTF-8 at byte {0}")]
     NotUtf8(usize),
-    /// Not in the encoding that it says.
-    #[error("not the {0} that it says it is")]
+    /// Not in the encoding that it declares.
+    #[error("invalid {0}, the declared encoding")]
     Undecodable(&'static str),
-    /// A document type, which could bring entities or other files.
-    #[error("a document type at byte {0}; it is refused unread")]
+    /// A document type, which could contain entities or reference files.
+    #[error("a document type at byte {0}, which is not supported")]
     DocumentType(u64),
     /// Nested too deeply.
     #[error("nesting over {DEPTH_MAX} at byte {0}")]
@@ -45,14 +41,14 @@ pub enum XmlFault {
     /// Not well-formed.
     #[error("not well-formed at byte {at}: {reason}")]
     Syntax {
-        /// Where it shows.
+        /// Byte offset.
         at: u64,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
 }
 
-/// An element as it was read.
+/// An element before conversion.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -62,16 +58,20 @@ struct Element {
     children: Vec<Element>,
 }
 
-/// Reads an XML document as a value of that schema; without one, types come from the elements' own
-/// `type` attributes. The root element's name is free.
+/// Converts an XML document to a value of that schema. Without one, types come from the elements' own
+/// `type` attributes. The root element may have any name.
 pub fn to_value(xml: &[u8], schema: Option<&Value>) -> Result<Value, XmlFault> {
     let element = read(xml)?;
     let free = Value::Bool(true);
     let root = schema.unwrap_or(&free);
-    Ok(convert(root, &reach::beside(root, root), &element))
+    Ok(convert(
+        root,
+        &reach::applicable_schemas(root, root),
+        &element,
+    ))
 }
 
-/// The text of a document: as its byte order mark says, else as its declaration does, else as UTF-8 (XML 1.0, 4.3.3).
+/// The decoded text: by its byte order mark, else by its declaration, else as UTF-8 (XML 1.0, 4.3.3).
 fn decode(xml: &[u8]) -> Result<Cow<'_, str>, XmlFault> {
     let (encoding, text) = match Encoding::for_bom(xml) {
         Some((encoding, length)) => (encoding, &xml[length..]),
@@ -86,7 +86,7 @@ fn decode(xml: &[u8]) -> Result<Cow<'_, str>, XmlFault> {
         .ok_or(XmlFault::Undecodable(encoding.name()))
 }
 
-/// The encoding that the declaration names, where that is one in which a declaration can be read without knowing it.
+/// The encoding in the declaration, if it is compatible with ASCII.
 fn declared(xml: &[u8]) -> Option<&'static Encoding> {
     let head = &xml[..xml.len().min(DECLARATION_BYTES_MAX)];
     let head = head.strip_prefix(b"<?xml")?;
@@ -210,13 +210,13 @@ fn unescaped(text: &str) -> String {
     quick_xml::escape::unescape(text).map_or_else(|_| text.to_owned(), std::borrow::Cow::into_owned)
 }
 
-/// What a schema allows at a place; everything where it says nothing.
+/// The types that a schema allows at a place; all without a schema.
 struct Allowed {
     types: Vec<String>,
 }
 
 impl Allowed {
-    fn by(applying: &[&Value]) -> Self {
+    fn from_schemas(applying: &[&Value]) -> Self {
         let mut types = Vec::new();
         for schema in applying {
             match schema.get("type") {
@@ -236,7 +236,7 @@ impl Allowed {
         Self { types }
     }
 
-    fn is_unsaid(&self) -> bool {
+    fn is_unrestricted(&self) -> bool {
         self.types.is_empty()
     }
 
@@ -246,17 +246,17 @@ impl Allowed {
 }
 
 fn convert(root: &Value, applying: &[&Value], element: &Element) -> Value {
-    let allowed = Allowed::by(applying);
+    let allowed = Allowed::from_schemas(applying);
     if element.is_nil {
         return Value::Null;
     }
     let hint = element.r#type.as_deref();
-    if allowed.has("array") || (allowed.is_unsaid() && hint == Some("array")) {
+    if allowed.has("array") || (allowed.is_unrestricted() && hint == Some("array")) {
         let below = reach::items(root, applying);
         let items = element.children.iter().map(|c| convert(root, &below, c));
         return Value::Array(items.collect());
     }
-    // Text between elements stands for nothing that JSON has: it stays a text, where that does not fit.
+    // JSON has no text between members, so the element stays a text.
     let is_mixed = !element.text.trim().is_empty() && !allowed.has("string");
     if element.children.is_empty() || (is_mixed && allowed.has("object")) {
         return scalar(&allowed, element);
@@ -269,8 +269,8 @@ fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
     let mut repeated: Vec<&str> = Vec::new();
     for child in &element.children {
         let below = reach::member(root, applying, &child.name);
-        let is_list = Allowed::by(&below).has("array");
-        // A list may come as repeated elements without one around them.
+        let is_list = Allowed::from_schemas(&below).has("array");
+        // A list may be repeated elements without an element around them.
         let is_bare_item = is_list && child.children.is_empty() && !child.text.trim().is_empty();
         let value = if is_bare_item {
             Value::Array(vec![convert(root, &reach::items(root, &below), child)])
@@ -289,7 +289,7 @@ fn object(root: &Value, applying: &[&Value], element: &Element) -> Value {
                 | Value::String(_)
                 | Value::Object(_)) => items.push(one),
             },
-            // An element that should stand once stands twice: the type rule tells.
+            // A single element is repeated: its type rule reports the list.
             Some(Value::Array(items)) if repeated.contains(&child.name.as_str()) => {
                 items.push(value);
             }
@@ -313,9 +313,9 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
             (false, false) => Value::String(text.to_owned()),
         };
     }
-    if allowed.has("boolean") || (allowed.is_unsaid() && hint == "boolean") {
+    if allowed.has("boolean") || (allowed.is_unrestricted() && hint == "boolean") {
         match word {
-            // XML Schema, part 2: both spellings are a boolean's.
+            // XML Schema, part 2: both spellings are booleans.
             "true" | "1" => return Value::Bool(true),
             "false" | "0" => return Value::Bool(false),
             _ => {}
@@ -323,7 +323,7 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
     }
     let is_number = allowed.has("integer")
         || allowed.has("number")
-        || (allowed.is_unsaid() && matches!(hint, "integer" | "float" | "decimal"));
+        || (allowed.is_unrestricted() && matches!(hint, "integer" | "float" | "decimal"));
     if is_number && let Ok(number) = word.parse::<Number>() {
         return Value::Number(number);
     }
@@ -337,7 +337,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_encoding_says_the_same() {
+    fn all_encodings_have_the_same_value() {
         let text = "<a><name>Zoë</name></a>";
         let utf16 = |bom: [u8; 2], bytes: fn(u16) -> [u8; 2]| {
             let said = format!("<?xml version=\"1.0\" encoding=\"UTF-16\"?>{text}");
@@ -404,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_stays_a_text() {
+    fn a_value_of_another_type_stays_a_text() {
         assert_eq!(
             value("<r><id>seven</id><ok>yes</ok><name>a</name><name>b</name></r>"),
             json!({"id": "seven", "ok": "yes", "name": ["a", "b"]})
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn text_between_elements_is_no_object() {
+    fn text_between_elements_prevents_an_object() {
         assert_eq!(value("<r>x<id>7</id></r>"), json!("x"));
         assert_eq!(
             value("<r>\n <user>x<n>1</n></user> </r>"),
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn attributes_speak_where_the_schema_does_not() {
+    fn attributes_apply_without_a_schema() {
         let xml = br#"<r><a type="integer">1</a><b nil="true"/><entry key="x &lt;y">z</entry></r>"#;
         assert_eq!(
             to_value(xml, None).unwrap(),
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_documents_are_refused() {
+    fn hostile_documents_are_rejected() {
         let bomb = "<!DOCTYPE r [<!ENTITY a \"x\">]><r>&a;</r>";
         assert!(matches!(
             to_value(bomb.as_bytes(), None),

@@ -70,7 +70,7 @@ pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect
 fn misnamed(root: &Value, value: &Value, pointer: &str) -> Option<String> {
     let (parent, name) = pointer.rsplit_once('/')?;
     let members = json::get(value, parent)?.as_object()?;
-    let mut applying = reach::beside(root, root);
+    let mut applying = reach::applicable_schemas(root, root);
     let mut here = value;
     for segment in json::segments(parent) {
         applying = if here.is_array() {
@@ -113,7 +113,7 @@ impl Defect {
 /// Rule of the deepest property on the path. A document that is not an object breaks the rule of its
 /// first required field.
 fn rule_at(root: &Value, value: &Value, pointer: &str) -> Option<String> {
-    let mut applying = reach::beside(root, root);
+    let mut applying = reach::applicable_schemas(root, root);
     let mut rule = None;
     let mut here = Some(value);
     for segment in json::segments(pointer) {
@@ -139,7 +139,7 @@ pub fn rule_of_whole(rulebook: &Rulebook, kind: &str) -> Option<String> {
 }
 
 fn first_rule(root: &Value) -> Option<String> {
-    let applying = reach::beside(root, root);
+    let applying = reach::applicable_schemas(root, root);
     let named = |schema: &&Value| {
         let properties = schema.get("properties")?.as_object()?;
         let required = schema.get("required").and_then(Value::as_array);

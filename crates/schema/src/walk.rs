@@ -14,14 +14,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The schema of every place of a document, each once however often it is referenced.
 #[derive(Debug, Default)]
 pub(super) struct Places {
-    places: Vec<Place>,
+    places: Vec<SchemaNode>,
     /// Ids of all rules, sorted; places store indexes.
     rules: Vec<String>,
 }
 
 /// The schema of one place.
 #[derive(Debug, Default)]
-struct Place {
+struct SchemaNode {
     /// Listed members.
     members: HashMap<String, Member, FixedState>,
     /// The place of unlisted members, if they have a schema.
@@ -61,7 +61,7 @@ impl Places {
         };
         survey.rules_in(root);
         let rules: Vec<String> = survey.rules.iter().map(|rule| (*rule).to_owned()).collect();
-        survey.place(&reach::beside(root, root));
+        survey.place(&reach::applicable_schemas(root, root));
         Self {
             places: survey.places,
             rules,
@@ -96,7 +96,7 @@ impl Places {
 struct Survey<'a> {
     root: &'a Value,
     rules: BTreeSet<&'a str>,
-    places: Vec<Place>,
+    places: Vec<SchemaNode>,
     /// Places by the addresses of the schemas that apply there.
     known: BTreeMap<Vec<*const Value>, usize>,
 }
@@ -128,13 +128,13 @@ impl<'a> Survey<'a> {
         }
         let index = self.places.len();
         self.known.insert(key, index);
-        self.places.push(Place::default());
-        let mut place = Place {
+        self.places.push(SchemaNode::default());
+        let mut place = SchemaNode {
             no_others: applying
                 .iter()
                 .find_map(|s| self.named(s, OTHER_FIELDS_KEY)),
             json_text: applying.iter().any(|s| holds_json(s)),
-            ..Place::default()
+            ..SchemaNode::default()
         };
         let names: BTreeSet<String> = reach::listed(applying).into_iter().collect();
         for name in names {
@@ -159,7 +159,7 @@ impl<'a> Survey<'a> {
     }
 
     /// Adds the rules of the members that one schema lists.
-    fn note_rules(&self, schema: &Value, place: &mut Place) {
+    fn note_rules(&self, schema: &Value, place: &mut SchemaNode) {
         let required = schema.get("required").and_then(Value::as_array);
         let is_required = |name: &str| {
             required.is_some_and(|names| names.iter().any(|n| n.as_str() == Some(name)))

@@ -2,9 +2,9 @@
 //!
 //! A file records the faults; their number must not fall.
 
-use super::{NotYet, Selftest, name};
+use super::{KnownGaps, Selftest, name};
 use conformant_engine::derive::deck::Deck;
-use conformant_engine::sessions::{Offline, Track};
+use conformant_engine::sessions::{Offline, ReplayLog};
 use conformant_engine::{Concluded, Planned, conclude};
 use conformant_explore::numbered;
 use conformant_record::Level;
@@ -42,7 +42,7 @@ const SAMPLE: (u64, usize) = (60, 16);
 pub struct Explored {
     pub by: ExploredBy,
     /// Flagged variations, each with sequence and rule.
-    pub accused: Vec<String>,
+    pub flagged: Vec<String>,
     /// Findings on the clean reference.
     pub unclean: Vec<String>,
 }
@@ -66,7 +66,7 @@ impl ExploredBy {
 impl Explored {
     /// Whether nothing valid is flagged and the percentage is not below the recorded one.
     pub fn holds(&self, recorded: &ExploredBy) -> bool {
-        let is_fair = self.accused.is_empty() && self.unclean.is_empty();
+        let is_fair = self.flagged.is_empty() && self.unclean.is_empty();
         is_fair && self.by.percent >= recorded.percent
     }
 
@@ -78,12 +78,12 @@ impl Explored {
             Fault::ALL.len(),
             self.by.percent,
             recorded.percent,
-            self.accused.len(),
+            self.flagged.len(),
         );
         let missed = Fault::ALL.iter().map(|fault| fault.id());
         let missed: Vec<&str> = missed.filter(|id| !self.by.found.contains(*id)).collect();
         let _ = writeln!(text, "not found           {}", missed.join(" "));
-        for line in self.unclean.iter().chain(&self.accused) {
+        for line in self.unclean.iter().chain(&self.flagged) {
             let _ = writeln!(text, "FLAGGED {line}");
         }
         text
@@ -93,7 +93,7 @@ impl Explored {
 /// A sequence on the clean reference.
 struct Sequence {
     number: u64,
-    track: Arc<Track>,
+    track: Arc<ReplayLog>,
     consulted: BTreeSet<Switch>,
     /// Number of faults it depends on.
     faults: usize,
@@ -106,12 +106,12 @@ impl Selftest<'_> {
     pub fn explored(
         &self,
         (sequences, seed): (u64, u64),
-        not_yet: &NotYet,
+        known_gaps: &KnownGaps,
         progress: &(dyn Fn(usize, usize) + Sync),
     ) -> Explored {
         let switches: Vec<Switch> = Switch::all()
             .filter(|s| self.is_wanted(&name(*s)))
-            .filter(|s| !matches!(s, Switch::Variant(v) if not_yet.names_variant(v.id())))
+            .filter(|s| !matches!(s, Switch::Variant(v) if known_gaps.names_variant(v.id())))
             .collect();
         let mut explored = self.explored_with((sequences, seed), &switches, progress);
         explored.by.percent = 100 * explored.by.found.len() / Fault::ALL.len();
@@ -169,7 +169,7 @@ impl Selftest<'_> {
                 }
                 Switch::Variant(variant) => {
                     let line = format!("variant {}: sequence {number}: {rule}", variant.id());
-                    explored.accused.push(line);
+                    explored.flagged.push(line);
                 }
             }
         }
@@ -180,7 +180,7 @@ impl Selftest<'_> {
         let tracks = Mutex::new(BTreeMap::new());
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .tracking(&tracks);
+            .with_replay_logs(&tracks);
         let concluded = self.sequence(deck, number, &sessions);
         let told = [true, false].map(|conforms| first_told(concluded.as_ref(), conforms));
         let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -213,7 +213,7 @@ impl Selftest<'_> {
             .take(PER_SWITCH_MAX)
             .find_map(|sequence| {
                 let number = sequence.number;
-                let told = if sequence.track.begin(Some(switch)).goes_the_same_way() {
+                let told = if sequence.track.begin(Some(switch)).is_unchanged() {
                     sequence.told[usize::from(!conforms)].clone()
                 } else {
                     first_told(self.sequence(deck, number, &sessions).as_ref(), conforms)
@@ -236,7 +236,7 @@ impl Selftest<'_> {
 
 /// The first rule that a sequence breaks; for valid implementations, the first must-rule.
 fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
-    let mut findings = concluded?.judgement.findings.iter();
+    let mut findings = concluded?.judgment.findings.iter();
     let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;
     Some(format!(
         "{} ({}): {}",

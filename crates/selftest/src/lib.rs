@@ -6,9 +6,9 @@
 
 mod explored;
 mod known;
+mod known_gaps;
 mod matrix;
 mod mutate;
-mod not_yet;
 mod pairs;
 mod report;
 mod scenes;
@@ -16,16 +16,16 @@ mod written;
 
 pub use explored::{Explored, ExploredBy};
 pub use known::{CAUGHT_BY_FILE, caught_by, known_defects};
+pub use known_gaps::KnownGaps;
 pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
-pub use not_yet::NotYet;
 pub use pairs::Pairs;
 
 use conformant_base::text::glob;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_engine::{Concluded, Target};
-use conformant_judge::payload::judge_payload;
-use conformant_judge::{Change, closed_at, of_property};
+use conformant_judge::payload::validate_payload;
+use conformant_judge::{Change, closed_object_pointer, schema_violations};
 use conformant_record::Level;
 use conformant_reference::{Fault, Switch, Variant};
 use conformant_rulebook::{Origin, Rulebook};
@@ -114,12 +114,12 @@ impl Selftest<'_> {
         for rule in self.rulebook.rules.values() {
             match &rule.origin {
                 Origin::Property { kind, pointer } => {
-                    for mutation in of_property(self.rulebook, kind, pointer) {
+                    for mutation in schema_violations(self.rulebook, kind, pointer) {
                         trials.push(self.of_kind(&shown, kind, pointer, mutation));
                     }
                 }
                 Origin::NoOtherFields { kind } => {
-                    let pointer = closed_at(self.rulebook, kind, &rule.id);
+                    let pointer = closed_object_pointer(self.rulebook, kind, &rule.id);
                     trials.push(self.of_kind(&shown, kind, &pointer, Change::ExtraField));
                 }
                 Origin::Operation { .. }
@@ -201,7 +201,7 @@ impl Selftest<'_> {
     ) -> Row {
         let mut row = Row::default();
         for clean in touched {
-            let concluded = self.play(clean, planned, sessions);
+            let concluded = self.run_scenario(clean, planned, sessions);
             row.add_scenario(&Came::of(&concluded));
         }
         row
@@ -218,7 +218,7 @@ impl Selftest<'_> {
         let mutator = mutate::Mutator::new(self.rulebook, rewrite, &self.targets);
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let at_first = if best.is_some() {
             1
         } else {
@@ -249,7 +249,7 @@ impl Selftest<'_> {
             return row;
         }
         row.scenarios = 1;
-        for violation in judge_payload(self.rulebook, self.schemas, kind, &changed).violations {
+        for violation in validate_payload(self.rulebook, self.schemas, kind, &changed).violations {
             if violation.level == Level::Must {
                 row.failed_by.insert(violation.rule.clone());
             }
@@ -289,7 +289,7 @@ fn name(switch: Switch) -> String {
 }
 
 fn complaint(what: &str, concluded: &Concluded) -> String {
-    let first = concluded.judgement.findings.first();
+    let first = concluded.judgment.findings.first();
     let why = first.map_or_else(
         || concluded.result.reason.clone(),
         |f| format!("{} at {:?}: {}", f.rule, f.pointer, f.message),

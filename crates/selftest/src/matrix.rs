@@ -1,6 +1,6 @@
 //! Kill matrix: the rules that catch each fault, and the recorded ones.
 
-use super::not_yet::{NotYet, Owed};
+use super::known_gaps::{GapState, KnownGaps};
 use conformant_record::{Level, Proof};
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use serde::Serialize;
@@ -29,6 +29,9 @@ pub struct Row {
     pub is_variant: bool,
     /// Number of scenarios.
     pub scenarios: usize,
+    /// Number of scenarios in which responses or callbacks differed from those of the clean reference.
+    #[serde(skip)]
+    pub differing: usize,
     /// Rules with a finding, of any level.
     pub killed_by: BTreeSet<String>,
     /// Must-rules with a finding.
@@ -41,6 +44,7 @@ impl Row {
     /// Adds the result of another scenario.
     pub(super) fn add(&mut self, other: Self) {
         self.scenarios += other.scenarios;
+        self.differing += other.differing;
         self.killed_by.extend(other.killed_by);
         self.failed_by.extend(other.failed_by);
         self.errors.extend(other.errors);
@@ -55,10 +59,10 @@ pub enum State {
     /// Caught by further or other rules than recorded; for a variation: flagged.
     OverKilled,
     /// Not caught, or flagged, and listed as a known gap.
-    NotYet,
+    KnownGaps,
     /// Listed as a known gap without need.
     StaleEntry,
-    /// Not caught.
+    /// Not caught; for a variation: no scenario shows it.
     Silent,
     /// Internal error.
     Error,
@@ -67,7 +71,7 @@ pub enum State {
 impl State {
     /// True if nothing has to be done, or the gap is known.
     pub fn is_expected(self) -> bool {
-        matches!(self, Self::Killed | Self::NotYet)
+        matches!(self, Self::Killed | Self::KnownGaps)
     }
 
     /// Name in reports.
@@ -75,7 +79,7 @@ impl State {
         match self {
             Self::Killed => "killed",
             Self::OverKilled => "over-killed",
-            Self::NotYet => "known gap",
+            Self::KnownGaps => "known gap",
             Self::StaleEntry => "stale entry",
             Self::Silent => "silent",
             Self::Error => "error",
@@ -92,23 +96,24 @@ pub struct Recorded {
     /// Kill matrix: `specs/kill-matrix.yaml`.
     pub caught_by: CaughtBy,
     /// Known gaps: `specs/not-yet-caught.yaml`.
-    pub not_yet: NotYet,
+    pub known_gaps: KnownGaps,
 }
 
 impl Matrix {
-    /// Finds the rules that no row has killed.
+    /// Finds the rules that no fault has killed. A variation may kill a rule of level `should`: what such a rule advises
+    /// against is allowed.
     pub(super) fn find_dead(&mut self, rulebook: &Rulebook) {
-        let killed: BTreeSet<&String> = self
-            .rows
-            .values()
-            .filter(|r| !r.is_variant)
-            .flat_map(|r| &r.killed_by)
-            .collect();
+        let killed_by = |is_variant: bool| -> BTreeSet<&String> {
+            let rows = self.rows.values().filter(|r| r.is_variant == is_variant);
+            rows.flat_map(|r| &r.killed_by).collect()
+        };
+        let (killed, advised_against) = (killed_by(false), killed_by(true));
         self.dead = rulebook
             .rules
             .values()
             .filter(|rule| matches!(rule.level, Level::Must | Level::Should))
             .filter(|rule| !killed.contains(&rule.id))
+            .filter(|rule| rule.level == Level::Must || !advised_against.contains(&rule.id))
             .map(|rule| rule.id.clone())
             .collect();
     }
@@ -140,16 +145,17 @@ impl Matrix {
         if !row.errors.is_empty() {
             return State::Error;
         }
-        match recorded.not_yet.owes(name, row) {
-            Owed::Yes => return State::NotYet,
-            Owed::NoLonger => return State::StaleEntry,
-            Owed::No => {}
+        match recorded.known_gaps.gap_state(name, row) {
+            GapState::Yes => return State::KnownGaps,
+            GapState::NoLonger => return State::StaleEntry,
+            GapState::No => {}
         }
         if row.is_variant {
-            return if row.failed_by.is_empty() {
-                State::Killed
-            } else {
-                State::OverKilled
+            // A variation that changes nothing cannot show that it is allowed.
+            return match (row.failed_by.is_empty(), row.differing) {
+                (false, _) => State::OverKilled,
+                (true, 0) => State::Silent,
+                (true, _) => State::Killed,
             };
         }
         if row.killed_by.is_empty() {
@@ -166,7 +172,7 @@ impl Matrix {
     pub fn dead<'a>(&'a self, recorded: &'a Recorded) -> impl Iterator<Item = &'a String> {
         self.dead
             .iter()
-            .filter(|id| !recorded.not_yet.names_rule(id))
+            .filter(|id| !recorded.known_gaps.names_rule(id))
     }
 
     /// Rules that no mutation of the clean responses breaks.
@@ -183,8 +189,8 @@ impl Matrix {
         self.unclean.is_empty()
             && self.dead(recorded).next().is_none()
             // A part of the rows does not show which rules are tried.
-            && (self.dead.is_empty() || recorded.not_yet.tried(&self.dead).is_empty())
-            && self.idle.is_empty()
+            && (self.dead.is_empty() || recorded.known_gaps.tried(&self.dead).is_empty())
+            && self.idle.iter().all(|id| recorded.known_gaps.names_rule(id))
             && self.vacuous().next().is_none()
             && self
                 .rows
@@ -194,8 +200,8 @@ impl Matrix {
 
     /// The known gaps, without entries that these rows no longer need.
     #[must_use]
-    pub fn remaining_gaps(&self, recorded: &Recorded) -> NotYet {
-        recorded.not_yet.shrunk(&self.rows, &self.dead)
+    pub fn remaining_gaps(&self, recorded: &Recorded) -> KnownGaps {
+        recorded.known_gaps.shrunk(&self.rows, &self.dead)
     }
 
     /// Rows to record: every named fault, and generated ones that break more than one rule.
@@ -241,7 +247,7 @@ impl Matrix {
         }
         let states = [
             State::Killed,
-            State::NotYet,
+            State::KnownGaps,
             State::StaleEntry,
             State::OverKilled,
             State::Silent,
@@ -263,10 +269,10 @@ impl Matrix {
                 cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]
             );
         }
-        let (silent, accused) = recorded.not_yet.counts();
+        let (silent, flagged) = recorded.known_gaps.counts();
         let _ = writeln!(
             text,
-            "known gaps: {silent} faults not caught, {accused} variations flagged"
+            "known gaps: {silent} faults not caught, {flagged} variations flagged"
         );
         if let Some(proof) = &self.proof {
             let _ = writeln!(
@@ -304,7 +310,7 @@ impl Matrix {
             }
         }
         if !self.dead.is_empty() {
-            for rule in recorded.not_yet.tried(&self.dead) {
+            for rule in recorded.known_gaps.tried(&self.dead) {
                 let _ = writeln!(text, "STALE ENTRY rule {rule}");
             }
         }

@@ -2,15 +2,15 @@
 
 use conformant_base::http::{Request, Response};
 use conformant_engine::Target;
-use conformant_engine::request::recognise;
-use conformant_engine::sessions::Mangle;
-use conformant_judge::{Change, place};
+use conformant_engine::request::recognize;
+use conformant_engine::sessions::Mutate;
+use conformant_judge::{Change, resolve_pointer};
 use conformant_net::transport::encode;
 use conformant_record::Level;
 use conformant_reference::account;
 use conformant_reference::auth::application;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Operation, Origin, Parameter, Place, Rule, Rulebook};
+use conformant_rulebook::{Operation, Origin, Parameter, ParameterLocation, Rule, Rulebook};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -97,7 +97,7 @@ impl Rewrite {
                     .and_then(|o| o.parameters.iter().find(|p| p.name == *parameter));
                 let operation = rulebook.operation(&rule.service, operation);
                 match (operation, known) {
-                    (Some(o), Some(p)) if p.names_a_thing(o) => {
+                    (Some(o), Some(p)) if p.names_a_resource(o) => {
                         vec![Self::Anything {
                             operation: full(&o.id),
                             parameter: p.name.clone(),
@@ -124,7 +124,7 @@ impl Rewrite {
             .any(|k| parameter.schema.get(k).is_some());
         // Missing parts of a multipart body or a query cannot be added without more knowledge.
         if parameter.required
-            && parameter.place == Place::Body
+            && parameter.place == ParameterLocation::Body
             && parameter.schema.get("contentMediaType").is_none()
         {
             rewrites.push(Self::MadeUp {
@@ -132,7 +132,7 @@ impl Rewrite {
                 parameter: name.clone(),
             });
         }
-        if parameter.place == Place::Path
+        if parameter.place == ParameterLocation::Path
             && parameter.echo.as_ref().is_some_and(|e| !e.at.contains('*'))
         {
             rewrites.push(Self::OtherThing {
@@ -307,14 +307,14 @@ impl<'a> Mutator<'a> {
     }
 
     /// The broken operation with the parameters of a request, if it is that operation.
-    fn recognise(
+    fn recognize(
         &self,
         service: &str,
         request: &Request,
     ) -> Option<(&'a Operation, BTreeMap<String, Value>)> {
         let path = request.path().strip_prefix(&format!("/{service}"))?;
         let operations = self.rulebook.services.get(service)?.operations.values();
-        recognise(
+        recognize(
             operations,
             request,
             path,
@@ -327,9 +327,9 @@ impl<'a> Mutator<'a> {
     }
 }
 
-impl Mangle for Mutator<'_> {
+impl Mutate for Mutator<'_> {
     fn request(&self, service: &str, request: &mut Request) {
-        let Some((operation, sent)) = self.recognise(service, request) else {
+        let Some((operation, sent)) = self.recognize(service, request) else {
             return;
         };
         if !self.is_broken(operation) {
@@ -372,7 +372,7 @@ impl Mangle for Mutator<'_> {
     }
 
     fn response(&self, service: &str, request: &Request, response: &mut Response) {
-        let Some((operation, sent)) = self.recognise(service, request) else {
+        let Some((operation, sent)) = self.recognize(service, request) else {
             return;
         };
         if let Rewrite::Representation {
@@ -469,7 +469,7 @@ impl Mutator<'_> {
         } else {
             operation.error.as_deref()
         }?;
-        place(self.rulebook, Some(&own), shown, kind, pointer)
+        resolve_pointer(self.rulebook, Some(&own), shown, kind, pointer)
     }
 }
 
@@ -529,12 +529,12 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
         return;
     };
     match parameter.place {
-        Place::Path => {}
-        Place::Header => match value {
+        ParameterLocation::Path => {}
+        ParameterLocation::Header => match value {
             Some(value) => request.headers.set(name, value),
             None => request.headers.remove(name),
         },
-        Place::Query => {
+        ParameterLocation::Query => {
             let query = edited(request.query(), name, value);
             let path = request.path().to_owned();
             request.target = if query.is_empty() {
@@ -543,7 +543,7 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
                 format!("{path}?{query}")
             };
         }
-        Place::Body => {
+        ParameterLocation::Body => {
             if request.headers.media_type().as_deref() == Some("application/x-www-form-urlencoded")
             {
                 let body = String::from_utf8_lossy(&request.body).into_owned();
@@ -555,12 +555,12 @@ fn edit(operation: &Operation, request: &mut Request, name: &str, value: Option<
 
 fn edited(form: &str, name: &str, value: Option<&str>) -> String {
     let bracketed = format!("{name}[");
-    let mut pairs: Vec<(String, String)> = form_urlencoded::parse(form.as_bytes())
+    let mut pairs: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes())
         .into_owned()
         .filter(|(n, _)| n != name && !n.starts_with(&bracketed))
         .collect();
     pairs.extend(value.map(|v| (name.to_owned(), v.to_owned())));
-    form_urlencoded::Serializer::new(String::new())
+    url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
         .finish()
 }

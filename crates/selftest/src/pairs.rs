@@ -7,7 +7,7 @@ use super::mutate::{Mutator, Rewrite};
 use super::{Clean, Recorded, Selftest, Trial};
 use conformant_base::json;
 use conformant_engine::plan::{self, Planned};
-use conformant_engine::sessions::{Mangle, Offline};
+use conformant_engine::sessions::{Mutate, Offline};
 use conformant_reference::{Fault, Switch, Variant};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -25,7 +25,7 @@ pub struct Pairs {
     /// Number of pairs of variations.
     pub variants: usize,
     /// Flagged pairs with the rules.
-    pub accused: Vec<String>,
+    pub flagged: Vec<String>,
     /// Number of pairs of faults.
     pub defects: usize,
     /// Pairs of which one fault was not reported.
@@ -43,7 +43,7 @@ impl Pairs {
 
     /// True if no pair of variations was flagged, and both faults were reported in 95 % of the pairs.
     pub fn holds(&self) -> bool {
-        self.accused.is_empty() && self.reported_percent() >= 95.0
+        self.flagged.is_empty() && self.reported_percent() >= 95.0
     }
 
     /// Counts, then unexpected pairs.
@@ -53,12 +53,12 @@ impl Pairs {
              pairs of faults     {:>5} tried, both reported in {:.1} %\n\
              in addition         {:>5} of which one hides the other's scenario, field or resource\n",
             self.variants,
-            self.accused.len(),
+            self.flagged.len(),
             self.defects,
             self.reported_percent(),
             self.stopped.len()
         );
-        for line in &self.accused {
+        for line in &self.flagged {
             let _ = writeln!(text, "FLAGGED {line}");
         }
         for line in &self.hidden {
@@ -72,9 +72,9 @@ impl Pairs {
 
     fn add(&mut self, tried: Tried) {
         match tried {
-            Tried::Variants(accused) => {
+            Tried::Variants(flagged) => {
                 self.variants += 1;
-                self.accused.extend(accused);
+                self.flagged.extend(flagged);
             }
             Tried::Defects(Together::Nothing) => {}
             Tried::Defects(Together::Both) => self.defects += 1,
@@ -115,7 +115,7 @@ enum Together {
 }
 
 /// Result of a scenario.
-struct Told {
+struct Findings {
     /// Rules with findings.
     found: BTreeSet<String>,
     /// Places of the findings.
@@ -124,7 +124,7 @@ struct Told {
     stopped: bool,
 }
 
-impl Told {
+impl Findings {
     /// Rules with findings here and not there.
     fn beyond<'t>(&'t self, other: &'t Self) -> impl Iterator<Item = &'t String> {
         self.found.difference(&other.found)
@@ -145,7 +145,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn add(&mut self, place: &str, this: &Told, other: &Told, both: &Told) {
+    fn add(&mut self, place: &str, this: &Findings, other: &Findings, both: &Findings) {
         let rules: Vec<&str> = this.beyond(other).map(String::as_str).collect();
         self.alone |= !rules.is_empty();
         if self.within_reach.is_none() && !rules.is_empty() && !other.stopped {
@@ -173,17 +173,17 @@ impl Selftest<'_> {
         let clean = self.clean(&planned);
         let variants: Vec<Variant> = Variant::ALL
             .iter()
-            .filter(|v| !recorded.not_yet.names_variant(v.id()))
+            .filter(|v| !recorded.known_gaps.names_variant(v.id()))
             .copied()
             .collect();
         let faults: Vec<Fault> = Fault::ALL
             .iter()
-            .filter(|f| !recorded.not_yet.names_fault(f.id()))
+            .filter(|f| !recorded.known_gaps.names_fault(f.id()))
             .copied()
             .collect();
         let soft: Vec<Rewrite> = self.trials(&clean).into_iter().filter_map(soft).collect();
         let try_out = |turn: usize| {
-            let mut drawn = Drawn::for_turn(seed, turn);
+            let mut drawn = Generator::for_turn(seed, turn);
             if turn.is_multiple_of(2) {
                 let pair = [*drawn.of(&variants), *drawn.of(&variants)];
                 Tried::Variants(self.accusation(pair, &planned, &clean, &mut drawn))
@@ -205,7 +205,7 @@ impl Selftest<'_> {
         pair: [Variant; 2],
         planned: &[Planned<'_>],
         clean: &[Clean],
-        drawn: &mut Drawn,
+        drawn: &mut Generator,
     ) -> Option<String> {
         let sessions = self.sessions(BTreeSet::new(), BTreeSet::from(pair));
         let asks = |c: &Clean, v: &Variant| c.consulted.contains(&Switch::Variant(*v));
@@ -232,14 +232,14 @@ impl Selftest<'_> {
         fault: Fault,
         soft: &[Rewrite],
         (planned, clean): (&[Planned<'_>], &[Clean]),
-        drawn: &mut Drawn,
+        drawn: &mut Generator,
     ) -> Together {
         let deep = self.sessions(BTreeSet::from([fault]), BTreeSet::new());
         let asks = |c: &&Clean| c.consulted.contains(&Switch::Fault(fault));
         let caught = clean
             .iter()
             .filter(asks)
-            .find(|c| !self.told(c, planned, &deep).found.is_empty());
+            .find(|c| !self.evaluate_copy(c, planned, &deep).found.is_empty());
         let Some(place) = caught else {
             return Together::Nothing;
         };
@@ -276,14 +276,14 @@ impl Selftest<'_> {
         let deep = self.sessions(faults.clone(), BTreeSet::new());
         let soft = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let both = self
             .sessions(faults, BTreeSet::new())
-            .mangled(&mutator as &dyn Mangle);
+            .mutated(&mutator as &dyn Mutate);
         let (mut of_deep, mut of_soft) = (Trace::default(), Trace::default());
         for place in over {
             let [by_deep, by_soft, by_both] =
-                [&deep, &soft, &both].map(|sessions| self.told(place, planned, sessions));
+                [&deep, &soft, &both].map(|sessions| self.evaluate_copy(place, planned, sessions));
             of_deep.add(&place.scenario, &by_deep, &by_soft, &by_both);
             of_soft.add(&place.scenario, &by_soft, &by_deep, &by_both);
             if of_deep.beside && of_soft.beside {
@@ -316,7 +316,7 @@ impl Selftest<'_> {
         // Items are below the array of their page.
         let item = finding.splitn(4, '/').nth(3).map(|rest| format!("/{rest}"));
         let mut stands = std::iter::once(finding).chain(item.as_deref());
-        let known = self.rulebook.kinds.get(kind).map(|kind| &kind.about);
+        let known = self.rulebook.kinds.get(kind).map(|kind| &kind.annotations);
         let identity = known.and_then(|about| about.identity.as_ref());
         let mut keys = identity.into_iter().flat_map(|identity| &identity.key);
         keys.any(|key| json::within(pointer, key))
@@ -324,11 +324,16 @@ impl Selftest<'_> {
             || deep.iter().any(|at| is_at(at, pointer))
     }
 
-    fn told(&self, clean: &Clean, planned: &[Planned<'_>], sessions: &Offline<'_>) -> Told {
-        let concluded = self.play(clean, planned, sessions);
-        let findings = concluded.judgement.findings.into_iter();
+    fn evaluate_copy(
+        &self,
+        clean: &Clean,
+        planned: &[Planned<'_>],
+        sessions: &Offline<'_>,
+    ) -> Findings {
+        let concluded = self.run_scenario(clean, planned, sessions);
+        let findings = concluded.judgment.findings.into_iter();
         let places: Vec<_> = findings.map(|f| (f.rule, f.pointer)).collect();
-        Told {
+        Findings {
             found: places.iter().map(|(rule, _)| rule.clone()).collect(),
             places,
             stopped: concluded.stopped.is_some(),
@@ -345,9 +350,9 @@ fn soft(trial: Trial) -> Option<Rewrite> {
 }
 
 /// Random numbers, reproducible by seed.
-struct Drawn(ChaCha8Rng);
+struct Generator(ChaCha8Rng);
 
-impl Drawn {
+impl Generator {
     /// Each pair has its own generator, so that pairs are independent.
     fn for_turn(seed: u64, turn: usize) -> Self {
         let mut chance = ChaCha8Rng::seed_from_u64(seed);
@@ -371,9 +376,9 @@ mod tests {
 
     #[test]
     fn pairs_pass_at_95_percent_without_false_positives() {
-        let of = |accused: usize, hidden: usize| Pairs {
+        let of = |flagged: usize, hidden: usize| Pairs {
             variants: 9,
-            accused: vec!["a + b: r".to_owned(); accused],
+            flagged: vec!["a + b: r".to_owned(); flagged],
             defects: 20,
             hidden: vec!["f + g: the soft fault".to_owned(); hidden],
             stopped: vec!["f + h: the deep fault".to_owned()],
@@ -387,7 +392,7 @@ mod tests {
     #[test]
     fn the_same_seed_draws_the_same() {
         let draw = |seed, turn| {
-            let mut drawn = Drawn::for_turn(seed, turn);
+            let mut drawn = Generator::for_turn(seed, turn);
             [drawn.below(1000), drawn.below(1000), drawn.below(1000)]
         };
         assert_eq!(draw(1, 7), draw(1, 7));

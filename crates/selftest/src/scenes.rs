@@ -1,12 +1,12 @@
 //! Runs each scenario on the clean reference, and then with each fault and variation that it depends on.
 //!
-//! Runs with an identical outcome are skipped: see `engine/sessions/track.rs`.
+//! Runs with an identical outcome are skipped: see `engine/sessions/replay.rs`.
 
 use super::matrix::Row;
 use super::{Selftest, complaint};
 use conformant_base::parallel::parallel_map;
-use conformant_engine::sessions::{Offline, Track};
-use conformant_engine::{Concluded, Planned, Sessions, Told};
+use conformant_engine::sessions::{Offline, ReplayLog};
+use conformant_engine::{Concluded, Planned, RecordedRun, Sessions};
 use conformant_judge::prove::{Mode, Prover};
 use conformant_record::{Level, Proof, Verdict};
 use conformant_reference::Switch;
@@ -26,7 +26,7 @@ pub(super) struct Clean {
     /// Switches that the reference read.
     pub(super) consulted: BTreeSet<Switch>,
     /// Recording for later runs.
-    told: Mutex<Told>,
+    told: Mutex<RecordedRun>,
 }
 
 /// Results of all scenarios on the clean reference.
@@ -62,10 +62,12 @@ struct Scene {
 
 impl Came {
     pub(super) fn of(concluded: &Concluded) -> Self {
-        let findings = concluded.judgement.findings.iter();
+        let findings = concluded.judgment.findings.iter();
         let is_ours = concluded.result.verdict == Verdict::Error;
+        let mut findings: Vec<_> = findings.map(|f| (f.rule.clone(), f.level)).collect();
+        findings.sort_unstable();
         Self {
-            findings: findings.map(|f| (f.rule.clone(), f.level)).collect(),
+            findings,
             error: is_ours.then(|| format!("{}: {}", concluded.result.id, concluded.result.reason)),
         }
     }
@@ -99,7 +101,7 @@ impl Selftest<'_> {
         let tracks = Mutex::new(BTreeMap::new());
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
-            .tracking(&tracks);
+            .with_replay_logs(&tracks);
         let stories = planned.len();
         let prover = Prover::new(self.rulebook, self.schemas, Mode::Rules, 0, stories);
         let prover = is_proven.then_some(prover);
@@ -137,7 +139,7 @@ impl Selftest<'_> {
                     .unclean
                     .push(complaint("clean reference", &concluded));
             }
-            let tallies = concluded.judgement.tallies.iter();
+            let tallies = concluded.judgment.tallies.iter();
             let of_instances = tallies.filter(|(_, tally)| tally.judged() > 0);
             scenes
                 .judged
@@ -145,6 +147,7 @@ impl Selftest<'_> {
             for (switch, other) in beside {
                 let row = scenes.rows.entry(switch).or_default();
                 row.add_scenario(other.as_ref().unwrap_or(&came));
+                row.differing += usize::from(other.is_some());
             }
             scenes.clean.push(clean);
             all.push(concluded);
@@ -164,12 +167,13 @@ impl Selftest<'_> {
         sessions: &Offline<'_>,
         switches: &BTreeSet<Switch>,
         prover: Option<&Prover<'_>>,
-        track: impl FnOnce() -> Option<Track>,
+        track: impl FnOnce() -> Option<ReplayLog>,
     ) -> Scene {
         let one = &planned[index];
         let (rulebook, schemas, seed) = (self.rulebook, self.schemas, 0);
-        let (concluded, told) =
-            conformant_engine::conclude_kept(rulebook, schemas, one, sessions, seed, prover);
+        let (concluded, told) = conformant_engine::conclude_with_evidence(
+            rulebook, schemas, one, sessions, seed, prover,
+        );
         let came = Came::of(&concluded);
         let track = Arc::new(track().unwrap_or_default());
         let mut beside = Vec::new();
@@ -177,7 +181,7 @@ impl Selftest<'_> {
             |switch| switches.contains(&switch),
             |switch, differing| {
                 let other = differing.map(|rerun| {
-                    let session = sessions.taken_up(&one.scenario.id, switch, rerun);
+                    let session = sessions.replayed(&one.scenario.id, switch, rerun);
                     let session = session.as_ref();
                     let again = conformant_engine::conclude_again(
                         rulebook, schemas, one, session, seed, &told,
@@ -205,7 +209,7 @@ impl Selftest<'_> {
     }
 
     /// Runs a scenario again with another switch or mutation.
-    pub(super) fn play(
+    pub(super) fn run_scenario(
         &self,
         clean: &Clean,
         planned: &[Planned<'_>],
@@ -240,7 +244,7 @@ mod tests {
     use super::super::mutate::{Mutator, Rewrite};
     use super::super::{Trial, matrix};
     use super::*;
-    use conformant_engine::sessions::Mangle;
+    use conformant_engine::sessions::Mutate;
     use conformant_engine::{Target, plan};
 
     use conformant_schema::Schemas;
@@ -268,7 +272,7 @@ mod tests {
         fn scene(&self, index: usize, switches: &BTreeSet<Switch>) -> Scene {
             let tracks = Mutex::new(BTreeMap::new());
             let sessions = self.0.sessions(BTreeSet::new(), BTreeSet::new());
-            let sessions = sessions.tracking(&tracks);
+            let sessions = sessions.with_replay_logs(&tracks);
             let track = || tracks.lock().expect("no thread panicked").pop_first();
             let track = || track().map(|(_, track)| track);
             self.0
@@ -334,9 +338,9 @@ mod tests {
                     let came = |is_short: bool| {
                         let mutator = Mutator::new(tried.0.rulebook, rewrite, &tried.0.targets);
                         let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
-                        let sessions = sessions.mangled(&mutator as &dyn Mangle);
+                        let sessions = sessions.mutated(&mutator as &dyn Mutate);
                         if is_short {
-                            Came::of(&tried.0.play(place, &tried.1, &sessions))
+                            Came::of(&tried.0.run_scenario(place, &tried.1, &sessions))
                         } else {
                             tried.whole(place.index, &sessions)
                         }

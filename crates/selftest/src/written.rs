@@ -2,7 +2,7 @@
 
 use super::matrix::Row;
 use conformant_fixtures::{Plan, subjects};
-use conformant_judge::{Memo, judge, judge_known, predicate_of};
+use conformant_judge::{DocumentCache, judge, judge_with_cache, predicate_of};
 use conformant_record::Level;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -31,10 +31,16 @@ pub(super) fn try_out(rulebook: &Rulebook, schemas: &Schemas, rule: &str) -> Row
         row.errors.push(format!("{rule}: no example of its type"));
         return row;
     };
-    let evidence = predicate.stage(known, kind, example);
-    let judgement = judge_known(rulebook, schemas, &evidence, &Memo::default(), usize::MAX);
-    let examples = judgement.examples(rule).iter();
-    let mutations = examples.flat_map(|sites| predicate.break_it(sites));
+    let evidence = predicate.example_evidence(known, kind, example);
+    let judgment = judge_with_cache(
+        rulebook,
+        schemas,
+        &evidence,
+        &DocumentCache::default(),
+        usize::MAX,
+    );
+    let examples = judgment.examples(rule).iter();
+    let mutations = examples.flat_map(|sites| predicate.mutations(sites));
     for mutation in mutations {
         let mut changed = evidence.clone();
         if !mutation.apply(&mut changed) {

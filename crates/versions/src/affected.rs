@@ -14,8 +14,6 @@ use std::fmt::Write as _;
 
 /// Maximum depth of groups.
 const DEPTH_MAX: usize = 16;
-/// The hook that returns events.
-const COLLECTS_EVENTS: &str = "collect_events";
 
 /// Affected scenarios of the newer rulebook, by id.
 pub fn affected_scenarios<'a>(
@@ -65,13 +63,14 @@ impl Uses<'_> {
                 self.operations
                     .insert((service.to_owned(), operation.to_owned()));
             }
-            self.events |= step.hook() == Some(COLLECTS_EVENTS);
+            let mut hooks = step.hook().into_iter();
+            self.events |= hooks.any(|hook| rulebook.index.collects_events(hook));
             self.kinds.extend(step.judge().cloned());
             self.rules
                 .extend(step.accepted().into_iter().chain(step.rejected()).cloned());
             self.rules
                 .extend(step.expect().iter().map(|expect| expect.rule.clone()));
-            self.steps(rulebook, service, step.between(), depth + 1);
+            self.steps(rulebook, service, step.nested(), depth + 1);
             let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
             if let Some((owner, group)) = group {
                 self.steps(rulebook, owner, &group.steps, depth + 1);
@@ -226,7 +225,7 @@ fn spell(text: &mut String, rulebook: &Rulebook, service: &Service, steps: &[Ste
     }
     for step in steps {
         write!(text, "{step:?}").expect("writing to a String succeeds");
-        spell(text, rulebook, service, step.between(), depth + 1);
+        spell(text, rulebook, service, step.nested(), depth + 1);
         let group = step.group().and_then(|g| rulebook.group(service, &g.r#use));
         if let Some((owner, group)) = group {
             write!(text, "{:?}", group.with).expect("writing to a String succeeds");

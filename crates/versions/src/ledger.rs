@@ -278,7 +278,7 @@ impl Ledger {
             "{}{detail} {}{}: {why}",
             note.what.word().replace('-', " "),
             note.action.word(),
-            shown(note.old.as_deref(), note.new.as_deref()),
+            show_change(note.old.as_deref(), note.new.as_deref()),
         );
         self.changes.push(Change {
             id: path.join("/"),
@@ -315,7 +315,7 @@ impl Ledger {
     }
 }
 
-fn shown(old: Option<&str>, new: Option<&str>) -> String {
+fn show_change(old: Option<&str>, new: Option<&str>) -> String {
     match (old, new) {
         (Some(old), Some(new)) => format!(" from {old} to {new}"),
         (Some(only), None) | (None, Some(only)) => format!(" ({only})"),

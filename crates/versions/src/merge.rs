@@ -102,7 +102,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             exchanges,
             seconds: seconds(parts),
             clock_seconds: None,
-            services: asked(parts),
+            services: collect_asked(parts),
         },
         complete: parts.iter().all(|part| part.complete),
         partition: None,
@@ -369,7 +369,7 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
 }
 
 /// Requests of each service in all parts.
-fn asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
+fn collect_asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
     let mut sums: BTreeMap<String, Asked> = BTreeMap::new();
     for (service, asked) in parts.iter().flat_map(|part| &part.summary.services) {
         sums.entry(service.clone()).or_default().add(*asked);

@@ -4,7 +4,7 @@ use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::schemas;
 use conformant_record::Level;
-use conformant_rulebook::{Operation, Parameter, Place, Rulebook};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Compares every operation of either rulebook, and the versions in their paths.
@@ -201,7 +201,7 @@ impl Pair<'_> {
     }
 
     fn parameters(&mut self) {
-        let of = |operation: &Operation| -> BTreeMap<(String, Place), Parameter> {
+        let of = |operation: &Operation| -> BTreeMap<(String, ParameterLocation), Parameter> {
             operation
                 .parameters
                 .iter()
@@ -283,10 +283,10 @@ impl Pair<'_> {
 /// The location of a parameter, in a word.
 fn where_(parameter: &Parameter) -> String {
     let place = match parameter.place {
-        Place::Path => "path",
-        Place::Query => "query",
-        Place::Header => "header",
-        Place::Body => "body",
+        ParameterLocation::Path => "path",
+        ParameterLocation::Query => "query",
+        ParameterLocation::Header => "header",
+        ParameterLocation::Body => "body",
     };
     format!("in the {place}")
 }

@@ -47,7 +47,7 @@ const CONDITIONS: [&str; 11] = [
 const TYPES: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
 
 /// State of the comparison of one place.
-pub(super) struct Place<'p, 'w> {
+pub(super) struct SchemaPlace<'p, 'w> {
     pub(super) walk: &'p mut Walk<'w>,
     pub(super) pointer: &'p str,
     pub(super) old: &'p Map<String, Value>,
@@ -58,7 +58,7 @@ pub(super) struct Place<'p, 'w> {
     pub(super) probe: OnceCell<Option<Probe>>,
 }
 
-impl Place<'_, '_> {
+impl SchemaPlace<'_, '_> {
     /// Records everything that differs here, without fields and items.
     pub(super) fn compare(&mut self) {
         self.words();

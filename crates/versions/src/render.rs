@@ -6,8 +6,8 @@ use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
 use super::{Class, Comparison};
 use conformant_base::text::{escape_line, safe_json};
+use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Finding, Verdict};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use std::fmt::Write as _;
 
 const MEMORY: &str = "writing to a String succeeds";
@@ -261,48 +261,42 @@ fn code(text: &str) -> String {
 }
 
 fn junit(comparison: &Comparison) -> String {
-    let mut report = Report::new("conformant diff");
-    let mut suite = TestSuite::new(xml(&format!("{} to {}", comparison.old, comparison.new)));
-    for change in &comparison.changes {
+    let case = |id: &str, class: &str, status, output: Option<String>| Case {
+        name: escape_line(id).into(),
+        class: escape_line(class).into(),
+        seconds: None,
+        status,
+        failed_before: Vec::new(),
+        output: output.map(|text| escape_line(&text).into()),
+    };
+    let failed = |kind, message: &str| {
+        Status::Failed(Failure {
+            kind,
+            message: escape_line(message).into(),
+            details: String::new(),
+        })
+    };
+    let changes = comparison.changes.iter().map(|change| {
         let status = match (&change.declared, change.is_breaking()) {
-            (None, true) => {
-                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_type("breaking");
-                status.set_message(xml(&change.message));
-                status
-            }
+            (None, true) => failed("breaking", &change.message),
             (Some(reason), true) => {
-                let mut status = TestCaseStatus::skipped();
-                status.set_message(xml(&format!("declared: {reason}")));
-                status
+                Status::Skipped(escape_line(&format!("declared: {reason}")).into())
             }
-            (_, false) => TestCaseStatus::success(),
+            (_, false) => Status::Passed,
         };
-        let mut case = TestCase::new(xml(&change.id), status);
-        case.set_classname(xml(&classes(change)));
-        case.set_system_out(xml(&format!("{}: {}", change.place, change.message)));
-        suite.add_test_case(case);
-    }
-    for id in &comparison.stale {
-        let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-        status.set_type("stale");
-        status.set_message("declared, but not a change: remove it");
-        let mut case = TestCase::new(xml(id), status);
-        case.set_classname("stale declaration");
-        suite.add_test_case(case);
-    }
-    report.add_test_suite(suite);
-    report
-        .to_string()
-        .expect("writing XML into memory succeeds")
-}
-
-/// Text without characters that XML 1.0 excludes.
-fn xml(text: &str) -> String {
-    escape_line(text)
-        .chars()
-        .filter(|c| !matches!(c, '\u{fffe}' | '\u{ffff}'))
-        .collect()
+        let output = format!("{}: {}", change.place, change.message);
+        case(&change.id, &classes(change), status, Some(output))
+    });
+    let stale = comparison.stale.iter().map(|id| {
+        let status = failed("stale", "declared, but not a change: remove it");
+        case(id, "stale declaration", status, None)
+    });
+    let suite = Suite {
+        name: escape_line(&format!("{} to {}", comparison.old, comparison.new)).into(),
+        cases: changes.chain(stale).collect(),
+        ..Suite::default()
+    };
+    junit::render("conformant diff", None, &[suite])
 }
 
 impl RunDifference {

@@ -5,7 +5,7 @@
 use super::canonical::{WORDS, canonical, named_types};
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
-use super::place::{Place, is_closed};
+use super::place::{SchemaPlace, is_closed};
 use super::witness::{Probe, Witness, made_up};
 use conformant_base::json;
 use conformant_record::Level;
@@ -224,7 +224,7 @@ impl Walk<'_> {
             [None, None] => binding,
             [a, b] => a.unwrap_or_default() || b.unwrap_or_default(),
         };
-        let mut at = Place {
+        let mut at = SchemaPlace {
             walk: self,
             pointer,
             old: &old,

@@ -361,7 +361,7 @@ fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> V
             name: kind.to_owned(),
             schema: schema.clone(),
             page_of: None,
-            about: conformant_rulebook::annotations::Annotations::default(),
+            annotations: conformant_rulebook::annotations::Annotations::default(),
         };
         book.kinds.insert(kind.to_owned(), entry);
         book
@@ -422,7 +422,7 @@ fn turned(kind: &str) -> Vec<Coordinates> {
         name: kind.to_owned(),
         schema: json!({}),
         page_of: None,
-        about: conformant_rulebook::annotations::Annotations::default(),
+        annotations: conformant_rulebook::annotations::Annotations::default(),
     };
     book.kinds.insert(kind.to_owned(), entry);
     seen.extend(both_ways(&blank(), &book));

@@ -9,5 +9,5 @@ mod tree;
 
 pub use built::{Form, write, write_number, write_text};
 pub use node::from_node;
-pub use read::{BYTES_MAX, Fault, ambiguous, read};
+pub use read::{BYTES_MAX, Fault, LARGE_BYTES_MAX, ambiguous, read, read_large};
 pub use tree::{Content, Member, Node, Span};

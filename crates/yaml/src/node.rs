@@ -8,20 +8,20 @@ use serde_json::{Map, Value};
 
 impl Node {
     /// A tree without positions from a JSON value.
-    pub fn of_json(value: &Value) -> Self {
+    pub fn from_json(value: &Value) -> Self {
         let content = match value {
             Value::Null => Content::Null,
             Value::Bool(b) => Content::Bool(*b),
             Value::Number(n) => Content::Number(n.clone()),
             Value::String(text) => Content::Text(text.clone().into()),
-            Value::Array(items) => Content::List(items.iter().map(Self::of_json).collect()),
+            Value::Array(items) => Content::List(items.iter().map(Self::from_json).collect()),
             Value::Object(members) => Content::Map(
                 members
                     .iter()
                     .map(|(key, value)| Member {
                         key: key.clone().into(),
                         key_span: Span::default(),
-                        value: Self::of_json(value),
+                        value: Self::from_json(value),
                     })
                     .collect(),
             ),

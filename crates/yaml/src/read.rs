@@ -12,6 +12,16 @@ use std::fmt;
 /// Larger files are refused unread.
 pub const BYTES_MAX: usize = 8 * 1024 * 1024;
 
+/// Larger documents of others are refused unread.
+pub const LARGE_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// How much of a text is read.
+#[derive(Clone, Copy, Debug)]
+struct Budget {
+    bytes: usize,
+    nodes: usize,
+}
+
 /// Why a text or a part of the tree was refused.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -93,24 +103,47 @@ const STACK: usize = 32 * 1024 * 1024;
 
 /// Reads one YAML document.
 pub fn read(text: &str) -> Result<Node, Fault> {
+    read_within(
+        text,
+        Budget {
+            bytes: BYTES_MAX,
+            nodes: 250_000,
+        },
+    )
+}
+
+/// Reads one YAML document of another format, which may be larger than files of a rulebook.
+pub fn read_large(text: &str) -> Result<Node, Fault> {
+    read_within(
+        text,
+        Budget {
+            bytes: LARGE_BYTES_MAX,
+            nodes: 4_000_000,
+        },
+    )
+}
+
+fn read_within(text: &str, budget: Budget) -> Result<Node, Fault> {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .stack_size(STACK)
-            .spawn_scoped(scope, || read_here(text))
+            .spawn_scoped(scope, || read_here(text, budget))
             .map_err(|error| de::Error::custom(format!("cannot start a reader thread: {error}")))?
             .join()
             .unwrap_or_else(|_| Err(de::Error::custom("the YAML reader panicked")))
     })
 }
 
-fn read_here(text: &str) -> Result<Node, Fault> {
+fn read_here(text: &str, budget: Budget) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
             max_depth: 64,
-            max_nodes: 250_000,
+            max_nodes: budget.nodes,
+            // Ends of lists and mappings are events, too.
+            max_events: budget.nodes.saturating_mul(2),
             max_aliases: 1_000,
             max_documents: 1,
-            max_total_scalar_bytes: BYTES_MAX,
+            max_total_scalar_bytes: budget.bytes,
             max_merge_keys: 0,
         },
         alias_limits: serde_saphyr::alias_limits! {

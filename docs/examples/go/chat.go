@@ -1,4 +1,4 @@
-// Package chat is a client of the chat service, as small as it can be: it waits as long as it is told to.
+// Package chat is a minimal client of the chat service that respects Retry-After.
 package chat
 
 import (
@@ -23,7 +23,7 @@ type Client struct{ Base string }
 
 func (client Client) ask(method, path string, form url.Values, into any) error {
 	tries := 5
-	// What a client without patience does: set by whoever wants to see the tests fail.
+	// Setting IMPATIENT disables retries, which makes the tests fail.
 	if os.Getenv("IMPATIENT") != "" {
 		tries = 1
 	}

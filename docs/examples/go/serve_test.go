@@ -1,4 +1,4 @@
-// One server for the whole run, and a world of its own for each test.
+// One server for the whole run, and an isolated sandbox for each test.
 package chat
 
 import (
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// The address of a world that nobody else has, and what scripts its answers.
+// The address of a new sandbox, and a function that scripts its responses.
 func world(t *testing.T) (string, func(on, answer, calls string)) {
 	base := server + "/_world/" + t.Name()
 	control := func(what string, body any) {

@@ -7,10 +7,10 @@ import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
 import java.util.Base64;
 
-/** A client of the chat service, as small as it can be: it waits as long as it is told to. */
+/** A minimal client of the chat service that respects Retry-After. */
 public record Chat(String base) {
     private static final String KEY = Base64.getEncoder().encodeToString("reference-api-key:reference-api-secret".getBytes(StandardCharsets.UTF_8));
-    /** What a client without patience does: set by whoever wants to see the tests fail. */
+    /** Setting IMPATIENT disables retries, which makes the tests fail. */
     private static final int TRIES = System.getenv("IMPATIENT") == null ? 5 : 1;
     private static final HttpClient HTTP = HttpClient.newHttpClient();
 

@@ -10,7 +10,7 @@ import org.junit.jupiter.api.extension.AfterAllCallback;
 import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
-/** One server for the whole run, and a world of its own for each test. */
+/** One server for the whole run, and an isolated sandbox for each test. */
 class Serve implements BeforeAllCallback, AfterAllCallback {
     private Process process;
     private String address;
@@ -39,7 +39,7 @@ class Serve implements BeforeAllCallback, AfterAllCallback {
         if (answer.statusCode() / 100 != 2) throw new IOException(answer.body());
     }
 
-    /** The address of a world that nobody else has. */
+    /** The address of a new sandbox. */
     String world(String name) throws IOException, InterruptedException {
         String world = address + "/_world/" + name;
         control(world, "reset", "{}");

@@ -1,4 +1,4 @@
-"""A client of the chat service, as small as it can be: it waits as long as it is told to."""
+"""A minimal client of the chat service that respects Retry-After."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ TRIES = 5
 class Chat:
     def __init__(self, base):
         self.base = base
-        # What a client without patience does: set by whoever wants to see the tests fail.
+        # Setting IMPATIENT disables retries, which makes the tests fail.
         self.tries = 1 if os.environ.get("IMPATIENT") else TRIES
 
     def ask(self, method, path, form=None):

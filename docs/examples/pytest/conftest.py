@@ -1,4 +1,4 @@
-"""One server for the whole run, and a world of its own for each test."""
+"""One server for the whole run, and an isolated sandbox for each test."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def world(server, request):
-    """The address of a world that nobody else has, which is forgotten afterwards."""
+    """The address of a new sandbox, which is deleted afterwards."""
     base = f"{server}/_world/{re.sub('[^A-Za-z0-9_-]', '-', request.node.name)[:64]}"
     send("POST", f"{base}/_control/reset")
     yield base

@@ -1,6 +1,6 @@
-// A client of the chat service, as small as it can be: it waits as long as it is told to.
+// A minimal client of the chat service that respects Retry-After.
 const KEY = Buffer.from("reference-api-key:reference-api-secret").toString("base64");
-// What a client without patience does: set by whoever wants to see the tests fail.
+// Setting IMPATIENT disables retries, which makes the tests fail.
 const TRIES = process.env.IMPATIENT ? 1 : 5;
 
 export function chat(base) {

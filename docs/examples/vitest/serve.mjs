@@ -1,4 +1,4 @@
-// One server for the whole run, and a world of its own for each test.
+// One server for the whole run, and an isolated sandbox for each test.
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ export async function setup({ provide }) {
   return () => server.kill();
 }
 
-// The address of a world that nobody else has, and what scripts its answers.
+// The address of a new sandbox, and a function that scripts its responses.
 export async function world(server, name) {
   const base = `${server}/_world/${name}`;
   const control = async (what, body = {}) => {

@@ -17,6 +17,12 @@ pub struct RunArgs {
     /// Set the base URL of a service; `all=URL` means URL/auth, URL/chat, URL/media and URL/flow.
     #[arg(long = "target", value_name = "SERVICE=URL")]
     pub targets: Vec<String>,
+    /// Judge the built-in reference, whatever the configuration names.
+    #[arg(long, conflicts_with_all = ["targets", "require_target"])]
+    pub reference: bool,
+    /// Exit 2 if no target is configured [default: where CI is set].
+    #[arg(long)]
+    pub require_target: bool,
     /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
     #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
     pub hooks: Option<String>,
@@ -42,11 +48,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "PART")]
     pub partition: Option<String>,
     /// Run N scenarios in parallel [default: 8; without a target at most one more than processors].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// Set the seed of names, identifiers and order.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
+    /// Use the names of an earlier run against live targets; without it each run has new names.
+    #[arg(long, value_name = "TEXT")]
+    pub names: Option<String>,
     /// Run in an order drawn from the seed.
     #[arg(long)]
     pub shuffle: bool,
@@ -59,6 +68,12 @@ pub struct RunArgs {
     /// Mutate the recorded responses and judge them again, to check that rules can fail.
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub prove: Prove,
+    /// Run scenarios that send requests at the same time, or leave them out.
+    #[arg(long, value_enum, value_name = "WHETHER", default_value_t)]
+    pub races: Races,
+    /// Run each of these scenarios until it fails, at most N times [default: 3; without a target 1].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub rounds: Option<u16>,
     /// Keep the record of each run in this folder, and report what changed since earlier runs.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
@@ -94,6 +109,16 @@ pub enum Prove {
     Sample,
 }
 
+/// Whether scenarios run that send requests at the same time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Races {
+    /// Leave them out.
+    Off,
+    /// Run them.
+    #[default]
+    On,
+}
+
 /// CI system to write a file for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Forge {
@@ -120,6 +145,14 @@ pub struct InitArgs {
     /// Write to this folder; existing files are kept.
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub out: PathBuf,
+    /// Make a rulebook folder in DIR from this OpenAPI document (3.0 or 3.1, YAML or JSON), and no configuration.
+    #[arg(long, value_name = "FILE", requires = "dir", conflicts_with_all = ["targets", "hooks", "ci", "out"])]
+    pub from: Option<PathBuf>,
+    /// With --from: the folder for the rulebook, empty or missing.
+    #[arg(value_name = "DIR", requires = "from")]
+    pub dir: Option<PathBuf>,
+    #[command(flatten)]
+    pub specs: Specs,
 }
 
 /// `conformant doctor`.
@@ -307,6 +340,9 @@ pub struct ExploreArgs {
     /// Set the seed of the sequences.
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
+    /// Use the names of an earlier exploration of live targets; without it each has new names.
+    #[arg(long, value_name = "TEXT")]
+    pub names: Option<String>,
     /// Save each finding as a scenario for `run --scenarios DIR`.
     #[arg(long, value_name = "DIR")]
     pub save: Option<PathBuf>,

@@ -41,7 +41,7 @@ pub struct GenerateArgs {
     #[arg(long, conflicts_with_all = ["kinds", "invalid"])]
     pub world: bool,
     /// Generate N documents of each type; with --invalid and json, at least N baseline fixtures.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = super::at_least_one::<u64>)]
     pub count: Option<u64>,
     /// Set the seed; the same seed gives the same bytes.
     #[arg(long, value_name = "N", default_value_t = 0, env = "CONFORMANT_SEED")]

@@ -31,7 +31,7 @@ pub struct Cli {
 pub enum Command {
     /// Run the scenarios against targets or the reference, and judge the responses.
     Run(RunArgs),
-    /// Write a configuration, stubs of hooks and a CI file.
+    /// Write a configuration, stubs of hooks and a CI file, or a rulebook folder from an OpenAPI document.
     Init(InitArgs),
     /// Check whether a run can judge the configured targets, and what it would leave out.
     Doctor(DoctorArgs),
@@ -248,4 +248,10 @@ pub struct ManArgs {
     /// Write a page for each command into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+}
+
+/// A count that must not be zero.
+fn at_least_one<N: std::str::FromStr + PartialEq + From<u8>>(text: &str) -> Result<N, String> {
+    let number = text.parse().ok().filter(|number| *number != N::from(0));
+    number.ok_or_else(|| "expected a number from 1".to_owned())
 }

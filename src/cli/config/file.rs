@@ -1,4 +1,4 @@
-//! What `conformant.yaml` may hold, word for word, and its JSON Schema; nothing is filled in or believed yet.
+//! The contents of `conformant.yaml` and their JSON Schema, before variables are filled in and values are checked.
 
 use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
@@ -25,7 +25,7 @@ pub(super) struct ConfigFile {
     /// Limits of a run.
     #[serde(default)]
     pub(super) limits: LimitsEntry,
-    /// The people that scenarios speak of.
+    /// The people that scenarios use.
     #[serde(default)]
     pub(super) people: PeopleEntry,
     /// Certificates, where a target has none of its own under its `tls`.
@@ -41,10 +41,9 @@ pub(super) struct ConfigFile {
 pub(super) struct TargetEntry {
     /// Base URL; documented paths are appended.
     pub(super) url: Option<String>,
-    /// The same base as the target's own links show it, where that differs: a gateway in front of it.
+    /// The base URL in the target's own links, if it differs, for example behind a gateway.
     pub(super) public_url: Option<String>,
-    /// Further origins at which content of media lies: redirects and links to it are followed there too, without
-    /// credentials.
+    /// Further origins of media content. Redirects and links to them are followed, without credentials.
     #[serde(default)]
     pub(super) content_origins: Vec<String>,
     /// API key, the user name of HTTP Basic credentials.
@@ -57,18 +56,28 @@ pub(super) struct TargetEntry {
     pub(super) auth_token: Option<String>,
     /// A bearer token, in place of user name and password; only as `${NAME}`.
     pub(super) bearer: Option<String>,
-    /// Where bearer tokens come from, in place of the above.
+    /// A source of bearer tokens, in place of the above.
     pub(super) credentials: Option<CredentialsEntry>,
     /// Certificates.
     pub(super) tls: Option<TlsEntry>,
     /// Further header fields of each request.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
-    /// How bodies are sent that may be either: form (default) or json.
-    pub(super) body: Option<BodyForm>,
+    /// The encoding of bodies that may be a form or JSON: form (default) or json, for all operations or for each.
+    pub(super) body: Option<BodyForms>,
 }
 
-/// How a body is encoded.
+/// The encodings of bodies.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum BodyForms {
+    /// All bodies.
+    All(BodyForm),
+    /// The bodies of operations by id; others are forms.
+    Each(BTreeMap<String, BodyForm>),
+}
+
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum BodyForm {
@@ -78,7 +87,7 @@ pub(super) enum BodyForm {
     Json,
 }
 
-/// A hook: exactly one of the two.
+/// A hook: either a command or an HTTP request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HookEntry {
@@ -86,8 +95,8 @@ pub(super) struct HookEntry {
     pub(super) command: Option<Vec<String>>,
     /// An HTTP request.
     pub(super) http: Option<HttpHookEntry>,
-    /// Where in the answer each part of the result stands, as a JSON Pointer: `flow_sid: /data/sid`.
-    /// Left out: the answer is the result.
+    /// JSON Pointers of the parts of the result in the answer: `flow_sid: /data/sid`. By default the answer is the
+    /// result.
     #[serde(default)]
     pub(super) result: BTreeMap<String, String>,
 }
@@ -96,14 +105,14 @@ pub(super) struct HookEntry {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HttpHookEntry {
-    /// POST unless said otherwise.
+    /// POST by default.
     pub(super) method: Option<String>,
     /// Absolute URL.
     pub(super) url: String,
     /// Header fields.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
-    /// Body; left out: the arguments as JSON.
+    /// Body; the arguments as JSON by default.
     pub(super) body: Option<String>,
 }
 
@@ -115,34 +124,36 @@ pub(super) struct CallbacksEntry {
     pub(super) listen: Option<String>,
     /// URL under which the target reaches it.
     pub(super) public_url: Option<String>,
-    /// No other run sets the target's callback addresses meanwhile, default false: then a callback that
-    /// does not come is a finding although no hook `lease` keeps other runs away.
+    /// No other run uses the target meanwhile, default false.
     #[serde(default)]
     pub(super) exclusive: bool,
+    /// Other runs set the target's callback addresses meanwhile, default false. Then a missing callback is
+    /// inconclusive, unless the hook `lease` keeps other runs away. `--partition` implies it.
+    #[serde(default)]
+    pub(super) shared: bool,
 }
 
-/// The people that scenarios speak of. What is left out comes from ranges that are reserved for
-/// fiction: no such telephone and no such mailbox exists.
+/// The people that scenarios use. The defaults are reserved for fiction: no such phone number or mailbox exists.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PeopleEntry {
     /// Calling code of their country, digits alone; default "1".
     pub(super) country_code: Option<String>,
-    /// Calling code of another country, where the same numbers are somebody else's; default "44".
+    /// Calling code of another country, where the same numbers belong to other people; default "44".
     pub(super) other_country_code: Option<String>,
-    /// National number of the first person's phone, with or without separators; default 201-555-0123.
+    /// National phone number of the first person, with or without separators; default 201-555-0123.
     pub(super) cellphone: Option<String>,
-    /// That of the second person; default 201-555-0145.
+    /// Number of the second person; default 201-555-0145.
     pub(super) second_cellphone: Option<String>,
-    /// That of a person who has the app before being registered; default 201-555-0167.
+    /// Number of a person with the app who is not registered yet; default 201-555-0167.
     pub(super) third_cellphone: Option<String>,
-    /// That of a person who moves with it to the other country and back; default 201-555-0189.
+    /// Number of a person who moves to the other country and back; default 201-555-0189.
     pub(super) fourth_cellphone: Option<String>,
-    /// That of a person who scans codes and gives no e-mail address; best the first one's but for its last digit, default
+    /// Number of a person without e-mail address, preferably different from the first one in the last digit; default
     /// 201-555-0124.
     pub(super) fifth_cellphone: Option<String>,
-    /// That of a person who scans a code and gives an e-mail address afterwards; best the first one's but for its first
-    /// digit, default 301-555-0123.
+    /// Number of a person who adds an e-mail address later, preferably different from the first one in the first
+    /// digit; default 301-555-0123.
     pub(super) sixth_cellphone: Option<String>,
     /// Domain of their e-mail addresses; default example.com.
     pub(super) email_domain: Option<String>,
@@ -152,15 +163,15 @@ pub(super) struct PeopleEntry {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsEntry {
-    /// The longest that a connection may take to be made, default 3s.
+    /// Time limit for a connection, default 3s.
     pub(super) connect: Option<String>,
-    /// The longest that one exchange may take, default 10s.
+    /// Time limit for one exchange, default 10s.
     pub(super) timeout: Option<String>,
-    /// The longest that a callback may take to come, default 30s.
+    /// Time limit for a callback, default 30s.
     pub(super) callback: Option<String>,
-    /// The largest body that is read, default 8MiB.
+    /// Largest body that is read, default 8MiB.
     pub(super) body: Option<String>,
-    /// The longest that the run may take, default 10m.
+    /// Time limit of the run, default 10m.
     pub(super) run: Option<String>,
     /// Requests per second, such as 50/s; no limit by default.
     pub(super) rate: Option<String>,
@@ -186,7 +197,7 @@ pub(in crate::cli) fn schema(index: &ServiceIndex) -> Value {
     schema
 }
 
-/// The schema of one setting; what it refers to is added to `shared`.
+/// The schema of one setting; the definitions it refers to are added to `shared`.
 fn schema_of(key: &str, setting: &Setting, shared: &mut Map<String, Value>) -> Value {
     let capital = key[..1].to_uppercase();
     let name = format!("{capital}{}", &key[1..]);

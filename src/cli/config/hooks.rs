@@ -3,7 +3,7 @@
 use super::error::ConfigError;
 use super::file::HookEntry;
 use super::reader::Reader;
-use conformant_engine::settings::{Hook, HookWay};
+use conformant_engine::settings::{Hook, HookTransport};
 
 impl Reader {
     pub(super) fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
@@ -16,9 +16,9 @@ impl Reader {
             });
             return None;
         }
-        let way = match (entry.command, entry.http) {
-            (Some(command), None) if !command.is_empty() => HookWay::Command(command),
-            (None, Some(http)) => HookWay::Http {
+        let transport = match (entry.command, entry.http) {
+            (Some(command), None) if !command.is_empty() => HookTransport::Command(command),
+            (None, Some(http)) => HookTransport::Http {
                 method: http.method.unwrap_or_else(|| "POST".to_owned()),
                 url: self.fill_secret(&format!("hooks.{name}.http.url"), &http.url),
                 headers: http
@@ -35,7 +35,7 @@ impl Reader {
             },
             (Some(_) | None, Some(_) | None) => {
                 let name = name.to_owned();
-                self.problems.push(ConfigError::HookWay { name });
+                self.problems.push(ConfigError::HookTransport { name });
                 return None;
             }
         };
@@ -47,7 +47,7 @@ impl Reader {
             });
         }
         Some(Hook {
-            way,
+            transport,
             result: entry.result,
         })
     }

@@ -33,21 +33,12 @@ pub(in crate::cli) struct Known {
 }
 
 impl Known {
-    /// What traffic is judged against: of an application that is not configured nothing is known.
+    /// What files and traffic are judged against: of an application that is not configured nothing is known.
     pub(in crate::cli) fn of_traffic(&self) -> Value {
         let mut values = self.values.clone();
         if self.is_reference {
             values.remove(APPLICATION);
         }
-        self.by_service(&values)
-    }
-
-    /// What files are judged against.
-    pub(in crate::cli) fn of_files(&self) -> Value {
-        self.by_service(&self.values)
-    }
-
-    fn by_service(&self, values: &Map<String, Value>) -> Value {
         let signer = self.signer.iter();
         let services = signer.map(|signer| (signer.clone(), Value::Object(values.clone())));
         Value::Object(services.collect())

@@ -22,5 +22,5 @@ pub(super) use addresses::by_service;
 pub(super) use environment::{CONTROL_TOKEN, environment};
 pub(super) use file::schema;
 pub(super) use known::known;
-pub(super) use place::places;
-pub(super) use run::{Config, read};
+pub(super) use place::{found, places};
+pub(super) use run::{Config, check_target, read, targets_of_environment};

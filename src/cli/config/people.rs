@@ -1,4 +1,4 @@
-//! The people that scenarios speak of, where the file names others than those made up.
+//! The people that scenarios use, with the configured values in place of the defaults.
 
 use super::error::ConfigError;
 use super::file::PeopleEntry;

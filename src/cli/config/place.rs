@@ -9,16 +9,11 @@ pub(in crate::cli) fn places(
     config: Option<&Path>,
     index: &ServiceIndex,
 ) -> BTreeMap<String, String> {
-    let Some(path) = config.map(Path::to_owned).or_else(find) else {
+    let Some(path) = found(config) else {
         return BTreeMap::new();
     };
     let text = std::fs::read_to_string(&path).unwrap_or_default();
-    let here = std::env::current_dir().unwrap_or_default();
-    let shown = path
-        .strip_prefix(here)
-        .unwrap_or(&path)
-        .display()
-        .to_string();
+    let shown = path.display().to_string();
     let mut lines = text
         .lines()
         .enumerate()
@@ -41,6 +36,13 @@ pub(in crate::cli) fn places(
             .collect(),
         _ => named,
     }
+}
+
+/// The configuration file that is given, or else found; relative to the current folder where it lies below.
+pub(in crate::cli) fn found(given: Option<&Path>) -> Option<PathBuf> {
+    let path = given.map(Path::to_owned).or_else(find)?;
+    let here = std::env::current_dir().unwrap_or_default();
+    Some(path.strip_prefix(here).map(Path::to_owned).unwrap_or(path))
 }
 
 /// `conformant.yaml` from the current folder upwards to the repository's root.

@@ -1,6 +1,6 @@
-//! What the configuration says about the way to a target: certificates, proxies, commands that print tokens.
+//! Connection settings of targets in the configuration: certificates, proxies, and commands that print tokens.
 //!
-//! Reads files and turns words into values; nothing is connected to.
+//! Reads files and parses values, but makes no connection.
 
 use super::environment::environment;
 use super::error::ConfigError;
@@ -17,49 +17,46 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TlsEntry {
-    /// Authorities that are believed beside those of the system (or of `SSL_CERT_FILE`).
+    /// Authorities that are trusted in addition to those of the system (or of `SSL_CERT_FILE`).
     ca: Option<PathBuf>,
-    /// Our own certificate, for targets that ask for one.
+    /// Client certificate, for targets that require one.
     client_certificate: Option<PathBuf>,
-    /// The key to it.
+    /// Its key.
     client_key: Option<PathBuf>,
 }
 
-/// Where credentials come from that no file and no variable holds.
+/// A source of credentials that are in no file and no variable.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CredentialsEntry {
-    /// A command with its arguments that prints a bearer token, alone or as JSON (`access_token`, `expires_in`); run
-    /// again when the token expires or is refused with 401.
+    /// A command with its arguments that prints a bearer token, alone or as JSON (`access_token`, `expires_in`). It
+    /// runs again when the token expires or is rejected with 401.
     pub(super) command: Vec<String>,
 }
 
-/// Why the way is none; completes "failed to use `tls`: …".
+/// An invalid connection setting; completes "failed to use `tls`: …".
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReachError {
     /// A file that cannot be read.
     #[error("tls.{key}: {path}: {source}", path = .path.display())]
     File {
-        /// Its key.
         key: &'static str,
-        /// Where it should be.
         path: PathBuf,
-        /// Why not.
         source: std::io::Error,
     },
     /// A certificate without its key, or the reverse.
     #[error("tls: client_certificate and client_key belong together")]
     Half,
-    /// What the files hold is of no use.
+    /// Invalid contents of the files.
     #[error("tls: {0}")]
     Trust(#[from] conformant_net::transport::TrustError),
-    /// A proxy that is none.
+    /// An invalid proxy URL.
     #[error("{0}: {1}")]
     Proxy(String, conformant_net::transport::ProxyError),
 }
 
 impl TlsEntry {
-    /// The way that leads through these.
+    /// The connection settings for these certificates and proxies.
     pub(super) fn way(
         &self,
         folder: &Path,
@@ -86,7 +83,7 @@ impl TlsEntry {
         )?))
     }
 
-    /// How curl is told the same.
+    /// The same as options of curl.
     pub(super) fn curl(&self, folder: &Path) -> Vec<(String, String)> {
         [
             ("--cacert", &self.ca),
@@ -103,7 +100,7 @@ impl TlsEntry {
 }
 
 impl Reader {
-    /// Certificates and proxies, as far as they are of use.
+    /// Certificates and proxies, as far as they are valid.
     pub(super) fn reach(&mut self, file: &ConfigFile) -> Reach {
         if let Some(proxy) = &file.proxy {
             let filled = self.fill_secret("proxy", proxy);
@@ -136,7 +133,7 @@ impl Reader {
     }
 }
 
-/// The proxies that `proxy:` names: one URL for everything, or `environment`, as other programs read it.
+/// The proxies in `proxy:`: one URL for everything, or `environment` for the usual variables.
 fn proxies(
     proxy: &str,
     environment: &dyn Fn(&str) -> Option<String>,

@@ -1,6 +1,6 @@
-//! Reads one configuration: puts the environment in, collects every problem, and keeps what must appear in no output.
+//! Reads one configuration: fills in variables, collects all problems, and lists the secrets to redact.
 //!
-//! What the values mean is for `targets`, `hooks`, `people`, `limits` and `reach` to say.
+//! The values are interpreted by `targets`, `hooks`, `people`, `limits` and `reach`.
 
 use super::environment::environment;
 use super::error::ConfigError;
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The file that is named or found, and who reads it.
+/// The configuration file, given or found, and its reader.
 pub(super) fn open(
     named: Option<&Path>,
     specs: Option<&Path>,
@@ -40,26 +40,26 @@ pub(super) fn open(
 }
 
 pub(super) struct Reader {
-    /// What is known of the services.
+    /// Properties of the services.
     pub(super) index: Arc<ServiceIndex>,
     /// The settings of targets, by service.
     pub(super) configured: BTreeMap<String, Configured>,
     pub(super) problems: Vec<ConfigError>,
     pub(super) secrets: Vec<String>,
-    /// The control plane says that it belongs to the reference.
+    /// Whether the control plane belongs to the reference.
     pub(super) is_reference: bool,
-    /// Where the file is.
+    /// Folder of the file.
     pub(super) folder: PathBuf,
-    /// What `proxy` says.
+    /// The proxies.
     pub(super) proxies: Proxies,
-    /// How curl is told the way that leads everywhere.
+    /// Options of curl for all targets.
     pub(super) curl: Vec<(String, String)>,
-    /// Nothing is asked of anybody.
+    /// Whether commands must not be run.
     pub(super) is_dry: bool,
 }
 
 impl Reader {
-    /// What must appear in no output, where there was no problem; otherwise all problems.
+    /// The secrets to redact, or all problems.
     pub(super) fn finish(self) -> Result<Vec<String>, Failure> {
         output::hide(&self.secrets);
         if self.problems.is_empty() {
@@ -69,13 +69,13 @@ impl Reader {
         Err(Failure::Usage(problems.join("\nerror: ")))
     }
 
-    /// Puts variables of the environment in. What a hook is called with (`${uuid}`) is lower case
-    /// and stays; what the environment holds is upper case.
+    /// Fills in variables of the environment. Their names are upper case; the arguments of a hook (`${uuid}`) are
+    /// lower case and stay.
     pub(super) fn fill(&mut self, at: &str, text: &str) -> String {
         self.fill_noting(at, text, |_, _| {})
     }
 
-    /// The same where a credential may stand: what the environment holds is taken for one.
+    /// The same for a value that may be a credential: variables are redacted.
     pub(super) fn fill_secret(&mut self, at: &str, text: &str) -> String {
         self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()))
     }

@@ -9,6 +9,7 @@ use crate::cli::Failure;
 use crate::cli::args::RunArgs;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
+use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,9 +33,44 @@ pub(in crate::cli) struct Config {
     pub secrets: Vec<String>,
 }
 
-/// Reads file, environment and flags.
+/// Base URLs by service, from `CONFORMANT_SERVICE_URL`.
+pub(in crate::cli) fn targets_of_environment(index: &ServiceIndex) -> Vec<(String, String)> {
+    let targets = index.targets().into_iter().filter_map(|service| {
+        let url = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase()))?;
+        Some((service.to_owned(), url))
+    });
+    targets.collect()
+}
+
+/// Refuses a run that would judge the reference although a target is expected: in CI and with `--require-target`.
+pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<(), Failure> {
+    let is_ci =
+        environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()));
+    let is_required = args.require_target || (is_ci && !args.dry_run);
+    if args.reference || !is_required || !config.settings.targets.is_empty() {
+        return Ok(());
+    }
+    let why = if args.require_target {
+        "--require-target"
+    } else {
+        "CI is set"
+    };
+    let found = match super::place::found(args.config.as_deref()) {
+        Some(path) => format!("{} names none", path.display()),
+        None => "there is no conformant.yaml".to_owned(),
+    };
+    Err(Failure::Usage(format!(
+        "no target to judge: {found}, and {why}; add --target SERVICE=URL, write a configuration with `conformant init`, \
+         or judge the built-in reference with --reference"
+    )))
+}
+
+/// Reads file, environment and flags. `--reference` leaves out every target.
 pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
-    let (file, mut reader) = open(args.config.as_deref(), args.specs.specs.as_deref())?;
+    let (mut file, mut reader) = open(args.config.as_deref(), args.specs.specs.as_deref())?;
+    if args.reference {
+        file = ConfigFile::default();
+    }
     reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
     let secrets = reader.finish()?;
@@ -53,10 +89,9 @@ impl Reader {
                 self.problems.push(ConfigError::Service { name, known });
             }
         }
-        for service in index.targets() {
-            if let Some(url) = environment(&format!("CONFORMANT_{}_URL", service.to_uppercase())) {
-                entries.entry(service.to_owned()).or_default().url = Some(url);
-            }
+        let urls = targets_of_environment(&index).into_iter();
+        for (service, url) in urls.filter(|_| !args.reference) {
+            entries.entry(service).or_default().url = Some(url);
         }
         self.target_flags(args, &mut entries);
         let mut settings = Settings {
@@ -66,6 +101,7 @@ impl Reader {
             people: self.people(file.people),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
             is_shared: !file.callbacks.exclusive,
+            is_one_of_several: file.callbacks.shared || args.partition.is_some(),
             reach,
             ..Settings::default()
         };

@@ -1,8 +1,8 @@
-//! A target as a run needs it: its addresses, who asks and how a shell spells that, and what stories are told of it.
+//! Settings of one target: addresses, credentials with their shell form, and values for scenarios.
 
 use super::environment::environment;
 use super::error::ConfigError;
-use super::file::{BodyForm, TargetEntry};
+use super::file::{BodyForm, BodyForms, TargetEntry};
 use super::reader::Reader;
 use conformant_engine::bearer::Bearer;
 use conformant_engine::settings::Target;
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest that a command may take to print a token.
+/// Time limit for a command that prints a token.
 const COMMAND_MAX: Duration = Duration::from_secs(30);
 
-/// A configured value, and the text that stands for it: `${NAME}` where it comes from the environment.
-struct Said {
+/// A configured value, and its shell form: `${NAME}` if it comes from the environment.
+struct ConfiguredText {
     value: String,
     text: String,
 }
@@ -44,12 +44,21 @@ impl Reader {
             self.base_url(&at, &origin);
             target.content_origins.push(origin);
         }
-        target.json_bodies = entry.body == Some(BodyForm::Json);
+        match entry.body {
+            Some(BodyForms::All(form)) => target.json_bodies = form == BodyForm::Json,
+            Some(BodyForms::Each(forms)) => {
+                let forms = forms.into_iter();
+                target.json_operations = forms
+                    .map(|(id, form)| (id, form == BodyForm::Json))
+                    .collect();
+            }
+            None => {}
+        }
         self.settings(name, &mut target);
         target
     }
 
-    /// Who asks, in each of the ways that there are, and how a shell spells it.
+    /// The credentials of each kind, and their shell form.
     fn credentials(&mut self, name: &str, entry: &TargetEntry, target: &mut Target) {
         let at = |key: &str| format!("targets.{name}.{key}");
         let mut shell = (*target.shell).clone();
@@ -63,30 +72,33 @@ impl Reader {
             shell.options = proxies;
             shell.options.extend(tls.curl(&self.folder));
         }
-        let mut headers: Vec<(String, Said)> = Vec::new();
+        let mut headers: Vec<(String, ConfiguredText)> = Vec::new();
         for (field, text) in &entry.headers {
             let value = self.fill_secret(&at(&format!("headers.{field}")), text);
             if conformant_base::redact::is_secret_header(field) {
                 self.secrets.push(value.clone());
             }
             let text = text.clone();
-            headers.push((field.clone(), Said { value, text }));
+            headers.push((field.clone(), ConfiguredText { value, text }));
         }
-        if let Some(token) = self.said(name, "bearer", entry.bearer.as_deref(), true) {
+        if let Some(token) = self.configured_text(name, "bearer", entry.bearer.as_deref(), true) {
             let value = format!("Bearer {}", token.value);
             let text = format!("Bearer {}", token.text);
-            headers.push(("Authorization".to_owned(), Said { value, text }));
+            headers.push(("Authorization".to_owned(), ConfiguredText { value, text }));
         }
         if !headers.is_empty() {
-            let field = |(name, said): &(String, Said)| (name.clone(), said.value.clone());
+            let field = |(name, configured_text): &(String, ConfiguredText)| {
+                (name.clone(), configured_text.value.clone())
+            };
             target.headers = headers.iter().map(field).collect();
-            let spelled = |(name, said): (String, Said)| (name, said.text);
+            let spelled =
+                |(name, configured_text): (String, ConfiguredText)| (name, configured_text.text);
             shell.headers = headers.into_iter().map(spelled).collect();
         }
         if let Some(credentials) = &entry.credentials {
             let bearer = Bearer::new(credentials.command.clone(), COMMAND_MAX);
             if !self.is_dry {
-                // Asked for now, so that a command that fails is a mistake and not a finding.
+                // Run now, so that a failing command is an error of the configuration and not a finding.
                 match bearer.token() {
                     Ok(token) => self.secrets.push(token),
                     Err(source) => {
@@ -99,13 +111,13 @@ impl Reader {
             shell.bearer = Some(bearer.shell());
             target.bearer = Some(Arc::new(bearer));
         }
-        let username = self.said(name, "username", entry.username.as_deref(), false);
-        let password = self.said(name, "password", entry.password.as_deref(), true);
+        let username = self.configured_text(name, "username", entry.username.as_deref(), false);
+        let password = self.configured_text(name, "password", entry.password.as_deref(), true);
         match (username, password) {
             (Some(username), Some(password)) => {
                 target.basic = Some((username.value, password.value));
                 shell.basic = Some((username.text, password.text));
-                // The reference's own account is of no use elsewhere.
+                // The reference's account is useless for other targets.
                 target.account = None;
                 shell.account = None;
             }
@@ -119,8 +131,9 @@ impl Reader {
                 self.problems.push(ConfigError::NoUsername { service });
             }
         }
-        let account = self.said(name, "account_sid", entry.account_sid.as_deref(), false);
-        let token = self.said(name, "auth_token", entry.auth_token.as_deref(), true);
+        let account =
+            self.configured_text(name, "account_sid", entry.account_sid.as_deref(), false);
+        let token = self.configured_text(name, "auth_token", entry.auth_token.as_deref(), true);
         if let (Some(sid), Some(token)) = (account, token) {
             target.account = Some((sid.value, token.value));
             shell.account = Some((sid.text, token.text));
@@ -128,14 +141,14 @@ impl Reader {
         target.shell = Arc::new(shell);
     }
 
-    /// What the environment says under the target's own variable, otherwise the file.
-    fn said(
+    /// The value of the target's own variable, otherwise that of the file.
+    fn configured_text(
         &mut self,
         name: &str,
         key: &str,
         in_file: Option<&str>,
         is_secret: bool,
-    ) -> Option<Said> {
+    ) -> Option<ConfiguredText> {
         let at = format!("targets.{name}.{key}");
         let variable = format!("CONFORMANT_{}_{}", name.to_uppercase(), key.to_uppercase());
         if let Some(value) = environment(&variable) {
@@ -143,7 +156,7 @@ impl Reader {
                 self.secrets.push(value.clone());
             }
             let text = format!("${{{variable}}}");
-            return Some(Said { value, text });
+            return Some(ConfiguredText { value, text });
         }
         let text = in_file?.to_owned();
         let value = if is_secret {
@@ -151,10 +164,10 @@ impl Reader {
         } else {
             self.fill(&at, &text)
         };
-        Some(Said { value, text })
+        Some(ConfiguredText { value, text })
     }
 
-    /// The settings of a target: what the environment says, otherwise the file.
+    /// The settings of a target: from the environment, otherwise from the file.
     pub(super) fn settings(&mut self, name: &str, target: &mut Target) {
         let index = Arc::clone(&self.index);
         let mut configured = self.configured.remove(name).unwrap_or_default();
@@ -204,7 +217,7 @@ impl Reader {
         }
     }
 
-    /// One text: the variable of the environment that wins, otherwise what the file says.
+    /// One text: from the variable with precedence, otherwise from the file.
     fn setting(&mut self, at: &str, setting: &Setting, given: Option<String>) -> Option<String> {
         if let Some(value) = setting.variable.as_deref().and_then(environment) {
             return Some(match setting.secret {

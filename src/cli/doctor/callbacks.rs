@@ -17,11 +17,11 @@ const CALL_BACK: &str = "call_back";
 
 /// Opens the callback receiver as a run would, and sends it callbacks.
 pub(super) fn check(config: &Config, client: &Client) -> Check {
-    let said = listener(config).and_then(|listener| {
+    let result = listener(config).and_then(|listener| {
         from_here(&listener, client)?;
         from_target(&listener, config, client)
     });
-    let (is_ok, says) = match said {
+    let (is_ok, says) = match result {
         Ok(says) => (true, says),
         Err(error) => (false, error.to_string()),
     };

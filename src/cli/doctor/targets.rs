@@ -43,15 +43,15 @@ pub(super) fn check(
     };
     push("reachable", true, format!("{}{tls}", target.url));
     let refused = |answer: &Response| matches!(answer.status, 401 | 403);
-    let said = format!("GET {path} answered {}", answer.status);
+    let status_text = format!("GET {path} answered {}", answer.status);
     if !target.has_credentials() {
         push(
             "credentials",
             !refused(&answer),
-            format!("none are configured; {said}"),
+            format!("none are configured; {status_text}"),
         );
     } else if refused(&answer) {
-        push("credentials", false, format!("refused: {said}"));
+        push("credentials", false, format!("refused: {status_text}"));
     } else {
         let without = send(Credentials::None).is_ok_and(|without| refused(&without));
         let needed = if without {
@@ -59,7 +59,11 @@ pub(super) fn check(
         } else {
             "not needed for that request"
         };
-        push("credentials", true, format!("accepted: {said}, {needed}"));
+        push(
+            "credentials",
+            true,
+            format!("accepted: {status_text}, {needed}"),
+        );
     }
     if let Some(off) = seconds_off(&answer) {
         let is_near = off.abs() <= CLOCK_OFF_SECONDS_MAX;
@@ -87,7 +91,7 @@ fn seconds_off(answer: &Response) -> Option<i64> {
 }
 
 fn rate_limit(answer: &Response) -> String {
-    let told: Vec<String> = answer
+    let fault_texts: Vec<String> = answer
         .headers
         .iter()
         .filter(|(name, _)| {
@@ -96,12 +100,12 @@ fn rate_limit(answer: &Response) -> String {
         })
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
-    match (answer.status, told.is_empty()) {
+    match (answer.status, fault_texts.is_empty()) {
         (429 | 503, _) => format!(
             "reached (status {}); a run waits as long as the response asks for",
             answer.status
         ),
-        (_, false) => conformant_base::text::escape_line(&told.join(", ")).to_string(),
+        (_, false) => conformant_base::text::escape_line(&fault_texts.join(", ")).to_string(),
         (_, true) => "the response states none; set one with `limits.rate`".to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use conformant_base::json::{self, Limits, ParseFault};
 use conformant_base::redact::Redactor;
 use conformant_base::text::is_deceptive;
 use conformant_check::{Checker, Kind, Surroundings};
-use conformant_engine::{Hook, HookWay, sessions};
+use conformant_engine::{Hook, HookTransport, sessions};
 use conformant_net::transport::{self, BaseUrl, Client, Multipart};
 use conformant_record::RunRecord;
 use conformant_record::waivers::{WaiverFile, Waivers};
@@ -292,7 +292,7 @@ fn depth(value: &Value) -> usize {
     }
 }
 
-fn told(problems: &Problems, data: &[u8]) {
+fn check_problems(problems: &Problems, data: &[u8]) {
     assert!(
         !problems.is_empty(),
         "what is refused is refused for a reason"
@@ -322,10 +322,10 @@ fn yaml(data: &[u8]) {
                 }
             }
         }
-        Err(problems) => told(&problems, data),
+        Err(problems) => check_problems(&problems, data),
     }
     if let Err(problems) = parse_file::<DeclaredFile>("x.yaml", data) {
-        told(&problems, data);
+        check_problems(&problems, data);
     }
 }
 
@@ -398,12 +398,12 @@ fn text_kind(kind: &str, data: &[u8]) {
 fn waivers(data: &[u8]) {
     let file: WaiverFile = match parse_file("waivers.yaml", data) {
         Ok(file) => file,
-        Err(problems) => return told(&problems, data),
+        Err(problems) => return check_problems(&problems, data),
     };
     for (day, is_over) in [("1000-01-01", false), ("9999-12-30", true)] {
         let mut record = RECORD.clone();
         let day: jiff::civil::Date = day.parse().expect("a day");
-        let told = Waivers::on(&file.waivers, day).apply(&mut record, true);
+        let problems = Waivers::on(&file.waivers, day).apply(&mut record, true);
         assert_eq!(record.findings.len(), RECORD.findings.len());
         let waived = record
             .findings
@@ -412,7 +412,7 @@ fn waivers(data: &[u8]) {
             .count();
         if is_over && file.waivers.iter().all(|w| w.expires < day) {
             assert_eq!(waived, 0);
-            assert!(told.len() >= file.waivers.len());
+            assert!(problems.len() >= file.waivers.len());
         }
         shown_harmlessly(&record);
     }
@@ -440,7 +440,7 @@ fn hook(data: &[u8]) {
     let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", data.len());
     let url = answering(vec![[head.as_bytes(), data].concat()]);
     let hook = Hook {
-        way: HookWay::Http {
+        transport: HookTransport::Http {
             method: "POST".to_owned(),
             url: format!("{url}/${{name}}"),
             headers: Vec::new(),

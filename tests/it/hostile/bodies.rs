@@ -270,9 +270,14 @@ fn a_key_that_stands_twice_is_a_warning_with_both_places() {
     let Judged { record, .. } = judge(&target, "flow/read-flows/happy");
     let findings = record["findings"].as_array().expect("a list");
     assert_eq!(findings.len(), 1, "{findings:?}");
-    let told = |member: &str| findings[0][member].as_str().unwrap_or_default();
+    let member_text = |member: &str| findings[0][member].as_str().unwrap_or_default();
     assert_eq!(
-        [told("rule"), told("level"), told("kind"), told("pointer")],
+        [
+            member_text("rule"),
+            member_text("level"),
+            member_text("kind"),
+            member_text("pointer")
+        ],
         [
             "flow/flow/no-other-fields",
             "should",
@@ -281,9 +286,9 @@ fn a_key_that_stands_twice_is_a_warning_with_both_places() {
         ]
     );
     assert!(
-        told("message").matches("line 1, column ").count() == 2,
+        member_text("message").matches("line 1, column ").count() == 2,
         "{}",
-        told("message")
+        member_text("message")
     );
 }
 
@@ -297,9 +302,13 @@ fn a_byte_order_mark_is_a_warning() {
     assert_eq!(ended.exit, Some(0), "{}", ended.stdout);
     let findings = record["findings"].as_array().expect("a list");
     assert_eq!(findings.len(), 1, "{findings:?}");
-    let told = |member: &str| findings[0][member].as_str().unwrap_or_default();
+    let member_text = |member: &str| findings[0][member].as_str().unwrap_or_default();
     assert_eq!(
-        [told("rule"), told("level"), told("kind")],
+        [
+            member_text("rule"),
+            member_text("level"),
+            member_text("kind")
+        ],
         ["flow/json/plain", "should", "byte-order-mark"]
     );
 }

@@ -106,7 +106,7 @@ fn all_problems_of_scenario_files_are_reported_with_their_places() {
         &scenarios.join("b.yaml"),
         "scenarios:\n  - id: flow/x/z\n    says: z\n    steps:\n      - call: no-such\n",
     );
-    let told = |places: &[&str]| {
+    let check_places = |places: &[&str]| {
         let mut command = conformant(folder.path());
         let ended = refused(
             "scenarios",
@@ -116,10 +116,10 @@ fn all_problems_of_scenario_files_are_reported_with_their_places() {
             assert!(ended.stderr.contains(place), "{place} in {}", ended.stderr);
         }
     };
-    told(&["a.yaml:3:5", "b.yaml:5:15"]);
+    check_places(&["a.yaml:3:5", "b.yaml:5:15"]);
     write(&scenarios.join("c.yaml"), bomb());
     write(&scenarios.join("d.yaml"), "scenarios: [\n");
-    told(&["c.yaml:", "d.yaml:"]);
+    check_places(&["c.yaml:", "d.yaml:"]);
 }
 
 #[test]
@@ -394,9 +394,9 @@ fn a_stream_that_is_verified_is_read_within_bounds() {
     file.set_len(5 << 30).expect("a hole takes no room");
     let ended = run(conformant(folder.path()).args(["fixtures", "verify", "set"]));
     assert_eq!(ended.exit, Some(1), "{ended:?}");
-    let told = format!("{}{}", ended.stdout, ended.stderr);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
     assert!(
-        told.contains("line 1: more than 8388608 bytes"),
+        output.contains("line 1: more than 8388608 bytes"),
         "{ended:?}"
     );
     assert!(ended.peak_kib <= 128 * 1024, "{} KiB", ended.peak_kib);

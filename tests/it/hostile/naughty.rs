@@ -118,13 +118,13 @@ fn every_option_of_every_command_refuses_them_harmlessly() {
     for words in refused {
         let ended = run(conformant(folder.path()).args(&words[1..]));
         assert_eq!(ended.exit, Some(2), "{words:?}: {ended:?}");
-        let told = &ended.stderr;
+        let stderr = &ended.stderr;
         assert!(
-            !told.contains(conformant_base::text::is_deceptive),
-            "{words:?}: {told:?}"
+            !stderr.contains(conformant_base::text::is_deceptive),
+            "{words:?}: {stderr:?}"
         );
         for command in ["\n::error", "##vso["] {
-            assert!(!told.contains(command), "{words:?}: {told:?}");
+            assert!(!stderr.contains(command), "{words:?}: {stderr:?}");
         }
     }
 }
@@ -136,7 +136,7 @@ fn every_place_of_a_request_gives_them_back() {
         let request = Request::new("GET", format!("/x?{query}"));
         assert_eq!(request.query_pairs()[0], ("name".to_owned(), text.clone()));
         let form = encode::form([("name", text.as_str())]);
-        let back: Vec<(String, String)> = form_urlencoded::parse(form.as_bytes())
+        let back: Vec<(String, String)> = url::form_urlencoded::parse(form.as_bytes())
             .into_owned()
             .collect();
         assert_eq!(back, [("name".to_owned(), text.clone())]);

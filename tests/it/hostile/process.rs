@@ -154,7 +154,7 @@ fn short_run(folder: &Path) -> Command {
 fn a_file_that_may_not_grow_further_is_named() {
     let folder = folder();
     let program = env!("CARGO_BIN_EXE_conformant");
-    for (line, told) in [
+    for (line, expected) in [
         (
             format!(
                 "ulimit -f 8; {program} run --filter 'flow/read-flows/happy' --report json=run.json"
@@ -194,7 +194,7 @@ fn a_file_that_may_not_grow_further_is_named() {
             .stdin(Stdio::null());
         let ended = run(&mut command);
         assert_eq!(ended.exit, Some(3), "{line}: {ended:?}");
-        assert!(ended.stderr.contains(told), "{line}: {ended:?}");
+        assert!(ended.stderr.contains(expected), "{line}: {ended:?}");
     }
     let mut left: Vec<String> = std::fs::read_dir(folder.path())
         .expect("the folder")

@@ -7,23 +7,23 @@ use std::borrow::Cow;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-enum Kept<'b> {
+enum StoredBody<'b> {
     Text(Cow<'b, str>),
     Base64(String),
 }
 
 pub(super) fn serialize<S: Serializer>(body: &[u8], to: S) -> Result<S::Ok, S::Error> {
     match std::str::from_utf8(body) {
-        Ok(text) => Kept::Text(Cow::Borrowed(text)),
-        Err(_) => Kept::Base64(STANDARD.encode(body)),
+        Ok(text) => StoredBody::Text(Cow::Borrowed(text)),
+        Err(_) => StoredBody::Base64(STANDARD.encode(body)),
     }
     .serialize(to)
 }
 
 /// Invalid base64 is kept as it is: redaction may have removed a part.
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
-    Ok(match Kept::deserialize(from)? {
-        Kept::Text(text) => text.into_owned().into_bytes(),
-        Kept::Base64(text) => STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes()),
+    Ok(match StoredBody::deserialize(from)? {
+        StoredBody::Text(text) => text.into_owned().into_bytes(),
+        StoredBody::Base64(text) => STANDARD.decode(&text).unwrap_or_else(|_| text.into_bytes()),
     })
 }

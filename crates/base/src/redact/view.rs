@@ -21,12 +21,12 @@ const CUT_RUN_MIN: usize = 6;
 pub(super) struct View<'a> {
     bytes: Cow<'a, [u8]>,
     /// `None` if the bytes are the original text.
-    places: Option<Vec<Place>>,
+    places: Option<Vec<FieldRef>>,
 }
 
 /// Range of the original text that one byte stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Place {
+struct FieldRef {
     from: usize,
     to: usize,
 }
@@ -169,7 +169,7 @@ impl<'a> View<'a> {
         };
         let place = |at: &usize| {
             let origin = self.origin(*at..*at + 1);
-            Place {
+            FieldRef {
                 from: origin.start,
                 to: origin.end,
             }
@@ -195,7 +195,7 @@ impl<'a> View<'a> {
             let origin = self.origin(at..at + length);
             for byte in decoded.as_bytes() {
                 changed.push(*byte);
-                places.push(Place {
+                places.push(FieldRef {
                     from: origin.start,
                     to: origin.end,
                 });
@@ -252,7 +252,7 @@ impl<'a> View<'a> {
             let first = run.start + skipped + at * 8 / 6;
             let last = run.start + skipped + (at * 8 + 7) / 6;
             let origin = self.origin(first..last + 1);
-            places.push(Place {
+            places.push(FieldRef {
                 from: origin.start,
                 to: origin.end,
             });

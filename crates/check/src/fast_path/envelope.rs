@@ -3,7 +3,7 @@
 use super::validate::{FREE, FastValidator, Scratch, Tokens};
 use super::{FastPath, Name};
 use crate::stream::vendor_end;
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use std::ops::Range;
 
 /// Parts of an envelope.
@@ -223,12 +223,12 @@ impl<'g> LookInside<'g> {
     }
 
     /// Counts by type, and what was judged in payloads.
-    pub(crate) fn finish(self) -> (Vec<(&'g TypeFastPath, Passed)>, Judgement) {
+    pub(crate) fn finish(self) -> (Vec<(&'g TypeFastPath, Passed)>, Judgment) {
         let types = self.envelopes.types.iter().zip(self.passed).collect();
-        let mut judgement = Judgement::default();
+        let mut judgment = Judgment::default();
         for validator in self.validators.into_iter().flatten() {
-            judgement.merge(validator.finish().1);
+            judgment.merge(validator.finish().1);
         }
-        (types, judgement)
+        (types, judgment)
     }
 }

@@ -57,7 +57,7 @@ fn full(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
         notes: parsed.notes,
         step: 0,
     }];
-    let judgement = judge(
+    let judgment = judge(
         world.rulebook,
         &world.schemas,
         &Evidence {
@@ -65,11 +65,11 @@ fn full(kind: &str, text: &str) -> Option<BTreeMap<String, usize>> {
             ..Evidence::default()
         },
     );
-    let judged = judgement
+    let judged = judgment
         .tallies
         .into_iter()
         .filter(|(_, tally)| tally.judged() > 0);
-    judgement
+    judgment
         .findings
         .is_empty()
         .then(|| judged.map(|(rule, tally)| (rule, tally.judged())).collect())
@@ -80,8 +80,8 @@ fn agrees(kind: &str, fast_path: &FastPath, text: &str) -> bool {
     let mut validator = FastValidator::new(fast_path);
     let passes = validator.line(text.as_bytes()) == Some(text.len());
     if passes {
-        let (_, judgement) = validator.finish();
-        let counted = judgement
+        let (_, judgment) = validator.finish();
+        let counted = judgment
             .tallies
             .into_iter()
             .map(|(rule, tally)| (rule, tally.judged()))

@@ -4,7 +4,7 @@ use super::{
     ANY, ARRAY, BOOLEAN, DEPTH_MAX, DOCUMENT_BYTES_MAX, FRACTION, FastPath, INTEGER, Literal, NULL,
     Name, OBJECT, Object, Place, STRING, Text, UNLISTED_MAX,
 };
-use conformant_judge::Judgement;
+use conformant_judge::Judgment;
 use std::ops::Range;
 
 /// Validates documents of one type and counts what was judged.
@@ -75,11 +75,11 @@ impl<'g> FastValidator<'g> {
     }
 
     /// Number of valid documents, and what was judged.
-    pub(crate) fn finish(mut self) -> (usize, Judgement) {
+    pub(crate) fn finish(mut self) -> (usize, Judgment) {
         for object in 0..self.runs.len() {
             self.settle(object);
         }
-        let mut judgement = Judgement::default();
+        let mut judgment = Judgment::default();
         for (rule, count) in self
             .fast_path
             .rules
@@ -87,9 +87,9 @@ impl<'g> FastValidator<'g> {
             .zip(&self.counts)
             .filter(|(_, count)| **count > 0)
         {
-            judgement.count(rule, *count);
+            judgment.count(rule, *count);
         }
-        (self.documents, judgement)
+        (self.documents, judgment)
     }
 }
 

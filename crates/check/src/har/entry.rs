@@ -139,7 +139,7 @@ impl PostData {
             let (media_type, body) = parts(&self.params)?;
             return Ok((Some(media_type), body));
         }
-        let mut form = form_urlencoded::Serializer::new(String::new());
+        let mut form = url::form_urlencoded::Serializer::new(String::new());
         for field in &self.params {
             form.append_pair(&field.name, &field.value);
         }

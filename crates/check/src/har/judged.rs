@@ -5,8 +5,8 @@ use super::reading::read_entries;
 use crate::One;
 use crate::traffic::{History, Observed, Operations};
 use conformant_base::http::Cause;
-use conformant_judge::Judgement;
-use conformant_judge::clients::Kept;
+use conformant_judge::Judgment;
+use conformant_judge::clients::Completeness;
 use conformant_judge::evidence::Exchange;
 use serde_json::value::RawValue;
 use std::io::{self, Read};
@@ -17,7 +17,7 @@ const UNREADABLE_SHOWN_MAX: usize = 20;
 /// Results of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Judged {
-    pub(crate) judgement: Judgement,
+    pub(crate) judgment: Judgment,
     /// Judged entries.
     pub(crate) exchanges: usize,
     /// Entries without an operation.
@@ -73,8 +73,8 @@ impl File<'_> {
             Ok(None) => self.judged.foreign += 1,
             Ok(Some(exchange)) => {
                 self.judged.exchanges += 1;
-                let client = self.one.client(&exchange, Kept::Cleaned);
-                self.judged.judgement.merge(client);
+                let client = self.one.client(&exchange, Completeness::Cleaned);
+                self.judged.judgment.merge(client);
                 if self.history.take(exchange) {
                     self.close();
                 }
@@ -93,8 +93,8 @@ impl File<'_> {
     }
 
     fn close(&mut self) {
-        let judgement = self.history.close(self.one);
-        self.judged.judgement.merge(judgement);
+        let judgment = self.history.close(self.one);
+        self.judged.judgment.merge(judgment);
     }
 
     fn exchange(&self, entry: Entry) -> Result<Option<Exchange>, EntryError> {

@@ -5,12 +5,12 @@ use crate::traffic::apart;
 use crate::{Checker, Kind, Surroundings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use conformant_base::clock::Timestamp;
+use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::Headers;
 use conformant_engine::plan;
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Planned, Sessions, Target, Telling, play};
-use conformant_judge::evidence::{Evidence, Exchange, Expectation, Outcome, Via};
+use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
+use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
 use conformant_judge::load::shared as rulebook;
 use conformant_record::{Finding, Subject};
@@ -123,8 +123,8 @@ fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) 
     let session = sessions.open(planned).unwrap();
     let schemas = Schemas::default();
     let calm = AtomicBool::new(false);
-    let telling = Telling::new(rulebook(), &schemas, planned, (0, 0));
-    let story = play(telling, session.as_ref(), &calm);
+    let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
+    let story = run_scenario(scenario_run, session.as_ref(), &calm);
     (story.evidence.exchanges, story.evidence.configured)
 }
 
@@ -138,7 +138,7 @@ fn a_service_at_several_origins_is_several_services() {
     let both = first.iter().cloned().zip(elsewhere);
     let mut mixed: Vec<Exchange> = both.flat_map(|(one, other)| [one, other]).collect();
     for follower in [2, 3] {
-        mixed[follower].via = Some(Via {
+        mixed[follower].via = Some(FollowedLink {
             exchange: 0,
             pointer: "/url".to_owned(),
         });
@@ -219,14 +219,21 @@ fn a_valid_recording_without_user_actions_has_no_findings() {
     let mut found = BTreeSet::new();
     for planned in planned().iter().step_by(every) {
         let (exchanges, _) = exchanges_of(&planned.scenario.id, None);
-        let (checker, result) = check(&har(&recorded(&exchanges)), &[]);
+        let is_race = exchanges.iter().any(|exchange| exchange.race.is_some());
+        let entries = if is_race {
+            recorded_race(&exchanges)
+        } else {
+            recorded(&exchanges)
+        };
+        let (checker, result) = check(&har(&entries), &[]);
         result.unwrap();
         let (record, counts) = checker.finish();
         judged += counts.documents;
         // Findings about clients are right: many scenarios send invalid requests.
-        let told = record.findings.into_iter();
-        let told = told.filter(|finding| finding.subject == Subject::Service);
-        found.extend(told.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
+        let findings = record.findings.into_iter();
+        let findings = findings.filter(|finding| finding.subject == Subject::Service);
+        found
+            .extend(findings.map(|f| format!("{}: {} {}", planned.scenario.id, f.rule, f.message)));
     }
     assert!(judged > 4_000 / every, "{judged} exchanges");
     assert!(found.is_empty(), "{} findings: {found:#?}", found.len());
@@ -376,4 +383,58 @@ fn a_huge_entry_is_refused_without_being_held() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("entry 1"), "{error}");
+}
+
+/// The exchanges of a race as another tool records them: one second apart, those of the race at the same time.
+fn recorded_race(exchanges: &[Exchange]) -> Vec<Value> {
+    let mut entries = recorded(exchanges);
+    let mut second = 0;
+    for (entry, pair) in entries.iter_mut().zip(1..) {
+        let (own, next) = (
+            exchanges[pair - 1].race,
+            exchanges.get(pair).map(|e| e.race),
+        );
+        let started = clock::from_unix_ms(1_800_000_000_000 + second * 1000);
+        entry["startedDateTime"] = json!(started.to_string());
+        entry["time"] = json!(if own.is_some() { 500 } else { 20 });
+        if own.is_none() || next != Some(own) {
+            second += 1;
+        }
+    }
+    entries
+}
+
+#[test]
+fn entries_that_overlap_are_judged_as_requests_at_the_same_time() {
+    let (exchanges, _) = exchanges_of("chat/create-message/race-creations", None);
+    let raced: Vec<usize> = (0..exchanges.len())
+        .filter(|&index| exchanges[index].race.is_some())
+        .collect();
+    let broken = |entries: &[Value]| -> BTreeSet<String> {
+        let (checker, result) = check(&har(entries), &[]);
+        result.unwrap();
+        let (record, _) = checker.finish();
+        let findings = record.findings;
+        findings.into_iter().map(|finding| finding.rule).collect()
+    };
+    let entries = recorded_race(&exchanges);
+    assert_eq!(broken(&entries), BTreeSet::new());
+    // The answers came in another order.
+    let mut turned = entries.clone();
+    turned.swap(raced[0], raced[1]);
+    assert_eq!(broken(&turned), BTreeSet::new());
+    // Two messages with one number are wrong in any order.
+    let number = |entry: &Value| {
+        let text = entry["response"]["content"]["text"].as_str().unwrap();
+        let body = STANDARD.decode(text).unwrap();
+        serde_json::from_slice::<Value>(&body).unwrap()
+    };
+    let mut same = entries.clone();
+    let mut second = number(&same[raced[1]]);
+    second["index"] = number(&same[raced[0]])["index"].clone();
+    same[raced[1]]["response"]["content"]["text"] = json!(STANDARD.encode(second.to_string()));
+    assert_eq!(
+        broken(&same),
+        BTreeSet::from(["chat/messages/index-increases".to_owned()])
+    );
 }

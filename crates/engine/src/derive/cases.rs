@@ -1,15 +1,18 @@
-//! What all families share: the operation, its happy path, and how a case becomes a scenario.
+//! Common parts of all derived scenarios: the operation, its happy path, and the conversion of a case to a scenario.
 
 use super::{
-    credentials, later, lists, near, parameters, refusals, rest, rich, scope, second, several,
+    boundary, credentials, foreign_ids, lists, parameters, partial_updates, races, refusals,
+    repeated_reads, second_entry, special_characters, two_tenants,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
-use conformant_rulebook::{Operation, Parameter, Place, Rulebook, Service, interpolations, kebab};
+use conformant_rulebook::{
+    Operation, Parameter, ParameterLocation, Rulebook, Service, interpolations, kebab,
+};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// Every derived scenario of a service, in the order of its operations.
+/// All derived scenarios of a service, in the order of its operations.
 pub(crate) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
     let mut scenarios = Vec::new();
     for operation in service.operations.values() {
@@ -20,29 +23,30 @@ pub(crate) fn derive(rulebook: &Rulebook, service: &Service) -> Vec<Scenario> {
     scenarios
 }
 
-/// Every derived scenario of an operation.
+/// All derived scenarios of an operation.
 fn of_operation(
     rulebook: &Rulebook,
     service: &Service,
     operation: &Operation,
     happy: &HappyPath,
 ) -> Vec<Scenario> {
-    let mut cases = Cases::of(rulebook, service, operation, happy);
+    let mut cases = Cases::new(rulebook, service, operation, happy);
     parameters::derive(&mut cases);
     credentials::derive(&mut cases);
     lists::derive(&mut cases);
-    near::derive(&mut cases);
-    scope::derive(&mut cases);
-    several::derive(&mut cases);
-    second::derive(&mut cases);
-    rich::derive(&mut cases);
+    boundary::derive(&mut cases);
+    foreign_ids::derive(&mut cases);
+    two_tenants::derive(&mut cases);
+    second_entry::derive(&mut cases);
+    special_characters::derive(&mut cases);
     refusals::derive(&mut cases);
-    rest::derive(&mut cases);
-    later::derive(&mut cases);
+    partial_updates::derive(&mut cases);
+    repeated_reads::derive(&mut cases);
+    races::derive(&mut cases);
     cases.scenarios
 }
 
-/// The cases of one operation as they come to be.
+/// Collects the cases of one operation.
 pub(super) struct Cases<'a> {
     pub(super) rulebook: &'a Rulebook,
     pub(super) service: &'a Service,
@@ -52,8 +56,8 @@ pub(super) struct Cases<'a> {
 }
 
 impl<'a> Cases<'a> {
-    /// An operation and its happy path, without any cases yet.
-    pub(super) fn of(
+    /// No cases yet.
+    pub(super) fn new(
         rulebook: &'a Rulebook,
         service: &'a Service,
         operation: &'a Operation,
@@ -73,23 +77,23 @@ impl<'a> Cases<'a> {
         format!("{}/{}", self.operation.service, self.operation.id)
     }
 
-    /// The rule that nobody gets in without credentials.
+    /// The rule that a request without credentials is rejected.
     pub(super) fn credentials_rule(&self) -> String {
         format!("{}/credentials", self.own_rule())
     }
 
-    /// `OPERATION: what`, which is what a case says.
+    /// `OPERATION: what`, the description of a case.
     pub(super) fn says(&self, what: &str) -> String {
         format!("{}: {what}.", self.operation.id)
     }
 
-    /// Adds a case of one call behind the set-up: the happy one but for `with`.
+    /// Adds a case with one call after the set-up: the happy path with the changes in `with`.
     pub(super) fn add(&mut self, case: &str, what: &str, call: Call, with: &Map<String, Value>) {
         let call = self.call(call, with);
         self.after_setup(case, what, [call]);
     }
 
-    /// Adds a case of these steps behind the set-up.
+    /// Adds a case with these steps after the set-up.
     pub(super) fn after_setup(
         &mut self,
         case: &str,
@@ -101,9 +105,9 @@ impl<'a> Cases<'a> {
         self.push(case, what, all);
     }
 
-    /// Adds a case, unless the happy path says why not.
+    /// Adds a case unless the happy path excludes it.
     pub(super) fn push(&mut self, case: &str, what: &str, steps: Vec<Step>) {
-        // The rulebook spells parameters as the documents do, ids are in kebab-case.
+        // The rulebook uses the spelling of the documents; ids are in kebab-case.
         let mut left_out = self.happy.except.keys();
         if left_out.any(|name| kebab(name) == kebab(case)) {
             return;
@@ -116,13 +120,13 @@ impl<'a> Cases<'a> {
         });
     }
 
-    /// The set-up, whose failure accuses nobody.
+    /// The set-up, whose failures are not reported.
     pub(super) fn setup(&self) -> Vec<Step> {
         let steps = self.happy.setup.iter().cloned();
         steps.map(Step::of_setup).collect()
     }
 
-    /// A call of the operation with its happy parameters but for `with`.
+    /// A call of the operation with its happy parameters and the changes in `with`.
     pub(super) fn call(&self, call: Call, with: &Map<String, Value>) -> Step {
         let mut all = self.happy.with.clone();
         all.extend(with.clone());
@@ -145,7 +149,7 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// A call of any operation of the service whose answer is only looked at.
+    /// A call of any operation of the service without expectations.
     pub(super) fn look(operation: &Operation, with: Map<String, Value>) -> Step {
         Step::from(Call {
             call: operation.id.clone(),
@@ -154,56 +158,59 @@ impl<'a> Cases<'a> {
         })
     }
 
-    /// Whether the operation takes a parameter of that name.
-    pub(super) fn takes(&self, name: &str) -> bool {
-        self.operation.parameters.iter().any(|p| p.name == name)
+    /// The name of the parameter with the number of items on a page, where the operation is a list.
+    pub(super) fn page_size(&self) -> Option<String> {
+        let size = self.operation.page_size()?;
+        self.operation.list_key.as_ref()?;
+        Some(size.name.clone())
     }
 
-    /// Whether it makes a new thing in the scope that its path names.
-    pub(super) fn makes(&self) -> bool {
+    /// Whether it creates a resource in the scope of its path.
+    pub(super) fn creates(&self) -> bool {
         self.operation.method == "POST" && !self.operation.path.ends_with('}')
     }
 
-    /// The operation that reads at the same path, where there is one.
+    /// The operation that reads the same path, if there is one.
     pub(super) fn reader(&self) -> Option<&Operation> {
         let mut others = self.service.operations.values();
         others.find(|o| o.method == "GET" && o.path == self.operation.path)
     }
 
-    /// The path parameters that name things, outermost first.
+    /// The path parameters that identify resources, outermost first.
     pub(super) fn path(&self) -> Vec<&'a Parameter> {
         let path = self.operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path && p.schema.get("enum").is_none());
+        let path =
+            path.filter(|p| p.place == ParameterLocation::Path && p.schema.get("enum").is_none());
         let mut path: Vec<&'a Parameter> = path.collect();
         path.sort_by_key(|p| self.operation.path.find(&format!("{{{}}}", p.name)));
         path
     }
 
-    /// The happy value of a parameter, be it required or not.
+    /// The happy value of a parameter, required or optional.
     pub(super) fn value_of(&self, name: &str) -> Option<&Value> {
         let value = self.happy.with.get(name);
         value.or_else(|| self.happy.optional.get(name))
     }
 
-    /// What of `with` an operation at the same path takes in it.
+    /// The members of `with` that are path parameters of the operation.
     pub(super) fn path_of(operation: &Operation, with: &Map<String, Value>) -> Map<String, Value> {
         let path = operation.parameters.iter();
-        let path = path.filter(|p| p.place == Place::Path);
+        let path = path.filter(|p| p.place == ParameterLocation::Path);
         path.filter_map(|p| Some((p.name.clone(), with.get(&p.name)?.clone())))
             .collect()
     }
 
-    /// How a thing that was just made and kept as `made` is looked at again: fetched, then listed.
-    pub(super) fn seen_again(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
-        self.fetched_and_listed(made, with, &|_| either())
+    /// Fetches and lists a new resource, captured as `made`.
+    pub(super) fn reread(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
+        self.fetch_and_list(made, with, &|_| either())
     }
 
-    /// The same where the thing was the only one to be made, so that nothing but the fetch tells that it is there.
-    pub(super) fn found_again(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
-        self.fetched_and_listed(made, with, &accepted)
+    /// The same for the only new resource, whose fetch must succeed.
+    pub(super) fn reread_found(&self, made: &str, with: &Map<String, Value>) -> Vec<Step> {
+        self.fetch_and_list(made, with, &accepted)
     }
 
-    fn fetched_and_listed(
+    fn fetch_and_list(
         &self,
         made: &str,
         with: &Map<String, Value>,
@@ -225,8 +232,8 @@ impl<'a> Cases<'a> {
         steps
     }
 
-    /// The operation that fetches what this one makes, its parameter that names the thing, and the
-    /// field of the answer that the name stands in, as `.approval_request.uuid`.
+    /// The operation that fetches the new resource, its parameter that identifies it, and the field of the answer with
+    /// the identifier, such as `.approval_request.uuid`.
     fn fetcher(&self) -> Option<(&Operation, String, String)> {
         let mut fetchers = self
             .service
@@ -240,27 +247,36 @@ impl<'a> Cases<'a> {
             let is_below = below == self.operation.path && o.response == self.operation.response;
             let at = match &parameter.echo {
                 Some(echo) => echo.at.clone(),
-                None => "/sid".to_owned(),
+                None => self.key_of(o).unwrap_or_else(|| "/sid".to_owned()),
             };
-            (is_below || self.answers_with(&at)).then(|| {
+            (is_below || self.has_answer_field(&at)).then(|| {
                 let field = at.replace('/', ".");
                 (o, last.to_owned(), field)
             })
         })
     }
 
+    /// The field that identifies what an operation shows.
+    pub(super) fn key_of(&self, operation: &Operation) -> Option<String> {
+        let kind = self.rulebook.kinds.get(operation.response.as_ref()?)?;
+        let [key] = &kind.annotations.identity.as_ref()?.key[..] else {
+            return None;
+        };
+        Some(key.clone())
+    }
+
     /// Whether a nested field, which no other kind has, is one of its answer's.
-    fn answers_with(&self, at: &str) -> bool {
+    fn has_answer_field(&self, at: &str) -> bool {
         let kind = self.operation.response.as_ref();
         let schema = kind.and_then(|kind| self.rulebook.kinds.get(kind));
         let place = at.replace('/', "/properties/");
         at.matches('/').count() > 1 && schema.is_some_and(|k| k.schema.pointer(&place).is_some())
     }
 
-    /// The happy parameters of the `n`th thing that one case makes: its own names, where `n` is not 0.
+    /// The happy parameters of the `n`th resource of a case, with separate names unless `n` is 0.
     pub(super) fn again(&self, n: usize) -> Map<String, Value> {
         let with = &self.happy.with;
-        if n == 0 || !self.makes() {
+        if n == 0 || !self.creates() {
             return with.clone();
         }
         let renamed = |name: &str| {
@@ -273,7 +289,7 @@ impl<'a> Cases<'a> {
     }
 }
 
-/// A value with other names in its interpolations, where `other` has one.
+/// Renames the interpolations of a value for which `other` returns a name.
 pub(super) fn rename(value: &Value, other: &dyn Fn(&str) -> Option<String>) -> Value {
     match value {
         Value::String(text) => Value::String(rename_text(text, other)),
@@ -283,7 +299,7 @@ pub(super) fn rename(value: &Value, other: &dyn Fn(&str) -> Option<String>) -> V
     }
 }
 
-/// Each member with other names in its interpolations.
+/// Renames the interpolations of each member.
 pub(super) fn rename_all(
     members: &Map<String, Value>,
     other: &dyn Fn(&str) -> Option<String>,
@@ -294,7 +310,7 @@ pub(super) fn rename_all(
         .collect()
 }
 
-/// A text with other names in its interpolations.
+/// Renames the interpolations of a text.
 pub(super) fn rename_text(text: &str, other: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut from = 0;
@@ -309,14 +325,14 @@ pub(super) fn rename_text(text: &str, other: &dyn Fn(&str) -> Option<String>) ->
     out
 }
 
-/// The names that the interpolations of a value begin with.
+/// The first parts of the names of a value's interpolations.
 pub(super) fn roots(value: &Value) -> Vec<String> {
     let text = value.to_string();
     let found = interpolations(&text).unwrap_or_default();
     found.into_iter().map(|one| one.path[0].clone()).collect()
 }
 
-/// A call that is expected to be accepted, else that rule is broken.
+/// A call that must be accepted according to this rule.
 pub(super) fn accepted(rule: &str) -> Call {
     Call {
         demand: Demand::Accepted(rule.to_owned()),
@@ -324,7 +340,7 @@ pub(super) fn accepted(rule: &str) -> Call {
     }
 }
 
-/// A call that is expected to be refused, else that rule is broken.
+/// A call that must be rejected according to this rule.
 pub(super) fn refused(rule: &str) -> Call {
     Call {
         demand: Demand::Rejected {
@@ -335,7 +351,7 @@ pub(super) fn refused(rule: &str) -> Call {
     }
 }
 
-/// A call that may go either way.
+/// A call that may be accepted or rejected.
 pub(super) fn either() -> Call {
     Call {
         demand: Demand::Either,
@@ -343,7 +359,6 @@ pub(super) fn either() -> Call {
     }
 }
 
-/// One parameter.
 pub(super) fn only(name: &str, value: impl Into<Value>) -> Map<String, Value> {
     Map::from_iter([(name.to_owned(), value.into())])
 }
@@ -358,8 +373,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
-    /// An exception fails when it is no longer needed. That an optional parameter has no value of its own
-    /// to be tried with is one, too.
+    /// An exception fails when it is no longer needed. It may also state that an optional parameter has no value to
+    /// try.
     #[test]
     fn every_exception_leaves_out_a_case_that_would_be_there() {
         let rulebook = conformant_judge::load::shared();
@@ -388,17 +403,17 @@ mod tests {
         }
     }
 
-    /// The name of a case as specs/README.md has it: `PARAM-near`, `without-PARAM`, `walk`.
-    fn documented(case: &str, operation: &Operation, told: &BTreeSet<&str>) -> String {
+    /// The name of a case in specs/README.md: `PARAM-near`, `without-PARAM`, `walk`.
+    fn documented(case: &str, operation: &Operation, documented_cases: &BTreeSet<&str>) -> String {
         let slugs = || operation.parameters.iter().map(slug);
-        // A parameter is named Page, and pages have cases of their own.
-        if told.contains(case) {
+        // One parameter is named Page, and pages have cases of their own.
+        if documented_cases.contains(case) {
             return case.to_owned();
         }
         if case.contains('=') {
             return "PARAM=VALUE".to_owned();
         }
-        for prefix in ["without-", "optional-", "unknown-", "page-urls-"] {
+        for prefix in ["without-", "optional-", "unknown-", "page-urls-", "race-"] {
             let named = case.strip_prefix(prefix);
             if named.is_some_and(|name| slugs().any(|s| s == name)) {
                 return format!("{prefix}PARAM");
@@ -422,7 +437,7 @@ mod tests {
         let first = table
             .lines()
             .filter_map(|l| l.strip_prefix("| ")?.split(" | ").next());
-        let told: BTreeSet<&str> = first
+        let documented_cases: BTreeSet<&str> = first
             .flat_map(|cell| cell.split('`').skip(1).step_by(2))
             .collect();
         let (mut ids, mut derived) = (BTreeSet::new(), BTreeSet::new());
@@ -430,13 +445,13 @@ mod tests {
             for scenario in derive(rulebook, service) {
                 let (operation, case) = scenario.id.rsplit_once('/').unwrap();
                 let operation = rulebook.operation_by_id(operation).unwrap();
-                derived.insert(documented(case, operation, &told));
+                derived.insert(documented(case, operation, &documented_cases));
                 assert!(ids.insert(scenario.id.clone()), "{} twice", scenario.id);
             }
         }
         assert_eq!(
             derived.iter().map(String::as_str).collect::<BTreeSet<_>>(),
-            told
+            documented_cases
         );
     }
 

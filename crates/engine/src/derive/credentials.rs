@@ -1,12 +1,12 @@
-//! Credentials that are missing, wrong, or nearly right; on the operation, on the further pages of its
-//! list and on the addresses that its answer shows.
+//! Missing, wrong and slightly changed credentials: on the operation, on further pages of its list and on the
+//! addresses in its answer.
 
-use super::cases::{Cases, accepted, refused};
+use super::cases::{Cases, accepted, only, refused};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Call, Get, Step};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-/// The pairs that nobody may get in with, each but one thing away from the right one.
+/// Invalid credentials, each with one difference from the valid ones.
 const NEAR: [Credentials; 6] = [
     Credentials::UserOtherCase,
     Credentials::PasswordOtherCase,
@@ -16,7 +16,7 @@ const NEAR: [Credentials; 6] = [
     Credentials::Bearer,
 ];
 
-/// Every case about credentials, where the operation needs them.
+/// All cases about credentials, if the operation needs them.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     if !cases.operation.secured {
         return;
@@ -35,8 +35,10 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     let step = with(Credentials::Account, accepted(&rule));
     cases.add("credentials-account", what, step, &Map::new());
     near(cases, &rule);
-    if cases.operation.list_key.is_some() && cases.takes("PageSize") {
-        page(cases, &rule);
+    if let Some(size) = cases.page_size()
+        && cases.operation.paging.has_meta()
+    {
+        page(cases, &size, &rule);
     }
     if cases.operation.response.is_some() && cases.operation.list_key.is_none() {
         addresses(cases, &rule);
@@ -45,8 +47,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
 
 fn near(cases: &mut Cases<'_>, rule: &str) {
     let call = |credentials, step| cases.call(with(credentials, step), &Map::new());
-    // That letter case counts is not stated, but another text is another key, and another secret.
-    let steps = NEAR.map(|one| call(one, refused(rule)));
+    let user = user_name_rule(cases);
+    let steps = NEAR.map(|one| call(one, refused(near_rule(one, rule, &user))));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
     let what = "with credentials that are nearly right";
@@ -55,24 +57,50 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     cases.after_setup("credentials-mixed", what, mixed);
 }
 
-/// The second page as nobody may see it.
-fn page(cases: &mut Cases<'_>, rule: &str) {
+/// The rule about the letter case of user names, which no document mentions; that of all credentials if there is none.
+fn user_name_rule(cases: &Cases<'_>) -> String {
+    let rule = format!(
+        "{}/credentials/user-name-in-its-case",
+        cases.operation.service
+    );
+    match cases.rulebook.rules.contains_key(&rule) {
+        true => rule,
+        false => cases.credentials_rule(),
+    }
+}
+
+/// The rule that rejects invalid credentials with one difference.
+fn near_rule<'r>(credentials: Credentials, rule: &'r str, user: &'r str) -> &'r str {
+    if matches!(credentials, Credentials::UserOtherCase) {
+        user
+    } else {
+        rule
+    }
+}
+
+/// Requests for the second page with invalid credentials.
+fn page(cases: &mut Cases<'_>, size: &str, rule: &str) {
     let first = Call {
         capture: Some("page".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let mut steps = cases.more(2);
-    steps.push(cases.call(first, &Map::from_iter([("PageSize".to_owned(), json!(1))])));
+    steps.push(cases.call(first, &only(size, 1)));
     let blunt = [Credentials::None, Credentials::Wrong, Credentials::Unknown];
+    let user = user_name_rule(cases);
     for credentials in blunt.into_iter().chain(NEAR) {
         let next = "${page.meta.next_page_url}";
-        steps.push(unfollowed(next, credentials, rule));
+        steps.push(unfollowed(
+            next,
+            credentials,
+            near_rule(credentials, rule, &user),
+        ));
     }
     let what = "the next page without credentials, with wrong ones and with nearly right ones";
     cases.after_setup("page-credentials-none", what, steps);
 }
 
-/// The addresses that the answer shows, without credentials: its own, and those of what belongs to it.
+/// The addresses in the answer without credentials: its own and those of related resources.
 fn addresses(cases: &mut Cases<'_>, rule: &str) {
     let kind = cases.operation.response.as_deref().unwrap_or_default();
     let Some(kind) = cases.rulebook.kinds.get(kind) else {
@@ -103,7 +131,7 @@ fn addresses(cases: &mut Cases<'_>, rule: &str) {
     }
 }
 
-/// A step that follows an address, where there is one.
+/// A step that follows an address if there is one.
 pub(super) fn follow(url: &str) -> Get {
     Get {
         get: url.to_owned(),
@@ -112,7 +140,7 @@ pub(super) fn follow(url: &str) -> Get {
     }
 }
 
-/// One that follows an address with credentials that must not be let in.
+/// A step that follows an address with credentials that must be rejected.
 fn unfollowed(url: &str, credentials: Credentials, rule: &str) -> Step {
     Step::from(Get {
         credentials,

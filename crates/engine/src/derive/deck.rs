@@ -1,11 +1,12 @@
-//! What sequences are drawn from: the cases that the rulebook implies, in an order that the seed decides, each with moves behind it;
-//! and between them sequences of moves alone.
+//! Deck of random sequences: derived cases in an order that depends on the seed, each with further requests, and
+//! sequences of random requests alone.
 //!
-//! A sequence depends on seed and number alone, so that any of them can be drawn again.
+//! A sequence depends only on seed and number, so it can be drawn again.
 
 use super::cases::derive;
-use super::heard;
-use super::moves::{Draw, sequence};
+use super::notifications;
+use super::races;
+use super::sequence::{Draw, random_sequence};
 use conformant_rulebook::step::Step;
 use conformant_rulebook::{Rulebook, Service};
 
@@ -20,7 +21,7 @@ pub struct Deck<'a> {
 }
 
 impl<'a> Deck<'a> {
-    /// A shuffled one; without cases where nothing may be sent that writes.
+    /// Shuffles the cases; contains none if no writing requests are allowed.
     pub fn shuffled(
         rulebook: &'a Rulebook,
         services: Vec<&'a Service>,
@@ -36,8 +37,8 @@ impl<'a> Deck<'a> {
             for service in &services {
                 let derived = derive(rulebook, service).into_iter();
                 let derived = derived.map(|case| case.steps);
-                let heard = heard::derive(rulebook, service);
-                cases.extend(derived.chain(heard).map(|steps| (*service, steps)));
+                let notified = notifications::derive(rulebook, service);
+                cases.extend(derived.chain(notified).map(|steps| (*service, steps)));
             }
         }
         let mut draw = Draw::new(seed, u64::MAX);
@@ -58,7 +59,7 @@ impl<'a> Deck<'a> {
         self.services.is_empty()
     }
 
-    /// The sequence of that number with its service; none where there is nothing to send.
+    /// The sequence of that number with its service; `None` if there is nothing to send.
     pub fn draw(&self, number: u64) -> Option<(&'a Service, Vec<Step>)> {
         let mut draw = Draw::new(self.seed, number);
         let turn = usize::try_from(number / 2).unwrap_or_default();
@@ -66,9 +67,14 @@ impl<'a> Deck<'a> {
             .then(|| &self.cases[turn % self.cases.len()]);
         let (service, case) = match case {
             Some((service, case)) => (*service, case.as_slice()),
-            None => (draw.of(&self.services).copied()?, &[][..]),
+            None => (draw.pick(&self.services).copied()?, &[][..]),
         };
-        let steps = sequence(self.rulebook, service, case, &mut draw, self.only_safe);
+        let mut steps = random_sequence(self.rulebook, service, case, &mut draw, self.only_safe);
+        if !self.only_safe {
+            // Drawn apart, so that the sequence itself stays the same.
+            let mut draw = Draw::new(!self.seed, number);
+            races::at_once(&mut steps, &mut draw);
+        }
         (!steps.is_empty()).then_some((service, steps))
     }
 }

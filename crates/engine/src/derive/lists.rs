@@ -1,124 +1,158 @@
-//! Lists: walked over small pages, over more than one page of the default size, filtered on each of
-//! them, and by every address that a page shows.
+//! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
 use super::cases::{Cases, accepted, either, only, rename_all};
 use super::credentials::follow;
-use super::later::a_while;
+use super::repeated_reads::a_while;
 use conformant_rulebook::step::{Call, Get, Step};
-use conformant_rulebook::{Place, Rule, Subject};
+use conformant_rulebook::{ParameterLocation, Rule, Subject, reach};
 use serde_json::{Map, Value, json};
 
-/// One more than a page of the default size holds (D2, Limits; D3, Limits).
-const BEYOND_A_PAGE: usize = 51;
-/// Parameters of paging; every other one of a list is a filter.
-const PAGING: [&str; 3] = ["PageSize", "Page", "PageToken"];
+/// Items on a page where no default is stated (D2, Limits; D3, Limits), and at most.
+const PAGE_SIZE: u64 = 50;
+const PAGE_SIZE_MAX: u64 = 100;
+/// A smaller page that holds several items.
+const SMALL_PAGE: u64 = 20;
 
-/// Every case about lists, where the operation is one.
+/// All cases about lists, if the operation returns one.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    if cases.operation.list_key.is_none() || !cases.takes("PageSize") {
+    let Some(size) = cases.page_size() else {
         return;
-    }
+    };
     let walk = Call {
         walk: true,
         ..accepted(&cases.own_rule())
     };
-    let two = only("PageSize", 2);
+    let two = only(&size, 2);
     cases.add("walk", "a walk over small pages", walk.clone(), &two);
-    page_urls(cases);
-    filtered_page_urls(cases);
-    beyond_a_page(cases, &walk);
+    if cases.operation.paging.has_meta() {
+        page_urls(cases, &size);
+        filtered_page_urls(cases, &size);
+    } else {
+        filtered_pages(cases, &size, &walk);
+    }
+    beyond_a_page(cases, &size, &walk);
 }
 
 /// From the second of three pages to every page whose address it shows, and on from there.
-fn page_urls(cases: &mut Cases<'_>) {
+fn page_urls(cases: &mut Cases<'_>, size: &str) {
     let first = Call {
         capture: Some("first".to_owned()),
         ..accepted(&cases.own_rule())
     };
     let mut steps = cases.more(3);
-    steps.push(cases.call(first, &only("PageSize", 1)));
-    steps.extend([
-        kept("${first.meta.url}", "itself"),
-        kept("${first.meta.next_page_url}", "second"),
-        kept("${second.json.meta.url}", "second-itself"),
-        kept("${second.json.meta.first_page_url}", "back-at-first"),
-        kept("${second.json.meta.previous_page_url}", "before"),
-        kept("${second.json.meta.next_page_url}", "third"),
-        kept("${third.json.meta.previous_page_url}", "second-again"),
-        kept("${third.json.meta.first_page_url}", "first-again"),
-    ]);
+    steps.push(cases.call(first, &only(size, 1)));
+    let links = [
+        kept(cases, "first.meta.url", "itself"),
+        kept(cases, "first.meta.next_page_url", "second"),
+        kept(cases, "second.json.meta.url", "second-itself"),
+        kept(cases, "second.json.meta.first_page_url", "back-at-first"),
+        kept(cases, "second.json.meta.previous_page_url", "before"),
+        kept(cases, "second.json.meta.next_page_url", "third"),
+        kept(cases, "third.json.meta.previous_page_url", "second-again"),
+        kept(cases, "third.json.meta.first_page_url", "first-again"),
+    ];
+    steps.extend(links.into_iter().flatten());
     // What addresses lead to is compared where the list begins as it did.
-    steps.push(cases.call(either(), &only("PageSize", 1)));
+    steps.push(cases.call(either(), &only(size, 1)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 
 /// The same of a filtered list: from its second page back to the one before and to the first. Something that
 /// does not fit the filter comes first and last, so that a page without the filter is another one.
-fn filtered_page_urls(cases: &mut Cases<'_>) {
-    let filters = cases.happy.optional.iter();
-    let filters: Vec<_> = filters
-        .filter(|(name, _)| !PAGING.contains(&name.as_str()))
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect();
-    for (name, value) in filters {
+fn filtered_page_urls(cases: &mut Cases<'_>, size: &str) {
+    for (name, value) in filters(cases) {
         let mut with = only(&name, value);
-        with.insert("PageSize".to_owned(), json!(1));
+        with.insert(size.to_owned(), json!(1));
         let first = Call {
             capture: Some("first".to_owned()),
             ..either()
         };
         let mut steps = cases.more(2);
-        steps.extend([
-            cases.call(first, &with),
-            kept("${first.meta.next_page_url}", "second"),
-            kept("${second.json.meta.previous_page_url}", "before"),
-            kept("${second.json.meta.first_page_url}", "back-at-first"),
-            kept("${before.json.meta.next_page_url}", "second-again"),
-            // What addresses lead to is compared where the list begins as it did.
-            cases.call(either(), &with),
-        ]);
+        steps.push(cases.call(first, &with));
+        let before = kept(cases, "second.json.meta.previous_page_url", "before");
+        let again = before
+            .as_ref()
+            .and_then(|_| kept(cases, "before.json.meta.next_page_url", "second-again"));
+        let links = [
+            kept(cases, "first.meta.next_page_url", "second"),
+            before,
+            kept(cases, "second.json.meta.first_page_url", "back-at-first"),
+            again,
+        ];
+        steps.extend(links.into_iter().flatten());
+        // What addresses lead to is compared where the list begins as it did.
+        steps.push(cases.call(either(), &with));
         let case = format!("page-urls-{}", conformant_rulebook::kebab(&name));
         let what = format!("addresses of pages that {name} filters");
         cases.after_setup(&case, &what, steps);
     }
 }
 
-/// A page that an address leads to, kept under a name.
-fn kept(url: &str, name: &str) -> Step {
-    Step::from(Get {
+/// The same of pages that no address leads to.
+fn filtered_pages(cases: &mut Cases<'_>, size: &str, walk: &Call) {
+    for (name, value) in filters(cases) {
+        let mut with = only(&name, value);
+        with.insert(size.to_owned(), json!(1));
+        let mut steps = cases.more(2);
+        steps.push(cases.call(walk.clone(), &with));
+        let case = format!("pages-{}", conformant_rulebook::kebab(&name));
+        let what = format!("pages that {name} filters");
+        cases.after_setup(&case, &what, steps);
+    }
+}
+
+/// The filters of the happy path.
+fn filters(cases: &Cases<'_>) -> Vec<(String, Value)> {
+    let given = cases.happy.optional.iter();
+    given
+        .filter(|(name, _)| !cases.operation.paging.has_parameter(name))
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// A page that an address of a captured page leads to, kept under a name; none if pages have no such address.
+fn kept(cases: &Cases<'_>, url: &str, name: &str) -> Option<Step> {
+    let (_, at) = url.split_once(".meta.")?;
+    let page = cases.operation.response.as_ref()?;
+    let page = cases.rulebook.kinds.get(page)?;
+    reach::reaches(&page.schema, &format!("/meta/{at}")).ok()?;
+    Some(Step::from(Get {
         capture: Some(name.to_owned()),
-        ..follow(url)
-    })
+        ..follow(&format!("${{{url}}}"))
+    }))
 }
 
 /// One item more than a page holds; each filter finds its few on pages of one.
-fn beyond_a_page(cases: &mut Cases<'_>, walk: &Call) {
-    let more = cases.more(BEYOND_A_PAGE);
-    if more.is_empty() {
+fn beyond_a_page(cases: &mut Cases<'_>, size: &str, walk: &Call) {
+    let default = cases.operation.page_size();
+    let default = default.and_then(|size| size.default.as_ref()?.as_u64());
+    let default = default.unwrap_or(PAGE_SIZE);
+    let small = SMALL_PAGE.min(default);
+    let count = default.saturating_add(1);
+    let more = cases.more(usize::try_from(count).unwrap_or_default());
+    if more.is_empty() || default > PAGE_SIZE_MAX {
         return;
     }
     let mut steps = Vec::new();
     if is_ordered(cases) {
-        // Those beyond the page are older than the rest.
+        // The items beyond the page are older than the rest.
         steps.push(a_while());
     }
     steps.extend(more);
     steps.push(cases.call(walk.clone(), &Map::new()));
-    steps.push(cases.call(walk.clone(), &only("PageSize", 20)));
-    let filters = cases.happy.optional.iter();
-    let filters = filters.filter(|(name, _)| !PAGING.contains(&name.as_str()));
-    for (name, value) in filters {
+    steps.push(cases.call(walk.clone(), &only(size, small)));
+    for (name, value) in filters(cases) {
         // A list of values finds few, a range of time may find all.
-        let size = if value.is_array() { 1 } else { 20 };
-        let mut with = only(name, value.clone());
-        with.insert("PageSize".to_owned(), json!(size));
+        let items = if value.is_array() { 1 } else { small };
+        let mut with = only(&name, value);
+        with.insert(size.to_owned(), json!(items));
         steps.push(cases.call(walk.clone(), &with));
     }
-    let what = format!("a walk over {BEYOND_A_PAGE} more, filtered and not");
+    let what = format!("a walk over {count} more, filtered and not");
     cases.after_setup("beyond-a-page", &what, steps);
 }
 
-/// Whether the order of the list is stated.
+/// Whether a rule states the order of the list.
 fn is_ordered(cases: &Cases<'_>) -> bool {
     let rules = cases.rulebook.rules.values();
     let mut ordered = rules
@@ -128,7 +162,7 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
 }
 
 impl Cases<'_> {
-    /// Steps after which the list holds so many more; none where nothing shows how.
+    /// Steps that add this many items to the list; empty if the rulebook has none.
     pub(super) fn more(&self, count: usize) -> Vec<Step> {
         let repeat = |step: Step| Step {
             setup: true,
@@ -153,7 +187,7 @@ impl Cases<'_> {
             let is_path = maker
                 .parameters
                 .iter()
-                .any(|p| p.name == *name && p.place == Place::Path);
+                .any(|p| p.name == *name && p.place == ParameterLocation::Path);
             match self.happy.with.get(name) {
                 Some(own) if is_path => *value = own.clone(),
                 _ => number(value),
@@ -167,7 +201,7 @@ impl Cases<'_> {
     }
 }
 
-/// A fresh word with the number of its repetition.
+/// A unique word with the number of its repetition.
 fn number(value: &mut Value) {
     if let Value::String(text) = value
         && text.contains("${unique.")

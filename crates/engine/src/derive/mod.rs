@@ -1,23 +1,23 @@
-//! Derived scenarios: from each operation's happy path the cases that OpenAPI implies, one file for
-//! each family of them.
+//! Derived scenarios: the cases that OpenAPI implies for the happy path of each operation, one module per family.
 //!
-//! A case is an ordinary scenario, so that nothing but the plan knows it was not written by hand.
+//! A case is an ordinary scenario. Only the plan distinguishes it from a written one.
 
+mod boundary;
 mod cases;
 mod credentials;
 pub mod deck;
-mod heard;
-mod later;
+mod foreign_ids;
 mod lists;
-pub mod moves;
-mod near;
-pub mod neighbour;
+mod notifications;
 mod parameters;
+mod partial_updates;
+mod races;
 mod refusals;
-mod rest;
-mod rich;
-mod scope;
-mod second;
-mod several;
+mod repeated_reads;
+mod second_entry;
+pub mod second_tenant;
+pub mod sequence;
+mod special_characters;
+mod two_tenants;
 
 pub(super) use cases::derive;

@@ -1,15 +1,15 @@
-//! Each parameter alone: left out, naming nothing, each value of an enumeration and one outside, each
-//! bound on both sides, each optional one; and all together.
+//! Cases for each parameter: omitted, unknown, each enumeration value and one outside, both sides of each bound, each
+//! optional one, and all together.
 
 use super::cases::{Cases, accepted, either, only, refused, slug};
 use conformant_rulebook::step::{Call, Step};
-use conformant_rulebook::{Parameter, Place};
+use conformant_rulebook::{Action, Parameter, ParameterLocation};
 use serde_json::{Map, Value, json};
 
-/// A text that is no value of any enumeration.
+/// A text that is in no enumeration.
 pub(super) const FOREIGN: &str = "conformant-foreign";
 
-/// The documented request, and what one parameter changes about it.
+/// The documented request, and one case per change of a parameter.
 pub(super) fn derive(cases: &mut Cases<'_>) {
     let own_rule = cases.own_rule();
     let what = "the documented request is accepted";
@@ -29,13 +29,13 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     }
 }
 
-/// What a write, whose answer is kept as `made`, wrote is looked at again.
+/// Reads what a write has written, with its answer captured as `made`.
 fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
     let sent = call.with().cloned().unwrap_or_default();
-    if cases.makes() {
-        return cases.found_again("made", &sent);
+    if cases.creates() {
+        return cases.reread_found("made", &sent);
     }
-    let writes = cases.operation.method == "POST";
+    let writes = cases.operation.does == Action::Changes;
     let reader = cases.reader().filter(|_| writes).into_iter();
     reader
         .map(|o| Cases::look(o, Cases::path_of(o, &sent)))
@@ -44,13 +44,13 @@ fn again(cases: &Cases<'_>, call: &Step) -> Vec<Step> {
 
 fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
     let (slug, name) = (slug(parameter), &parameter.name);
-    if parameter.required && parameter.place != Place::Path {
+    if parameter.required && parameter.place != ParameterLocation::Path {
         let what = format!("{name} is left out");
         let without = only(name, Value::Null);
         let step = refused(&parameter.rule);
         cases.add(&format!("without-{slug}"), &what, step, &without);
     }
-    if parameter.names_a_thing(cases.operation) {
+    if parameter.names_a_resource(cases.operation) {
         unknown(cases, parameter);
     }
     let words = parameter.schema.get("enum").and_then(Value::as_array);
@@ -72,16 +72,16 @@ fn of_parameter(cases: &mut Cases<'_>, parameter: &Parameter) {
     }
 }
 
-/// A path that names nothing, behind its accepted twin.
+/// A path that identifies nothing, after the valid baseline request.
 fn unknown(cases: &mut Cases<'_>, parameter: &Parameter) {
     let nothing = only(&parameter.name, names_nothing(&parameter.schema));
-    let twin = cases.call(Call::default(), &Map::new());
+    let baseline = cases.call(Call::default(), &Map::new());
     let step = cases.call(refused(&parameter.rule), &nothing);
     let (case, what) = (
         format!("unknown-{}", slug(parameter)),
         format!("{} names nothing", parameter.name),
     );
-    cases.after_setup(&case, &what, [twin, step]);
+    cases.after_setup(&case, &what, [baseline, step]);
 }
 
 fn bounds(cases: &mut Cases<'_>, parameter: &Parameter) {
@@ -142,7 +142,7 @@ fn try_out(
     cases.add(case, what, either(), &only(&parameter.name, value));
 }
 
-/// A value of the right form that no thing has.
+/// A well-formed value that identifies no resource.
 fn names_nothing(schema: &Value) -> Value {
     let text = |key: &str| schema.get(key).and_then(Value::as_str).unwrap_or_default();
     let prefix = text("pattern").strip_prefix('^').and_then(|p| p.get(..2));

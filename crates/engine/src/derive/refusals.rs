@@ -1,22 +1,22 @@
-//! What a refusal leaves behind: after each refused creation the list of its scope is read.
+//! Rejected creations, then an accepted one: the list of the scope is read after both.
 
 use super::cases::{Cases, either, only, refused};
-use super::rest::wrong_value;
-use conformant_rulebook::Place;
+use super::partial_updates::wrong_value;
+use conformant_rulebook::ParameterLocation;
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::Call;
 use serde_json::{Map, Value};
 
-/// One case of all refusals, where the operation makes what can be listed.
+/// One case with all rejections, if the operation creates something that can be listed.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    let Some(list) = cases.reader().filter(|_| cases.makes()) else {
+    let Some(list) = cases.reader().filter(|_| cases.creates()) else {
         return;
     };
     let look = || Cases::look(list, Cases::path_of(list, &cases.happy.with));
-    // What is made before shows that the list follows.
+    // The first creation shows that the list is up to date.
     let mut steps = vec![cases.call(either(), &cases.again(1)), look()];
     let required = cases.operation.parameters.iter();
-    let required = required.filter(|p| p.required && p.place != Place::Path);
+    let required = required.filter(|p| p.required && p.place != ParameterLocation::Path);
     for parameter in required {
         let without = only(&parameter.name, Value::Null);
         steps.push(cases.call(refused(&parameter.rule), &without));
@@ -38,6 +38,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         ));
     }
     steps.push(look());
+    let another = cases.again(cases.operation.parameters.len() + 2);
+    steps.extend([cases.call(either(), &another), look()]);
     let what = "refused, then the list of its scope";
     cases.after_setup("refused-then-listed", what, steps);
 }

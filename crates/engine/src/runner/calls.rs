@@ -1,4 +1,5 @@
-//! Calls of operations: built, sent, kept as evidence, and whether they went as the step says.
+//! Calls of operations: builds and sends requests, keeps evidence, and compares the outcome with the step's
+//! expectation.
 
 use super::{Called, Runner};
 use crate::link::split_url;
@@ -10,7 +11,8 @@ use crate::{body, provision, request};
 use conformant_base::http::{Cause, Response};
 use conformant_base::json;
 use conformant_judge::evidence::{
-    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Missed, Outcome, Payload, Poll, Span,
+    BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Payload, Poll, SkippedRule,
+    Span,
 };
 use conformant_judge::{Acceptance, acceptance};
 use conformant_rulebook::scenario::{Credentials, Until};
@@ -21,21 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of all answers of one scenario.
-const EVIDENCE_BYTES_MAX: usize = 10 * 1024 * 1024;
+const EVIDENCE_BYTES_MAX: usize = body::DECODED_BYTES_MAX;
 impl<'a> Runner<'a> {
     pub(super) fn call_step(&mut self, step: &Call) -> Result<(), Stop> {
-        let operation = self.operation(&step.call)?;
-        if !self
-            .session
-            .settings()
-            .targets
-            .contains_key(&operation.service)
-        {
-            return Err(Stop::NotApplicable(format!(
-                "service {} is not targeted",
-                operation.service
-            )));
-        }
+        let operation = self.targeted_operation(&step.call)?;
         self.provide(&step.with)?;
         let mut called = match &step.until {
             Some(until) => self.poll(step, operation, until)?,
@@ -43,27 +34,27 @@ impl<'a> Runner<'a> {
         };
         let mut tries = 0;
         while matches!(called.acceptance, Acceptance::Rejected(_))
-            // What may be refused was not refused for that.
+            // The request may have been rejected for the broken value.
             && step.demand.is_acceptance()
             && self.value_was_busy(operation, called.exchange, tries)?
         {
-            // Refused with reason: a person may be in a flow once.
+            // A legal rejection: the exclusive value is in use.
             self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
             called = self.call(step, operation)?;
             tries += 1;
         }
         let (mut value, mut called) = self.result(step, operation, called)?;
         if operation.list_key.is_some() && step.until.is_none() && step.between.is_empty() {
-            (value, called) = self.look_until_stated(step, operation, (value, called))?;
+            (value, called) = self.poll_until_stated(step, operation, (value, called))?;
         }
-        let expected = self.as_expected(step, &called);
+        let expected = self.check_expectation(step, &called);
         let exchange = &self.evidence.exchanges[called.exchange];
         if matches!(called.acceptance, Acceptance::Rejected(_))
             && conformant_judge::is_plain_error(exchange)
         {
             let why = format!("answered {}", exchange.status().unwrap_or_default());
             let missed = step.expect.iter();
-            let missed = missed.map(|e| Missed::because(&e.rule, why.clone()));
+            let missed = missed.map(|e| SkippedRule::because(&e.rule, why.clone()));
             self.evidence.missed.extend(missed);
             if step.demand.is_either() {
                 self.refused.extend(step.capture.clone());
@@ -72,7 +63,7 @@ impl<'a> Runner<'a> {
         }
         if matches!(called.acceptance, Acceptance::Rejected(_)) {
             if let Some(kind) = &step.judge {
-                self.session.mangle_payload(kind, Arc::make_mut(&mut value));
+                self.session.mutate_payload(kind, Arc::make_mut(&mut value));
                 let value = Arc::clone(&value);
                 self.evidence.payloads.push(Payload {
                     kind: kind.clone(),
@@ -94,7 +85,7 @@ impl<'a> Runner<'a> {
                 return Err(Stop::Masked(rule));
             }
             let named = step.demand.rule();
-            let missed = named.map(|named| Missed::behind(named, &rule));
+            let missed = named.map(|named| SkippedRule::behind(named, &rule));
             self.evidence.missed.extend(missed);
         }
         let is_captured = step.capture.is_some() && !step.walk;
@@ -107,7 +98,7 @@ impl<'a> Runner<'a> {
         expected
     }
 
-    /// What a call brings: its answer, or the whole list that begins with it.
+    /// The result of a call: its answer, or the whole list that begins with it.
     pub(super) fn result(
         &mut self,
         step: &Call,
@@ -121,7 +112,7 @@ impl<'a> Runner<'a> {
         Ok((value, called))
     }
 
-    /// Makes what the parameters read and nobody has configured.
+    /// Provisions the unconfigured settings that the parameters read.
     pub(super) fn provide(&mut self, with: &Map<String, Value>) -> Result<(), Stop> {
         let mut hooks = Vec::new();
         let target = (self.session, self.rulebook);
@@ -137,7 +128,33 @@ impl<'a> Runner<'a> {
         found.ok_or_else(|| Stop::Error(format!("no operation is named {name}")))
     }
 
+    /// An operation of a service that is a target.
+    pub(super) fn targeted_operation(&self, name: &str) -> Result<&'a Operation, Stop> {
+        let operation = self.operation(name)?;
+        let targets = &self.session.settings().targets;
+        match targets.contains_key(&operation.service) {
+            true => Ok(operation),
+            false => Err(Stop::NotApplicable(format!(
+                "service {} is not targeted",
+                operation.service
+            ))),
+        }
+    }
+
     pub(super) fn call(&mut self, step: &Call, operation: &Operation) -> Result<Called, Stop> {
+        let (exchange, taint) = self.built(step, operation)?;
+        let called = self.exchange(exchange, operation)?;
+        self.note_holder(&called);
+        self.accept_existing(step, &called)?;
+        Ok(Called { taint, ..called })
+    }
+
+    /// The request of a step, before it is sent, and the rule that a value breaks which it was built of.
+    pub(super) fn built(
+        &mut self,
+        step: &Call,
+        operation: &Operation,
+    ) -> Result<(Exchange, Option<String>), Stop> {
         let with = self.scope.fill_map(&step.with)?;
         let taint = self.scope.take_taint();
         let settings = self.session.settings();
@@ -147,7 +164,7 @@ impl<'a> Runner<'a> {
         built.request.target = format!("{prefix}{}", built.request.target);
         let own_rule = format!("{}/{}", operation.service, operation.id);
         let expectation = match &step.demand {
-            // What is built of a broken value may be refused.
+            // A request with a broken value may be rejected.
             _ if taint.is_some() => Expectation::Either,
             Demand::Rejected { rule, .. } => Expectation::Rejected(rule.clone()),
             Demand::Accepted(rule) => Expectation::Accepted(rule.clone()),
@@ -167,16 +184,14 @@ impl<'a> Runner<'a> {
             span: Span::at(self.session.now()),
             via: None,
             poll: Poll::Once,
+            race: None,
             setup: self.setup,
             request: built.request,
         };
-        let called = self.exchange(exchange, operation)?;
-        self.note_holder(&called);
-        self.accept_existing(step, &called)?;
-        Ok(Called { taint, ..called })
+        Ok((exchange, taint))
     }
 
-    /// Notes a holder of an exclusive value that was made.
+    /// Notes the new holder of an exclusive value.
     pub(super) fn note_holder(&self, called: &Called) {
         let exchange = &self.evidence.exchanges[called.exchange];
         let Some(exclusive) = self.takes_exclusive(&exchange.service, &exchange.operation) else {
@@ -189,7 +204,7 @@ impl<'a> Runner<'a> {
             && let (Some(scope), Some(holder)) = (scope, holder)
             && let Some(path) = provision::path_of_holder(self.rulebook, exclusive, (scope, holder))
         {
-            self.session.made_holder(scope, holder, &path);
+            self.session.record_holder(scope, holder, &path);
         }
     }
 
@@ -199,7 +214,7 @@ impl<'a> Runner<'a> {
         exclusive.filter(|e| e.service == service && e.how.taken_by == operation)
     }
 
-    /// Whether an operation was rejected because its value was in use, and no longer is.
+    /// Whether an operation was rejected because its value was in use, and the value is free now.
     pub(super) fn value_was_busy(
         &self,
         operation: &Operation,
@@ -223,7 +238,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// An answer that shows what exists already stands for a refusal.
+    /// Accepts an answer with the existing resource in place of a rejection.
     pub(super) fn accept_existing(&mut self, step: &Call, called: &Called) -> Result<(), Stop> {
         let Demand::Rejected {
             rule,
@@ -245,7 +260,9 @@ impl<'a> Runner<'a> {
 
     /// Keeps an exchange that has just ended.
     pub(super) fn keep(&mut self, mut exchange: Exchange) -> usize {
-        exchange.span.ended = self.session.now();
+        if exchange.race.is_none() {
+            exchange.span.ended = self.session.now();
+        }
         if let Some(status) = exchange.status()
             && exchange.credentials == Credentials::Default
         {
@@ -255,23 +272,36 @@ impl<'a> Runner<'a> {
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);
         self.evidence.events.push(Event::Exchange(index));
-        self.note_deliveries();
+        if self.evidence.exchanges[index].race.is_none() {
+            self.note_deliveries();
+        }
         index
     }
 
-    /// Sends, and keeps what came of it.
+    /// Sends a request and keeps the exchange.
     pub(super) fn exchange(
         &mut self,
-        mut exchange: Exchange,
+        exchange: Exchange,
         operation: &Operation,
     ) -> Result<Called, Stop> {
         let answer = self.session.send(&exchange.service, &exchange.request);
+        let unreachable = answer.as_ref().err().filter(|f| f.cause.is_unreachable());
+        let unreachable = unreachable.map(|f| format!("{}: {}", f.cause, f.detail));
+        let called = self.received(exchange, answer, operation);
+        match unreachable {
+            Some(why) => Err(Stop::Unreachable(why)),
+            None => Ok(called),
+        }
+    }
+
+    /// Keeps the outcome of a request.
+    pub(super) fn received(
+        &mut self,
+        mut exchange: Exchange,
+        answer: Result<Response, SendFault>,
+        operation: &Operation,
+    ) -> Called {
         let answer = answer.and_then(|response| self.within_budget(response));
-        let unreachable = matches!(&answer, Err(fault) if fault.cause.is_unreachable());
-        let detail = answer
-            .as_ref()
-            .err()
-            .map(|f| format!("{}: {}", f.cause, f.detail));
         exchange.outcome = self.outcome(&exchange, answer, operation);
         let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
         let value = exchange
@@ -282,28 +312,24 @@ impl<'a> Runner<'a> {
             Acceptance::Rejected(_) => operation.error.clone(),
             Acceptance::Inconclusive(_) => None,
         };
-        let index = self.keep(exchange);
-        if unreachable {
-            return Err(Stop::Unreachable(detail.unwrap_or_default()));
-        }
-        Ok(Called {
-            exchange: index,
+        Called {
+            exchange: self.keep(exchange),
             acceptance,
             value,
             kind,
             taint: None,
-        })
+        }
     }
 
-    /// What came of a request. A document that came in the same place when the story was told before is shared with what was
-    /// concluded of it then.
+    /// The outcome of a request. A document that is equal to the one of the recorded run shares its validation
+    /// results.
     fn outcome(
         &self,
         exchange: &Exchange,
         answer: Result<Response, SendFault>,
         operation: &Operation,
     ) -> Outcome {
-        let before = self.before.get(self.evidence.exchanges.len());
+        let before = self.earlier.get(self.evidence.exchanges.len());
         let before = before.filter(|before| {
             before.service == exchange.service && before.operation == exchange.operation
         });
@@ -335,8 +361,9 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Evidence is kept until the scenario is judged, so there is an end to how much.
+    /// Limits the evidence, which is kept until the scenario is judged.
     pub(super) fn within_budget(&mut self, response: Response) -> Result<Response, SendFault> {
+        let response = body::decoded(response);
         self.body_bytes += response.body.len();
         if self.body_bytes <= EVIDENCE_BYTES_MAX {
             return Ok(response);
@@ -386,13 +413,13 @@ impl<'a> Runner<'a> {
                 return Ok(called);
             }
             *poll = Poll::Attempt;
-            self.pass_between_looks(every);
+            self.pass_between_polls(every);
             waited += every;
         }
     }
 
-    /// Whether the story can go on after this answer.
-    pub(super) fn as_expected(&self, step: &Call, called: &Called) -> Result<(), Stop> {
+    /// Whether the scenario can continue after this answer.
+    pub(super) fn check_expectation(&self, step: &Call, called: &Called) -> Result<(), Stop> {
         let name = &step.call;
         match &called.acceptance {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
@@ -435,7 +462,7 @@ pub(super) fn outcome(
     }
 }
 
-/// An answer as far as it is kept beside what was read of it.
+/// The part of an answer that is kept in addition to its document.
 pub(super) fn kept(mut response: Response) -> Response {
     if response.body.len() > BODY_EXCERPT_BYTES {
         response.body.truncate(BODY_EXCERPT_BYTES);
@@ -444,7 +471,7 @@ pub(super) fn kept(mut response: Response) -> Response {
     response
 }
 
-/// The same request before anything came of it; what did may be large.
+/// The same request without its outcome, which may be large.
 pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
     Exchange {
         outcome: Outcome::none(),
@@ -460,6 +487,7 @@ pub(super) fn unanswered(exchange: &Exchange) -> Exchange {
         span: exchange.span,
         via: None,
         poll: Poll::Once,
+        race: None,
         setup: exchange.setup,
     }
 }

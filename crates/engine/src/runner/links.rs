@@ -1,15 +1,15 @@
-//! Addresses that an answer gave, followed.
+//! Follows addresses that an answer contains.
 
 use super::Runner;
 use super::calls::{kept, outcome};
-use crate::link::{Leads, leads, shown_in, split_url};
+use crate::link::{Destination, destination, place_of_link, split_url};
 use crate::session::SendFault;
 use crate::settings::Target;
 use crate::stop::Stop;
 use crate::{body, request};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_judge::evidence::{
-    Body, Exchange, Expectation, FILE_BYTES_MAX, Missed, Outcome, Poll, Span,
+    Body, Exchange, Expectation, FILE_BYTES_MAX, Outcome, Poll, SkippedRule, Span,
 };
 use conformant_rulebook::Operation;
 use conformant_rulebook::scenario::Credentials;
@@ -39,23 +39,24 @@ impl<'a> Runner<'a> {
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
         let exchanges = &self.evidence.exchanges;
-        let via = shown_in(exchanges, &url, &step.get, &self.captured_at);
+        let via = place_of_link(exchanges, &url, &step.get, &self.captured_at);
         let shown_by = via.as_ref().map(|via| &exchanges[via.exchange]);
         let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
-        let led = leads(target, &Leads::Home(from.to_owned()), &url).map_err(|why| {
-            inconclusive(format!(
-                "{}: {why}",
-                conformant_base::text::excerpt(&url, 200)
-            ))
-        })?;
-        let (base, found, request, credentials) = match &led {
-            Leads::Home(path) => {
+        let destination =
+            destination(target, &Destination::Home(from.to_owned()), &url).map_err(|why| {
+                inconclusive(format!(
+                    "{}: {why}",
+                    conformant_base::text::excerpt(&url, 200)
+                ))
+            })?;
+        let (base, found, request, credentials) = match &destination {
+            Destination::Home(path) => {
                 let mut request = Request::new("GET", path.as_str());
                 request::authorize(target, step.credentials, &mut request)?;
-                let found = self.recognise(origin, &request);
+                let found = self.recognize(origin, &request);
                 (origin, found, request, step.credentials)
             }
-            Leads::Content(origin, path) => {
+            Destination::Content(origin, path) => {
                 let request = Request::new("GET", path.as_str());
                 (origin.as_str(), None, request, Credentials::None)
             }
@@ -64,7 +65,7 @@ impl<'a> Runner<'a> {
             Some((operation, sent)) => (&operation.service, operation.id.clone(), sent.clone()),
             None => (&name, String::new(), BTreeMap::new()),
         };
-        // A page of the same list: where its address is silent, what was asked for stays.
+        // A page of the same list: parameters that its address omits keep their values.
         if let Some(page) = shown_by.filter(|page| page.operation == operation) {
             for (name, value) in &page.sent {
                 sent.entry(name.clone()).or_insert_with(|| value.clone());
@@ -83,21 +84,22 @@ impl<'a> Runner<'a> {
             span: Span::at(self.session.now()),
             via,
             poll: Poll::Once,
+            race: None,
             setup: self.setup,
             request,
         };
-        let answer = self.follow(&name, target, led, &exchange.request);
+        let answer = self.follow(&name, target, destination, &exchange.request);
         match answer.and_then(|response| self.within_budget(response)) {
             Ok(response) => {
                 let (view, status) = (body::view(&response), response.status);
                 exchange.outcome = match found {
                     Some((operation, _)) => outcome(Ok(response), operation, self.rulebook),
-                    None => of_file(response),
+                    None => file_outcome(response),
                 };
                 let index = self.keep(exchange);
-                // Whom it lets in is for the target to say; what is not there is not where the link leads.
+                // Access rules are the target's choice, and a 404 does not make the link broken.
                 if step.either && matches!(status, 401 | 403) {
-                    self.pass_over(step, &format!("answered {status}"));
+                    self.skip(step, &format!("answered {status}"));
                     return Ok(());
                 }
                 self.finish(
@@ -120,16 +122,16 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// What a step states of an answer that it does without.
-    fn pass_over(&mut self, step: &Get, why: &str) {
+    /// Skips the statements about an answer that is missing.
+    fn skip(&mut self, step: &Get, why: &str) {
         self.refused.extend(step.capture.clone());
         let missed = step.expect.iter();
-        let missed = missed.map(|e| Missed::because(&e.rule, why));
+        let missed = missed.map(|e| SkippedRule::because(&e.rule, why));
         self.evidence.missed.extend(missed);
     }
 
     /// The operation that a request to this origin belongs to, with its parameters.
-    pub(super) fn recognise(
+    pub(super) fn recognize(
         &self,
         origin: &str,
         request: &Request,
@@ -140,7 +142,7 @@ impl<'a> Runner<'a> {
             let path = request.path().strip_prefix(prefix);
             let path = path.filter(|path| home == origin && path.starts_with('/'))?;
             let operations = self.rulebook.services.get(service)?.operations.values();
-            let found = request::recognise(operations, request, path, &target.values)?;
+            let found = request::recognize(operations, request, path, &target.values)?;
             Some((prefix.len(), found))
         });
         found
@@ -148,32 +150,32 @@ impl<'a> Runner<'a> {
             .map(|(_, found)| found)
     }
 
-    /// Gets what a link leads to, through redirects, and without credentials from the first one on: as a
-    /// browser does.
+    /// Gets the destination of a link through redirects. Credentials are sent only with the first request, as in a
+    /// browser.
     pub(super) fn follow(
         &self,
         service: &str,
         target: &Target,
-        mut at: Leads,
+        mut at: Destination,
         request: &Request,
     ) -> Result<Response, SendFault> {
         const HOPS_MAX: usize = 5;
         let mut asked = request.clone();
         for _ in 0..HOPS_MAX {
             let response = match &at {
-                Leads::Home(_) => self.session.send(service, &asked)?,
-                Leads::Content(origin, _) => self.session.get_elsewhere(origin, &asked)?,
+                Destination::Home(_) => self.session.send(service, &asked)?,
+                Destination::Content(origin, _) => self.session.get_elsewhere(origin, &asked)?,
             };
             let is_redirect = (300..400).contains(&response.status);
             let Some(location) = response.headers.get("Location").filter(|_| is_redirect) else {
                 return Ok(response);
             };
-            at = leads(target, &at, location).map_err(|why| SendFault {
+            at = destination(target, &at, location).map_err(|why| SendFault {
                 cause: Cause::Redirect,
                 detail: format!("{}: {why}", conformant_base::text::excerpt(location, 200)),
                 partial: None,
             })?;
-            let (Leads::Home(path) | Leads::Content(_, path)) = &at;
+            let (Destination::Home(path) | Destination::Content(_, path)) = &at;
             asked = Request::new("GET", path.as_str());
         }
         Err(SendFault {
@@ -184,8 +186,8 @@ impl<'a> Runner<'a> {
     }
 }
 
-/// What a file came as: it is compared with what was uploaded, as far as it is kept.
-fn of_file(response: Response) -> Outcome {
+/// The outcome of a file download. It is compared with the upload as far as both are kept.
+fn file_outcome(response: Response) -> Outcome {
     Outcome::Answered {
         response: match response.body.len() {
             0..=FILE_BYTES_MAX => response,

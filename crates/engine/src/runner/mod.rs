@@ -1,11 +1,12 @@
-//! One scenario, step by step: sends, waits, captures, and leaves evidence.
+//! Runner: executes one scenario step by step and records evidence.
 //!
-//! It concludes nothing: what the evidence means is the judge's business.
+//! Draws no conclusions; the judge evaluates the evidence.
 
-mod again;
 mod calls;
 mod hooks;
 mod links;
+mod polling;
+mod race;
 mod statements;
 mod walks;
 
@@ -16,7 +17,7 @@ use crate::template::{Scope, wait_of};
 use crate::{provision, token};
 use conformant_base::clock::Timestamp;
 use conformant_judge::evidence::{Event, Evidence, Exchange};
-use conformant_judge::{Acceptance, Memo};
+use conformant_judge::{Acceptance, DocumentCache};
 use conformant_rulebook::scenario::Group;
 use conformant_rulebook::step::{Step, Use, Verb};
 use conformant_rulebook::{Rulebook, Service};
@@ -27,35 +28,33 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Groups within groups.
+/// Maximum nesting of groups.
 const GROUP_DEPTH_MAX: usize = 16;
 
-/// What came of one scenario.
+/// The outcome of one scenario.
 #[derive(Debug)]
-pub struct Story {
-    /// All that was observed.
+pub struct ScenarioOutcome {
     pub evidence: Evidence,
-    /// Why it ended early, where it did.
+    /// Why it ended early, if it did.
     pub stop: Option<Stop>,
-    /// What was concluded of documents that later steps read.
-    pub memo: Memo,
+    /// Cached validation results of documents that later steps read.
+    pub memo: DocumentCache,
 }
 
-/// What is told.
+/// The input of a scenario run.
 #[derive(Clone, Copy, Debug)]
-pub struct Telling<'a> {
+pub struct ScenarioRun<'a> {
     pub rulebook: &'a Rulebook,
     pub schemas: &'a Schemas,
     pub planned: &'a Planned<'a>,
-    /// Seed and attempt: each has names of its own.
+    /// Seed and attempt. Both determine the generated names.
     pub attempt: (u64, usize),
-    /// What passed when it was told before: with documents that came in the same place then it shares what was concluded
-    /// of them.
-    pub before: &'a [Exchange],
+    /// The exchanges of an earlier run. An equal document at the same position shares its validation results.
+    pub earlier: &'a [Exchange],
 }
 
-impl<'a> Telling<'a> {
-    /// For the first time.
+impl<'a> ScenarioRun<'a> {
+    /// A run without an earlier one.
     pub fn new(
         rulebook: &'a Rulebook,
         schemas: &'a Schemas,
@@ -67,26 +66,31 @@ impl<'a> Telling<'a> {
             schemas,
             planned,
             attempt,
-            before: &[],
+            earlier: &[],
         }
     }
 }
 
-/// Plays a scenario in `session`.
-pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBool) -> Story {
-    let Telling {
+/// Runs a scenario in `session`.
+pub fn run_scenario(
+    telling: ScenarioRun<'_>,
+    session: &dyn Session,
+    interrupted: &AtomicBool,
+) -> ScenarioOutcome {
+    let ScenarioRun {
         rulebook,
         schemas,
         planned: Planned { service, scenario },
         attempt: (seed, attempt),
-        before,
+        earlier,
     } = telling;
+    let names = &session.settings().names;
     let salt = match attempt {
-        0 => format!("{seed}/{}", scenario.id),
-        again => format!("{seed}/{}/{again}", scenario.id),
+        0 => format!("{names}{seed}/{}", scenario.id),
+        again => format!("{names}{seed}/{}/{again}", scenario.id),
     };
     let mut target = provision::values(session.settings());
-    if let Some((value, exclusive)) = session.person().zip(session.settings().exclusive()) {
+    if let Some((value, exclusive)) = session.phone_number().zip(session.settings().exclusive()) {
         target[exclusive.service][exclusive.key] = json!(value);
     }
     let configured = target.clone();
@@ -95,7 +99,7 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
         service,
         session,
         interrupted,
-        before,
+        earlier,
         scope: Scope::new(rulebook, schemas, target, salt),
         evidence: Evidence {
             scenario: scenario.id.clone(),
@@ -104,6 +108,7 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
             ..Evidence::default()
         },
         step: 0,
+        races: 0,
         body_bytes: 0,
         depth: 0,
         setup: false,
@@ -112,7 +117,7 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
         refused: BTreeSet::new(),
         judged_as: BTreeMap::new(),
         listeners: Vec::new(),
-        looked: session.now(),
+        callbacks_checked_at: session.now(),
     };
     let matrix: Map<String, Value> = scenario
         .matrix
@@ -126,17 +131,17 @@ pub fn play(telling: Telling<'_>, session: &dyn Session, interrupted: &AtomicBoo
     for (index, step) in scenario.steps.iter().enumerate() {
         runner.step = index + 1;
         if let Err(why) = runner.step(step) {
-            runner.miss(&scenario.steps[index..], &why);
+            runner.record_missed(&scenario.steps[index..], &why);
             stop = Some(why);
             break;
         }
     }
     if stop.is_none() {
-        runner.look_again();
+        runner.poll_lagging_lists();
     }
     runner.evidence.now = Some(session.now());
     let stop = stop.or(runner.soft_stop);
-    Story {
+    ScenarioOutcome {
         evidence: runner.evidence,
         stop,
         memo: runner.scope.into_memo(),
@@ -148,46 +153,48 @@ struct Runner<'a> {
     service: &'a Service,
     session: &'a dyn Session,
     interrupted: &'a AtomicBool,
-    /// What the story showed when it was told before.
-    before: &'a [Exchange],
+    /// The exchanges of an earlier run.
+    earlier: &'a [Exchange],
     scope: Scope<'a>,
     evidence: Evidence,
     step: usize,
+    /// Races so far.
+    races: usize,
     /// Bytes of all bodies so far.
     body_bytes: usize,
     depth: usize,
-    /// Within a group or set-up: failures accuse nobody.
+    /// Within a group or set-up, where failures are not reported.
     setup: bool,
-    /// Something could not be stated, but the story went on.
+    /// A statement could not be evaluated, but the scenario continued.
     soft_stop: Option<Stop>,
-    /// Exchanges that brought what was captured, by name.
+    /// Index of the exchange of each capture, by name.
     captured_at: BTreeMap<String, usize>,
-    /// Captures of calls that were free to be refused and were; steps that need them are skipped.
+    /// Captures of calls that could legally be rejected and were. Steps that need them are skipped.
     refused: BTreeSet<String>,
-    /// Kind that the callbacks at a listening address are judged as.
+    /// Type that the callbacks at an address are judged as.
     judged_as: BTreeMap<String, String>,
     listeners: Vec<Listener>,
-    /// When it was last looked for callbacks.
-    looked: Timestamp,
+    /// When callbacks were last checked.
+    callbacks_checked_at: Timestamp,
 }
 
-/// An address of this story.
+/// An address of this scenario.
 struct Listener {
     name: String,
     url: String,
-    /// For each callback that is an event already: the operation that was asked last by then.
+    /// For each callback that is recorded as an event: the last operation called before it.
     noted: Vec<Option<String>>,
 }
 
-/// What a call brought.
+/// The result of a call.
 struct Called {
     /// Index of the exchange.
     exchange: usize,
     acceptance: Acceptance,
     value: Arc<Value>,
-    /// What the answer is judged as.
+    /// The type that the answer is judged as.
     kind: Option<String>,
-    /// The rule that a value breaks which it was built of.
+    /// The broken rule of a value in the request.
     taint: Option<String>,
 }
 
@@ -209,7 +216,7 @@ impl<'a> Runner<'a> {
         };
         self.setup = outer;
         match done {
-            // What ends early because the run does says nothing about the target.
+            // An interruption of the run says nothing about the target.
             Err(Stop::Inconclusive(_) | Stop::Unreachable(_) | Stop::HookFailed(_))
                 if self.is_interrupted() =>
             {
@@ -227,7 +234,7 @@ impl<'a> Runner<'a> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// True when a parameter reads what a refused call did not bring.
+    /// Whether a parameter reads a capture of a rejected call.
     fn needs_refused(&self, step: &Step) -> bool {
         let reads = |value: &Value| {
             let text = value.to_string();
@@ -280,6 +287,7 @@ impl<'a> Runner<'a> {
                 Ok(())
             }
             Verb::Use(group) => self.use_step(group),
+            Verb::Concurrently(race) => self.race_step(race),
         }
     }
 
@@ -329,9 +337,9 @@ impl<'a> Runner<'a> {
         self.passed(time);
     }
 
-    /// Lets time pass for a target to catch up.
-    fn pass_between_looks(&mut self, time: Duration) {
-        self.session.wait_between_looks(time);
+    /// Lets time pass between polls.
+    fn pass_between_polls(&mut self, time: Duration) {
+        self.session.wait_between_polls(time);
         self.passed(time);
     }
 

@@ -1,16 +1,16 @@
-//! What a step states of its value, with what is read into it; and what was missed where a story ended early.
+//! Statements of steps about their results, and the rules that remain unjudged where a scenario ended early.
 
 use super::Runner;
 use crate::stop::Stop;
 use crate::template::{Origin, TemplateError};
-use conformant_judge::evidence::{Expectation, Missed, Statement};
+use conformant_judge::evidence::{Expectation, SkippedRule, Statement};
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::step::Step;
 use serde_json::Value;
 use std::sync::Arc;
 
 impl Runner<'_> {
-    /// Keeps the result under its name, and what is stated of it.
+    /// Stores the result under its name and records the statements about it.
     pub(super) fn finish(
         &mut self,
         (capture, expect): (Option<&String>, &[Expect]),
@@ -18,7 +18,7 @@ impl Runner<'_> {
         origin: Option<Origin>,
         exchange: Option<usize>,
     ) -> Result<(), Stop> {
-        // A wait that was cut short shows nothing of what would have come.
+        // A wait that was cut short says nothing about later events.
         if self.is_interrupted() {
             return Err(Stop::Interrupted);
         }
@@ -32,7 +32,7 @@ impl Runner<'_> {
         }
         for expect in expect {
             let filled = self.fill_expect(expect);
-            // What a broken value would be compared with was not promised.
+            // No statement compares with a broken value.
             let filled = match (self.scope.take_taint(), filled) {
                 (Some(rule), Ok(_)) => {
                     let name = expect.rule.clone();
@@ -44,7 +44,7 @@ impl Runner<'_> {
                 Err(TemplateError::Masked { rule, .. }) => {
                     self.evidence
                         .missed
-                        .push(Missed::behind(&expect.rule, &rule));
+                        .push(SkippedRule::behind(&expect.rule, &rule));
                 }
                 Ok(expect) => self.evidence.statements.push(Statement {
                     expect,
@@ -53,7 +53,7 @@ impl Runner<'_> {
                     exchange,
                 }),
                 Err(error) => {
-                    let missed = Missed::because(&expect.rule, error.to_string());
+                    let missed = SkippedRule::because(&expect.rule, error.to_string());
                     self.evidence.missed.push(missed);
                     self.soft_stop.get_or_insert(Stop::from(error));
                 }
@@ -70,6 +70,7 @@ impl Runner<'_> {
             | Comparison::Includes(value)
             | Comparison::Excludes(value)
             | Comparison::SameJson(value)
+            | Comparison::AtLeast(value)
             | Comparison::NotBefore(value) => *value = self.scope.fill(value)?,
             Comparison::OneOf(values) => {
                 for value in values {
@@ -77,33 +78,33 @@ impl Runner<'_> {
                 }
             }
             Comparison::Matches(pattern) | Comparison::Unlike(pattern) => {
-                // What is put into a pattern stands for itself.
+                // An interpolated value is matched literally.
                 let value = self.scope.fill_text(pattern)?;
                 let value = value.as_str().unwrap_or_default();
                 if value != pattern {
                     *pattern = regex::escape(value);
                 }
             }
-            Comparison::Absent(_) | Comparison::AtLeast(_) | Comparison::AtMost(_) => {}
+            Comparison::Absent(_) | Comparison::AtMost(_) => {}
         }
         Ok(filled)
     }
 
-    /// Rules that the rest of the story would have judged.
-    pub(super) fn miss(&mut self, rest: &[Step], why: &Stop) {
+    /// Records the rules that the remaining steps would have judged.
+    pub(super) fn record_missed(&mut self, rest: &[Step], why: &Stop) {
         let accused = self.evidence.exchanges.last().map(|e| &e.expectation);
-        let missed: Box<dyn Fn(&String) -> Missed> = match (why, accused) {
+        let missed: Box<dyn Fn(&String) -> SkippedRule> = match (why, accused) {
             (Stop::Unexpected, Some(Expectation::Accepted(rule))) => {
                 let rule = rule.clone();
-                Box::new(move |named| Missed::behind(named, &rule))
+                Box::new(move |named| SkippedRule::behind(named, &rule))
             }
             (Stop::Unexpected, _) => {
-                Box::new(|named| Missed::because(named, "an earlier step went wrong"))
+                Box::new(|named| SkippedRule::because(named, "an earlier step went wrong"))
             }
             (Stop::Interrupted, _) => {
-                Box::new(|named| Missed::because(named, "the run ended before"))
+                Box::new(|named| SkippedRule::because(named, "the run ended before"))
             }
-            (Stop::Masked(rule), _) => Box::new(move |named| Missed::behind(named, rule)),
+            (Stop::Masked(rule), _) => Box::new(move |named| SkippedRule::behind(named, rule)),
             (
                 Stop::NotApplicable(why)
                 | Stop::Inconclusive(why)
@@ -111,10 +112,10 @@ impl Runner<'_> {
                 | Stop::HookFailed(why)
                 | Stop::Error(why),
                 _,
-            ) => Box::new(move |named| Missed::because(named, why)),
+            ) => Box::new(move |named| SkippedRule::because(named, why)),
         };
         for (offset, step) in rest.iter().enumerate() {
-            // The step that was answered against its expectation has been judged already.
+            // The step that failed has already been judged.
             if offset > 0 || *why != Stop::Unexpected {
                 let rules = step.rules().map(&missed);
                 self.evidence.missed.extend(rules);
@@ -122,11 +123,10 @@ impl Runner<'_> {
         }
     }
 
-    /// Leaves a step out because a rule was broken: what it would have brought is missing, and what
-    /// it would have shown is judged by nobody.
+    /// Skips a step because of a broken rule: its capture is masked and its rules are not judged.
     pub(super) fn mask(&mut self, step: &Step, rule: &str) {
         for named in step.rules() {
-            self.evidence.missed.push(Missed::behind(named, rule));
+            self.evidence.missed.push(SkippedRule::behind(named, rule));
         }
         let group = step.group().filter(|group| group.r#as.is_none());
         let inner = group.and_then(|group| self.group(&group.r#use).ok());

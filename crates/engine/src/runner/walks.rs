@@ -1,4 +1,4 @@
-//! Lists walked to their end, page by page.
+//! Walks lists page by page to their end.
 
 use super::calls::unanswered;
 use super::{Called, Runner};
@@ -6,84 +6,129 @@ use crate::link::{LinkError, target_of};
 use crate::request;
 use crate::stop::Stop;
 use conformant_base::http::Request;
+use conformant_base::text::excerpt;
 use conformant_judge::Acceptance;
-use conformant_judge::evidence::{Exchange, Expectation, Span, Via, Walk, WalkEnd};
+use conformant_judge::evidence::{Exchange, Expectation, FollowedLink, Span, Walk, WalkEnd};
 use conformant_rulebook::Operation;
+use conformant_rulebook::paging::NextPage;
 use conformant_rulebook::step::Call;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// Pages of one walk, and items over all its pages. A list may be longer, so that a walk that comes so
-/// far accuses nobody.
+/// Limits on pages and items of one walk. Longer lists are legal, so a walk that reaches a limit is inconclusive.
 const WALK_PAGES_MAX: usize = 1_000;
 const WALK_ITEMS_MAX: usize = 100_000;
-/// Pages after which a walk begins anew with larger ones where it may, and how large.
+/// Pages after which a walk of a live target restarts with larger pages, if its step set a smaller page size.
 const WALK_PAGES_SMALL: usize = 20;
+/// The size of the larger pages.
 const PAGE_SIZE_LARGE: u64 = 100;
-/// Empty pages in a row at the end of so many pages that are no list any more.
-const WALK_IDLE_PAGES_MAX: usize = 100;
+/// If a walk reaches a limit and at least this many of its last pages are empty, the list counts as endless.
+const WALK_EMPTY_PAGES_MAX: usize = 100;
+
+/// The end of a walk that reached a limit. The last `empty_pages` pages contain no items.
+fn end_of_long_walk(pages: usize, items: usize, empty_pages: usize) -> WalkEnd {
+    let so_far = format!("{pages} pages, {items} items, and no end");
+    if empty_pages >= WALK_EMPTY_PAGES_MAX {
+        WalkEnd::Endless(format!(
+            "{so_far}; the last {empty_pages} pages contain no items"
+        ))
+    } else {
+        WalkEnd::Cut(format!("paging cap reached: {so_far}"))
+    }
+}
+
 impl Runner<'_> {
-    /// The request for a page that an earlier one names.
-    fn of_page(&self, operation: &Operation, shown_by: usize, target: String) -> Exchange {
-        let mut exchange = unanswered(&self.evidence.exchanges[shown_by]);
+    /// The request for the page after the exchange `previous`.
+    fn page_request(&self, operation: &Operation, previous: usize, target: String) -> Exchange {
+        let mut exchange = unanswered(&self.evidence.exchanges[previous]);
         exchange.request.target = target;
         let named = page_parameters(operation, &exchange.request);
         exchange.sent.extend(named);
         exchange.span = Span::at(self.session.now());
-        exchange.via = Some(Via {
-            exchange: shown_by,
-            pointer: "/meta/next_page_url".to_owned(),
+        let paging = &operation.paging;
+        exchange.via = Some(FollowedLink {
+            exchange: previous,
+            pointer: paging.next_at().to_owned(),
         });
-        if let Some(token) = operation.parameters.iter().find(|p| p.name == "PageToken") {
-            exchange.expectation = Expectation::Accepted(token.rule.clone());
+        let mut parameters = operation.parameters.iter();
+        let position = parameters.find(|p| paging.positions.last() == Some(&p.name));
+        if let Some(position) = position {
+            exchange.expectation = Expectation::Accepted(position.rule.clone());
+        }
+        // The request for a page after the last one may be rejected.
+        if paging.is_counted() {
+            exchange.expectation = Expectation::Either;
         }
         exchange
     }
 
-    /// Follows `next_page_url` from the first page; the result is `{pages, items}`.
+    /// The address of the page after `page`, which the exchange `previous` returned; `None` after the last page.
+    fn next_page(
+        &self,
+        operation: &Operation,
+        page: &Value,
+        previous: usize,
+    ) -> Option<NextAddress> {
+        let paging = &operation.paging;
+        if let NextPage::Link(at) = &paging.next {
+            let link = page.pointer(at).and_then(Value::as_str);
+            let link = link.filter(|link| !link.is_empty())?;
+            return Some(NextAddress::Link(link.to_owned()));
+        }
+        let exchange = &self.evidence.exchanges[previous];
+        let items = operation.items_of(page).len();
+        let parameters = paging.following(page, items, &exchange.sent)?;
+        let target = request::with_query(&exchange.request.target, &parameters);
+        Some(NextAddress::Target(target))
+    }
+
+    /// Reads all pages of a list. `first` is the first page, which was already read. Returns `{pages, items}`: the
+    /// number of pages and, if the step reads them, all items.
     pub(super) fn walk(
         &mut self,
         step: &Call,
         operation: &Operation,
         first: &Called,
     ) -> Result<Value, Stop> {
-        let key = operation
-            .list_key
-            .as_deref()
-            .ok_or_else(|| Stop::Error(format!("{} does not return a list", operation.id)))?;
+        if operation.list_key.is_none() {
+            let message = format!("{} does not return a list", operation.id);
+            return Err(Stop::Error(message));
+        }
         let mut pages = vec![first.exchange];
-        // Copied for those who look at them alone: a long list is large.
+        // A long list is large, so it is copied only if later steps read it.
         let wants_items = step.capture.is_some() || !step.expect.is_empty();
-        let kept = |page: &Value| {
-            if wants_items {
-                items_of(page, key).to_vec()
-            } else {
-                Vec::new()
-            }
+        let copied_items = |page: &Value| match wants_items {
+            true => operation.items_of(page).to_vec(),
+            false => Vec::new(),
         };
-        let mut items: Vec<Value> = kept(&first.value);
-        let mut count = items_of(&first.value, key).len();
-        // Pages in a row that hold nothing.
-        let mut idle = 0;
+        let mut items: Vec<Value> = copied_items(&first.value);
+        let mut count = operation.items_of(&first.value).len();
+        let mut empty_pages_in_a_row = 0;
+        let is_counted = operation.paging.is_counted();
         let mut page = Arc::clone(&first.value);
-        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut addresses: BTreeSet<String> = BTreeSet::new();
         let mut acceptance = first.acceptance.clone();
         for between in &step.between {
             self.step(between)?;
         }
         let end = loop {
+            if is_counted && pages.len() > 1 && matches!(acceptance, Acceptance::Rejected(_)) {
+                // The previous page was the last one.
+                acceptance = Acceptance::Accepted;
+                pages.pop();
+                break WalkEnd::Complete;
+            }
             if let Acceptance::Rejected(why) | Acceptance::Inconclusive(why) = &acceptance {
                 break WalkEnd::Broken(why.clone());
             }
-            let next = page.pointer("/meta/next_page_url").and_then(Value::as_str);
-            let Some(next) = next.filter(|n| !n.is_empty()).map(str::to_owned) else {
+            let previous = pages[pages.len() - 1];
+            let Some(next) = self.next_page(operation, &page, previous) else {
                 break WalkEnd::Complete;
             };
-            let short = conformant_base::text::excerpt(&next, 200).into_owned();
-            if !seen.insert(next.clone()) {
-                break WalkEnd::Endless(format!("a cycle at {short}"));
+            if !addresses.insert(next.text().to_owned()) {
+                break WalkEnd::Endless(format!("a cycle at {}", excerpt(next.text(), 200)));
             }
             if pages.len() == WALK_PAGES_SMALL
                 && step.between.is_empty()
@@ -93,58 +138,58 @@ impl Runner<'_> {
                 return self.walk(&wider, operation, &called);
             }
             if pages.len() >= WALK_PAGES_MAX || count > WALK_ITEMS_MAX {
-                let so_far = format!("{} pages, {count} items, and no end", pages.len());
-                break if idle >= WALK_IDLE_PAGES_MAX {
-                    WalkEnd::Endless(format!("{so_far}; the last {idle} pages hold nothing"))
-                } else {
-                    WalkEnd::Cut(format!("paging cap reached: {so_far}"))
-                };
+                break end_of_long_walk(pages.len(), count, empty_pages_in_a_row);
             }
-            let shown_by = pages[pages.len() - 1];
-            let previous = &self.evidence.exchanges[shown_by];
-            let home = &self.session.settings().targets[&previous.service];
-            let target = match target_of(home, &previous.request.target, &next) {
+            let target = match self.target_of_page(next, previous) {
                 Ok(target) => target,
-                Err(why @ LinkError::Broken(_)) => {
-                    break WalkEnd::Unfollowable(format!("{short}: {why}"));
-                }
-                Err(why @ LinkError::Elsewhere(_)) => {
-                    break WalkEnd::Cut(format!("{short}: {why}"));
-                }
+                Err(end) => break end,
             };
-            let exchange = self.of_page(operation, shown_by, target);
+            let exchange = self.page_request(operation, previous, target);
             let called = self.exchange(exchange, operation)?;
             acceptance = called.acceptance;
             pages.push(called.exchange);
-            items.extend(kept(&called.value));
-            let brought = items_of(&called.value, key).len();
-            idle = if brought == 0 { idle + 1 } else { 0 };
-            count += brought;
+            let page_items = operation.items_of(&called.value);
+            let is_repeated =
+                is_counted && !page_items.is_empty() && page_items == operation.items_of(&page);
+            let size = operation.paging.size.as_deref().unwrap_or_default();
+            let asked = step.with.get(size).and_then(Value::as_u64);
+            if is_repeated && asked.is_none_or(|asked| (page_items.len() as u64) < asked) {
+                // Some services answer a request for a page after the last one with the last page.
+                pages.pop();
+                break WalkEnd::Complete;
+            }
+            items.extend(copied_items(&called.value));
+            if is_repeated {
+                // Two equal full pages: the second one stays in the walk, so that rules report its items.
+                break WalkEnd::Complete;
+            }
+            if page_items.is_empty() {
+                empty_pages_in_a_row += 1;
+            } else {
+                empty_pages_in_a_row = 0;
+            }
+            count += page_items.len();
             page = called.value;
         };
-        let moved = end == WalkEnd::Complete && self.was_added_to(operation, &pages)?;
-        let cut = if let WalkEnd::Cut(why) = &end {
-            Some(why.clone())
-        } else {
-            None
-        };
+        let was_inserted_into =
+            end == WalkEnd::Complete && self.was_inserted_into(operation, &pages)?;
         let result = json!({"pages": pages.len(), "items": items});
-        // A list that is changed meanwhile is judged by the step's statements alone.
+        // If the step changes the list during the walk, no rule judges the pages together.
         if step.between.is_empty() {
             self.evidence.walks.push(Walk {
                 service: operation.service.clone(),
                 operation: operation.id.clone(),
                 pages,
-                end,
-                moved,
+                end: end.clone(),
+                moved: was_inserted_into,
                 step: self.step,
             });
         }
-        // Half a list shows neither what it holds nor what it lacks. The first page's own refusal
-        // is the caller's business.
-        if let Some(why) = cut {
+        // An incomplete walk shows neither that an item is in the list nor that it is absent.
+        if let WalkEnd::Cut(why) = end {
             return Err(Stop::Inconclusive(why));
         }
+        // The caller handles a rejected first page.
         match acceptance {
             Acceptance::Inconclusive(why) => {
                 Err(Stop::Inconclusive(format!("a page of the walk: {why}")))
@@ -156,70 +201,92 @@ impl Runner<'_> {
         }
     }
 
-    /// The same walk in fewer pages: a target that lives on has long lists.
-    pub(super) fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
-        let size = operation.parameters.iter().find(|p| p.name == "PageSize")?;
+    /// The address of the next page, or the end of the walk if it cannot be requested.
+    fn target_of_page(&self, next: NextAddress, previous: usize) -> Result<String, WalkEnd> {
+        let previous = &self.evidence.exchanges[previous];
+        let settings = &self.session.settings().targets[&previous.service];
+        let link = match next {
+            NextAddress::Target(target) => return Ok(target),
+            NextAddress::Link(link) => link,
+        };
+        target_of(settings, &previous.request.target, &link).map_err(|why| {
+            let message = format!("{}: {why}", excerpt(&link, 200));
+            match why {
+                LinkError::Broken(_) => WalkEnd::Unfollowable(message),
+                LinkError::OtherOrigin(_) => WalkEnd::Cut(message),
+            }
+        })
+    }
+
+    /// The step with a larger page size, because lists of a live target can be long. `None` if the target is not live or
+    /// the step set no page size or a larger one.
+    fn with_larger_pages(&self, step: &Call, operation: &Operation) -> Option<Call> {
+        let size = operation.page_size()?;
         let most = size.schema.get("maximum").and_then(Value::as_u64);
         let larger = most.unwrap_or(PAGE_SIZE_LARGE).min(PAGE_SIZE_LARGE);
-        let asked = step.with.get("PageSize").and_then(Value::as_u64);
+        let asked = step.with.get(&size.name).and_then(Value::as_u64);
         if !self.session.is_live() || asked.is_none_or(|asked| asked >= larger) {
             return None;
         }
         let mut wider = step.clone();
-        wider.with.insert("PageSize".to_owned(), json!(larger));
+        wider.with.insert(size.name.clone(), json!(larger));
         Some(wider)
     }
 
-    /// Whether others added to a list while it was walked: an item came twice, and the first page now
-    /// begins with another.
-    pub(super) fn was_added_to(
-        &mut self,
-        operation: &Operation,
-        pages: &[usize],
-    ) -> Result<bool, Stop> {
-        let Some(key) = operation
-            .list_key
-            .as_deref()
-            .filter(|_| self.session.is_live())
-        else {
+    /// Whether another client inserted an item at the start of the list during the walk. Then an item appears on two
+    /// pages, and the first page now begins with another item.
+    fn was_inserted_into(&mut self, operation: &Operation, pages: &[usize]) -> Result<bool, Stop> {
+        if operation.list_key.is_none() || !self.session.is_live() {
             return Ok(false);
-        };
+        }
         let mut seen = BTreeSet::new();
         let walked = || {
             let exchanges = pages.iter().map(|&page| &self.evidence.exchanges[page]);
-            exchanges.flat_map(|exchange| items_shown(exchange, key))
+            exchanges.flat_map(|exchange| items_in(exchange, operation))
         };
-        // One item alone may be as large as a body, and is not there twice.
-        let is_twice =
+        // A single item may be as large as a body, and cannot appear twice.
+        let has_duplicate =
             walked().nth(1).is_some() && walked().any(|item| !seen.insert(fingerprint(item)));
-        if !is_twice {
+        if !has_duplicate {
             return Ok(false);
         }
         let mut again = unanswered(&self.evidence.exchanges[pages[0]]);
         again.span = Span::at(self.session.now());
         let again = self.exchange(again, operation)?.exchange;
-        let first = |exchange: usize| items_shown(&self.evidence.exchanges[exchange], key).first();
+        let first =
+            |exchange: usize| items_in(&self.evidence.exchanges[exchange], operation).first();
         Ok(first(again) != first(pages[0]))
     }
 }
 
-/// What an answer shows of its list.
-fn items_shown<'e>(exchange: &'e Exchange, key: &str) -> &'e [Value] {
-    exchange.document().map_or(&[], |page| items_of(page, key))
+/// The list items in a response.
+fn items_in<'e>(exchange: &'e Exchange, operation: &Operation) -> &'e [Value] {
+    let page = exchange.document();
+    page.map_or(&[], |page| operation.items_of(page))
 }
 
-/// Stands for an item's text, which may be as long as a body may be.
+/// A digest of an item, because its text can be as long as a body.
 fn fingerprint(item: &Value) -> [u8; 32] {
     Sha256::digest(item.to_string()).into()
 }
 
-fn items_of<'a>(page: &'a Value, key: &str) -> &'a [Value] {
-    page.get(key)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
+/// Where the next page is.
+enum NextAddress {
+    /// A URL that the page contains.
+    Link(String),
+    /// The request target of the page, with other parameters.
+    Target(String),
 }
 
-/// Query parameters as a page link has them; the first page's stay where the link is silent.
+impl NextAddress {
+    fn text(&self) -> &str {
+        match self {
+            Self::Link(text) | Self::Target(text) => text,
+        }
+    }
+}
+
+/// Query parameters of a page link. Parameters that it omits keep the values of the first page.
 fn page_parameters<'a>(
     operation: &'a Operation,
     request: &Request,

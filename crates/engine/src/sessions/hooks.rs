@@ -1,35 +1,38 @@
-//! Hooks of a live target: commands and HTTP requests that the adopter supplies.
+//! Hooks of a live target: configured commands and HTTP requests.
 
 use crate::command::printed;
 use crate::session::HookFault;
-use crate::settings::{Hook, HookWay};
+use crate::sessions::live::wait_before_retry;
+use crate::settings::{Hook, HookTransport};
 use conformant_base::http::{Request, Response};
 use conformant_base::json::{self, Limits};
 use conformant_net::server::REFERENCE;
 use conformant_net::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The exit code by which a command says that the target has nothing of the kind.
+/// Exit code of a command for an unsupported action.
 const UNSUPPORTED_EXIT: i32 = 95;
 
-/// Carries a hook out without a run around it.
+/// Calls a hook outside of a run.
 pub fn ask(hook: &Hook, arguments: &Value, client: &Client) -> Result<Value, HookFault> {
     carry_out(hook, arguments, client, &AtomicBool::new(false))
 }
 
-/// Carries a hook out and reads its result.
+/// Calls a hook and reads its result.
 pub(super) fn carry_out(
     hook: &Hook,
     arguments: &Value,
     client: &Client,
     interrupted: &AtomicBool,
 ) -> Result<Value, HookFault> {
-    let answer = match &hook.way {
-        HookWay::Command(words) => command(words, arguments, client.limits().timeout, interrupted)?,
-        HookWay::Http {
+    let answer = match &hook.transport {
+        HookTransport::Command(words) => {
+            command(words, arguments, client.limits().timeout, interrupted)?
+        }
+        HookTransport::Http {
             method,
             url,
             headers,
@@ -54,7 +57,7 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = send(client, &base, &request)
+            let response = send_within_limits(client, &base, &request, interrupted)
                 .map_err(|fault| HookFault::Failed(format!("{method} {url}: {fault}")))?;
             result(&response)?
         }
@@ -62,7 +65,32 @@ pub(super) fn carry_out(
     mapped(&hook.result, answer)
 }
 
-/// Asks, and once more where no connection was made: nothing was done then.
+/// Sends the request again as long as a rate limit rejects it, and waits as requested.
+fn send_within_limits(
+    client: &Client,
+    base: &BaseUrl,
+    request: &Request,
+    interrupted: &AtomicBool,
+) -> Result<Response, Fault> {
+    const SLICE: Duration = Duration::from_millis(20);
+    let mut tries = 0;
+    loop {
+        let response = crate::body::decoded(send(client, base, request)?);
+        let Some(wait) = wait_before_retry(&response, tries) else {
+            return Ok(response);
+        };
+        tries += 1;
+        let until = conformant_base::clock::monotonic() + wait;
+        while conformant_base::clock::monotonic() < until {
+            if interrupted.load(Ordering::Relaxed) {
+                return Ok(response);
+            }
+            conformant_base::clock::sleep(SLICE);
+        }
+    }
+}
+
+/// Sends the request, and retries once if no connection was made, because then nothing was done.
 fn send(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, Fault> {
     const PAUSE: Duration = Duration::from_millis(200);
     let timeout = client.limits().timeout;
@@ -78,7 +106,7 @@ fn send(client: &Client, base: &BaseUrl, request: &Request) -> Result<Response, 
     }
 }
 
-/// The result as the configuration finds it in an answer.
+/// The result, extracted from an answer as configured.
 fn mapped(places: &BTreeMap<String, String>, answer: Value) -> Result<Value, HookFault> {
     if places.is_empty() {
         return Ok(answer);
@@ -95,8 +123,8 @@ fn mapped(places: &BTreeMap<String, String>, answer: Value) -> Result<Value, Hoo
     parts.map(Value::Object)
 }
 
-/// A hook's result: a JSON object in a 2xx answer, nothing when the body is empty. 501 says that there
-/// is no such thing here.
+/// A hook's result: a JSON object in a 2xx answer, or nothing for an empty body. 501 means that the action is
+/// unsupported.
 pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
     const NOT_IMPLEMENTED: u16 = 501;
     let text = String::from_utf8_lossy(&response.body);
@@ -114,8 +142,8 @@ pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
     read(&response.body)
 }
 
-/// Whether a control plane says that it is the reference's own: `GET URL` names it. Only then are the
-/// reference's values used for a target.
+/// Whether a control plane identifies itself as the reference's: `GET URL` names it. Only then the reference's values
+/// are used for a target.
 pub fn hooks_of_reference(base: &str) -> bool {
     let limits = ClientLimits {
         timeout: Duration::from_secs(2),
@@ -153,7 +181,7 @@ fn command(
     }
 }
 
-/// Puts arguments in for `${NAME}`, once.
+/// Replaces each `${NAME}` once.
 fn fill(text: &str, arguments: &Value, encode: &dyn Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -177,7 +205,7 @@ fn fill(text: &str, arguments: &Value, encode: &dyn Fn(&str) -> String) -> Strin
     filled
 }
 
-/// A text as it stands between quotation marks in JSON.
+/// A text escaped for a JSON string.
 fn json_inner(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
@@ -203,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_says_why_it_failed() {
+    fn a_failed_hook_has_a_reason() {
         let run = |script: &str| {
             let words = ["sh", "-c", script].map(str::to_owned);
             let idle = AtomicBool::new(false);
@@ -215,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_may_say_that_there_is_no_such_thing() {
+    fn an_unsupported_hook_is_reported_as_such() {
         let idle = AtomicBool::new(false);
         let words: Vec<String> = ["sh", "-c", "exit 95"].map(str::to_owned).to_vec();
         let said = command(&words, &json!({}), Duration::from_secs(5), &idle);
@@ -228,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn results_are_found_where_the_configuration_says() {
+    fn results_are_extracted_by_configured_pointers() {
         let places = BTreeMap::from([("flow_sid".to_owned(), "/data/sid".to_owned())]);
         let answer = json!({"data": {"sid": "FW1"}, "more": 1});
         assert_eq!(mapped(&places, answer), Ok(json!({"flow_sid": "FW1"})));
@@ -242,9 +270,9 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_is_not_there_is_tried_twice_and_named() {
+    fn an_unreachable_hook_is_retried_once_and_named() {
         let hook = Hook {
-            way: HookWay::Http {
+            transport: HookTransport::Http {
                 method: "POST".to_owned(),
                 url: "http://127.0.0.1:9/approve".to_owned(),
                 headers: Vec::new(),
@@ -260,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn filled_values_are_encoded_for_their_place() {
+    fn arguments_are_encoded_for_their_position() {
         let arguments = json!({"id": "a/b \"c\"", "n": 5});
         assert_eq!(
             fill(

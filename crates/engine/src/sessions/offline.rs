@@ -1,14 +1,16 @@
-//! The reference as target: each scenario has a world of its own, with its own clock, so that
-//! waiting costs nothing and stories do not meet.
+//! Offline sessions: each scenario has its own reference instance with a virtual clock.
+//!
+//! Waits cost nothing, and scenarios are isolated.
 
-use super::track::{Noting, Passed, Rerun, TakenUp, Track};
+use super::replay::{DeliveryRecorder, KnownOutcomes, Replay, ReplayLog, ReplayedInstance};
+use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use crate::settings::{Settings, Target};
 use crate::{Planned, Sessions};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
 use conformant_net::server::{self, Deliver, Outcome, Server, World, WorldClock};
-use conformant_net::transport::{BaseUrl, Client, Limits, Sink};
+use conformant_net::transport::{BaseUrl, Client, Departure, Limits, Sink};
 use conformant_record::REFERENCE;
 use conformant_reference::SERVICES;
 use conformant_reference::{Callback, Fault, Switch, Variant};
@@ -19,18 +21,17 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Where links lead; nothing is ever asked there. The same in process and over TCP, so that no port
-/// reaches a record.
+/// Origin of links. Never contacted, and equal in process and over TCP, so that records contain no port.
 pub const ORIGIN: &str = "http://reference.invalid";
-/// Where callbacks of an offline run go; nothing is ever asked there either.
+/// Origin of callback addresses. Never contacted.
 const SINK_ORIGIN: &str = "http://callbacks.invalid";
 
-/// Changes what passes between scenario and reference: how the self-test makes generated faults.
-pub trait Mangle: Sync + fmt::Debug {
-    /// Changes a request on its way in.
+/// Changes the traffic network scenario and reference, to generate the faults of the self-test.
+pub trait Mutate: Sync + fmt::Debug {
+    /// Changes a request before the reference receives it.
     fn request(&self, service: &str, request: &mut Request);
 
-    /// Changes a response on its way out.
+    /// Changes a response of the reference.
     fn response(&self, service: &str, request: &Request, response: &mut Response);
 
     /// Changes an event or a callback's payload of that kind.
@@ -43,23 +44,23 @@ pub struct Offline<'a> {
     seed: u64,
     faults: BTreeSet<Fault>,
     variants: BTreeSet<Variant>,
-    /// The same for every world.
+    /// Shared by all instances.
     settings: Settings,
     over_tcp: Option<(Server, Client)>,
-    mangle: Option<&'a dyn Mangle>,
-    tracks: Option<&'a Mutex<BTreeMap<String, Track>>>,
+    mutator: Option<&'a dyn Mutate>,
+    logs: Option<&'a Mutex<BTreeMap<String, ReplayLog>>>,
     sinks: Arc<Sinks>,
-    between: Option<Arc<dyn Network>>,
+    network: Option<Arc<dyn Network>>,
 }
 
-/// What lies between the reference and the receivers of its callbacks.
+/// The network network the reference and the receivers of its callbacks.
 pub trait Network: Send + Sync + fmt::Debug {
-    /// Brings a callback to its receiver, or does not; `onward` is the way there.
+    /// Delivers a callback through `onward`, or loses it.
     fn deliver(&self, callback: &Callback, onward: &Arc<dyn Deliver>) -> Outcome;
 }
 
 impl<'a> Offline<'a> {
-    /// Worlds in this process, without sockets. `targets` are the reference's, without URLs.
+    /// Instances in this process, without sockets. `targets` are the reference's, without URLs.
     pub fn in_process(
         seed: u64,
         faults: BTreeSet<Fault>,
@@ -73,14 +74,14 @@ impl<'a> Offline<'a> {
             variants,
             settings: settings(targets),
             over_tcp: None,
-            mangle: None,
-            tracks: None,
+            mutator: None,
+            logs: None,
             sinks,
-            between: None,
+            network: None,
         }
     }
 
-    /// Worlds behind `httpmock` on a free port of this machine.
+    /// Instances behind `httpmock` on a free port of this machine.
     pub fn over_tcp(
         seed: u64,
         faults: BTreeSet<Fault>,
@@ -104,40 +105,47 @@ impl<'a> Offline<'a> {
             variants,
             settings: settings(targets),
             over_tcp: Some((server, client)),
-            mangle: None,
-            tracks: None,
+            mutator: None,
+            logs: None,
             sinks,
-            between: None,
+            network: None,
         })
     }
 
-    /// The same sessions with everything that passes changed.
+    /// The same sessions with that many rounds of each race.
     #[must_use]
-    pub fn mangled(mut self, mangle: &'a dyn Mangle) -> Self {
-        self.mangle = Some(mangle);
+    pub fn with_rounds(mut self, rounds: usize) -> Self {
+        self.settings.rounds = rounds;
         self
     }
 
-    /// The same sessions, whose callbacks go through a network that has its own mind; in process only.
+    /// Applies `mutator` to all traffic.
     #[must_use]
-    pub fn through(mut self, network: Arc<dyn Network>) -> Self {
-        self.between = Some(network);
+    pub fn mutated(mut self, mutator: &'a dyn Mutate) -> Self {
+        self.mutator = Some(mutator);
         self
     }
 
-    /// The same sessions, which keep by scenario what passed in them; in process only.
+    /// Sends callbacks over a simulated network; in process only.
     #[must_use]
-    pub fn tracking(mut self, tracks: &'a Mutex<BTreeMap<String, Track>>) -> Self {
-        self.tracks = Some(tracks);
+    pub fn with_network(mut self, network: Arc<dyn Network>) -> Self {
+        self.network = Some(network);
+        self
+    }
+
+    /// Stores a replay log for each scenario; in process only.
+    #[must_use]
+    pub fn with_replay_logs(mut self, logs: &'a Mutex<BTreeMap<String, ReplayLog>>) -> Self {
+        self.logs = Some(logs);
         self
     }
 }
 
 impl Offline<'_> {
-    /// A fresh world of that name.
+    /// A fresh instance with that name.
     pub fn world(&self, scenario: &str) -> Result<Box<dyn Session + '_>, OpenError> {
         let name = super::short_name(scenario);
-        let way = match &self.over_tcp {
+        let transport = match &self.over_tcp {
             None => {
                 let settings = conformant_reference::Settings {
                     seed: server::world_seed(self.seed, &name),
@@ -146,17 +154,17 @@ impl Offline<'_> {
                     variants: self.variants.clone(),
                 };
                 let deliver = self.deliver();
-                match self.tracks {
-                    None => Way::InProcess(Box::new(fresh(settings, deliver))),
-                    Some(tracks) => {
-                        let noting = Arc::new(Noting::before(deliver));
-                        let world = fresh(settings.clone(), Arc::clone(&noting) as _);
-                        let track = RefCell::new(Track::of(settings, &world));
-                        Way::Tracked {
+                match self.logs {
+                    None => Transport::InProcess(Box::new(fresh(settings, deliver))),
+                    Some(logs) => {
+                        let delivery_recorder = Arc::new(DeliveryRecorder::before(deliver));
+                        let world = fresh(settings.clone(), Arc::clone(&delivery_recorder) as _);
+                        let log = RefCell::new(ReplayLog::of(settings, &world));
+                        Transport::Tracked {
                             world: Box::new(world),
-                            noting,
-                            track,
-                            tracks,
+                            delivery_recorder,
+                            log,
+                            logs,
                         }
                     }
                 }
@@ -164,47 +172,52 @@ impl Offline<'_> {
             Some((server, client)) => {
                 let url = server.world_url(&name);
                 let base = BaseUrl::parse(&url).map_err(|source| OpenError { url, source })?;
-                Way::Tcp {
+                Transport::Tcp {
                     server,
                     client,
                     base,
                 }
             }
         };
-        Ok(self.session(scenario, name, way))
+        Ok(self.session(scenario, name, transport))
     }
 
-    /// The world of a story that is told again with something switched on, of which it is known what passes as long as
-    /// it asks what it asked before.
-    pub fn taken_up(
+    /// A replayed instance with one switch on. It answers from the log as long as the scenario sends the logged
+    /// requests.
+    pub fn replayed(
         &self,
         scenario: &str,
         switch: Switch,
-        (rerun, passed): (&Rerun, Passed),
+        (rerun, known): (&Replay, KnownOutcomes),
     ) -> Box<dyn Session + '_> {
-        let world = rerun.take_up(switch, passed, self.deliver());
-        let way = Way::TakenUp(RefCell::new(Box::new(world)));
-        self.session(scenario, super::short_name(scenario), way)
+        let world = rerun.resume(switch, known, self.deliver());
+        let transport = Transport::ReplayedInstance(RefCell::new(Box::new(world)));
+        self.session(scenario, super::short_name(scenario), transport)
     }
 
     fn deliver(&self) -> Arc<dyn Deliver> {
         let sinks = Arc::clone(&self.sinks) as Arc<dyn Deliver>;
-        match &self.between {
+        match &self.network {
             None => sinks,
-            Some(network) => Arc::new(Through {
+            Some(network) => Arc::new(NetworkDelivery {
                 network: Arc::clone(network),
                 sinks,
             }),
         }
     }
 
-    fn session<'s>(&'s self, scenario: &str, name: String, way: Way<'s>) -> Box<dyn Session + 's> {
+    fn session<'s>(
+        &'s self,
+        scenario: &str,
+        name: String,
+        transport: Transport<'s>,
+    ) -> Box<dyn Session + 's> {
         let callbacks = Callbacks {
             sink: self.sinks.open(&name),
             prefix: String::new(),
         };
-        Box::new(OneWorld {
-            way,
+        Box::new(OfflineSession {
+            transport,
             name,
             scenario: scenario.to_owned(),
             callbacks,
@@ -213,10 +226,12 @@ impl Offline<'_> {
     }
 }
 
-/// The reference's targets as every world has them.
+/// The settings of all instances.
 fn settings(targets: BTreeMap<String, Target>) -> Settings {
     let mut settings = Settings {
         targets,
+        // A fault shows in each round, because the order of requests follows from the seed.
+        rounds: 1,
         ..Settings::default()
     };
     for (service, target) in &mut settings.targets {
@@ -242,24 +257,24 @@ impl Sessions for Offline<'_> {
     }
 }
 
-/// One scenario's world.
-struct OneWorld<'a> {
-    way: Way<'a>,
+/// The instance of one scenario.
+struct OfflineSession<'a> {
+    transport: Transport<'a>,
     name: String,
     scenario: String,
     callbacks: Callbacks,
     offline: &'a Offline<'a>,
 }
 
-enum Way<'a> {
+enum Transport<'a> {
     InProcess(Box<World>),
     Tracked {
         world: Box<World>,
-        noting: Arc<Noting>,
-        track: RefCell<Track>,
-        tracks: &'a Mutex<BTreeMap<String, Track>>,
+        delivery_recorder: Arc<DeliveryRecorder>,
+        log: RefCell<ReplayLog>,
+        logs: &'a Mutex<BTreeMap<String, ReplayLog>>,
     },
-    TakenUp(RefCell<Box<TakenUp>>),
+    ReplayedInstance(RefCell<Box<ReplayedInstance>>),
     Tcp {
         server: &'a Server,
         client: &'a Client,
@@ -267,43 +282,84 @@ enum Way<'a> {
     },
 }
 
-impl OneWorld<'_> {
+impl OfflineSession<'_> {
     fn exchange(&self, request: &Request) -> Result<Response, SendFault> {
-        match &self.way {
-            Way::InProcess(world) => Ok(world.handle(request)),
-            Way::Tracked {
+        match &self.transport {
+            Transport::InProcess(world) => Ok(world.handle(request)),
+            Transport::Tracked {
                 world,
-                noting,
-                track,
+                delivery_recorder,
+                log,
                 ..
             } => {
                 let response = world.handle(request);
-                let delivered = noting.take();
-                let mut track = track.borrow_mut();
-                track.asked_for(world, request, &response, delivered);
+                let delivered = delivery_recorder.take();
+                let mut log = log.borrow_mut();
+                log.asked_for(world, request, &response, delivered);
                 Ok(response)
             }
-            Way::TakenUp(world) => Ok(world.borrow_mut().handle(request)),
-            Way::Tcp { client, base, .. } => client
+            Transport::ReplayedInstance(world) => Ok(world.borrow_mut().handle(request)),
+            Transport::Tcp { client, base, .. } => client
                 .send(base, request, client.limits().timeout)
                 .map_err(|fault| SendFault::from(&fault)),
         }
     }
 }
 
-impl Session for OneWorld<'_> {
+impl OfflineSession<'_> {
+    /// Requests that arrive at the same time; a control request for each hook.
+    fn exchange_concurrently(
+        &self,
+        requests: &[Request],
+    ) -> Result<Vec<Result<Response, SendFault>>, SendFault> {
+        let responses = match &self.transport {
+            Transport::InProcess(world) => world.handle_concurrently(requests),
+            Transport::Tracked {
+                world,
+                delivery_recorder,
+                log,
+                ..
+            } => {
+                let responses = world.handle_concurrently(requests);
+                let delivered = delivery_recorder.take();
+                let mut log = log.borrow_mut();
+                log.raced(world, requests, &responses, delivered);
+                responses
+            }
+            Transport::ReplayedInstance(world) => world.borrow_mut().handle_concurrently(requests),
+            Transport::Tcp { client, base, .. } => {
+                let departures: Vec<Departure<'_>> = requests
+                    .iter()
+                    .map(|request| Departure { base, request })
+                    .collect();
+                let timeout = client.limits().timeout;
+                let arrived = client.send_concurrently(&departures, timeout, || {});
+                let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
+                let answers = arrived.into_iter().map(|one| one.answer);
+                let answers = answers.map(|answer| match answer {
+                    Ok(answer) => Ok(answer.response),
+                    Err(fault) => Err(SendFault::from(&fault)),
+                });
+                return Ok(answers.collect());
+            }
+        };
+        Ok(responses.into_iter().map(Ok).collect())
+    }
+}
+
+impl Session for OfflineSession<'_> {
     fn settings(&self) -> &Settings {
         &self.offline.settings
     }
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
-        let Some(mangle) = self.offline.mangle else {
+        let Some(mutator) = self.offline.mutator else {
             return self.exchange(request);
         };
-        let mut mangled = request.clone();
-        mangle.request(service, &mut mangled);
-        let mut response = self.exchange(&mangled)?;
-        mangle.response(service, request, &mut response);
+        let mut mutated = request.clone();
+        mutator.request(service, &mut mutated);
+        let mut response = self.exchange(&mutated)?;
+        mutator.response(service, request, &mut response);
         Ok(response)
     }
 
@@ -312,32 +368,60 @@ impl Session for OneWorld<'_> {
     }
 
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
-        let mut request = Request::new("POST", format!("/_control/{name}"));
-        request.headers.set("Content-Type", "application/json");
-        request.body = arguments.to_string().into_bytes();
-        let response = self
-            .exchange(&request)
-            .map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
-        super::hooks::result(&response)
+        hook_result(self.exchange(&control_request(name, arguments)))
+    }
+
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        let mutator = self.offline.mutator;
+        let requests: Vec<Request> = actions
+            .iter()
+            .map(|action| match action {
+                Action::Request { service, request } => {
+                    let mut request = Request::clone(request);
+                    if let Some(mutator) = mutator {
+                        mutator.request(service, &mut request);
+                    }
+                    request
+                }
+                Action::Hook { name, arguments } => control_request(name, arguments),
+            })
+            .collect();
+        let responses = self.exchange_concurrently(&requests)?;
+        let acted = actions.iter().zip(responses);
+        let acted = acted.map(|(action, mut response)| Acted {
+            result: match action {
+                Action::Request { service, request } => {
+                    if let (Some(mutator), Ok(response)) = (mutator, &mut response) {
+                        mutator.response(service, request, response);
+                    }
+                    ActionResult::Response(response)
+                }
+                Action::Hook { .. } => ActionResult::Hook(hook_result(response)),
+            },
+            // All arrive before the first is answered.
+            sent: Duration::ZERO,
+            received: Duration::from_micros(1),
+        });
+        Ok(acted.collect())
     }
 
     fn wait(&self, duration: Duration) {
-        match &self.way {
-            Way::InProcess(world) => world.advance(duration),
-            Way::Tracked { world, track, .. } => {
+        match &self.transport {
+            Transport::InProcess(world) => world.advance(duration),
+            Transport::Tracked { world, log, .. } => {
                 world.advance(duration);
-                track.borrow_mut().waited(world, duration);
+                log.borrow_mut().waited(world, duration);
             }
-            Way::TakenUp(world) => world.borrow_mut().advance(duration),
-            Way::Tcp { server, .. } => server.advance(&self.name, duration),
+            Transport::ReplayedInstance(world) => world.borrow_mut().advance(duration),
+            Transport::Tcp { server, .. } => server.advance(&self.name, duration),
         }
     }
 
     fn now(&self) -> Timestamp {
-        match &self.way {
-            Way::InProcess(world) | Way::Tracked { world, .. } => world.now(),
-            Way::TakenUp(world) => world.borrow().now(),
-            Way::Tcp { server, .. } => server.now(&self.name),
+        match &self.transport {
+            Transport::InProcess(world) | Transport::Tracked { world, .. } => world.now(),
+            Transport::ReplayedInstance(world) => world.borrow().now(),
+            Transport::Tcp { server, .. } => server.now(&self.name),
         }
     }
 
@@ -349,46 +433,45 @@ impl Session for OneWorld<'_> {
         Some(&self.callbacks)
     }
 
-    fn mangle_payload(&self, kind: &str, document: &mut Value) {
-        if let Some(mangle) = self.offline.mangle {
-            mangle.payload(kind, document);
+    fn mutate_payload(&self, kind: &str, document: &mut Value) {
+        if let Some(mutator) = self.offline.mutator {
+            mutator.payload(kind, document);
         }
     }
 }
 
-impl Drop for OneWorld<'_> {
+impl Drop for OfflineSession<'_> {
     fn drop(&mut self) {
         self.offline.sinks.close(&self.name);
-        match &self.way {
-            Way::InProcess(_) | Way::TakenUp(_) => {}
-            Way::Tracked { track, tracks, .. } => {
-                let mut all = tracks.lock().unwrap_or_else(PoisonError::into_inner);
-                all.insert(self.scenario.clone(), track.take());
+        match &self.transport {
+            Transport::InProcess(_) | Transport::ReplayedInstance(_) => {}
+            Transport::Tracked { log, logs, .. } => {
+                let mut all = logs.lock().unwrap_or_else(PoisonError::into_inner);
+                all.insert(self.scenario.clone(), log.take());
             }
-            Way::Tcp { server, .. } => {
+            Transport::Tcp { server, .. } => {
                 server.drop_world(&self.name);
             }
         }
     }
 }
 
-/// The way of callbacks through a network.
-struct Through {
+/// Delivers callbacks over a network.
+struct NetworkDelivery {
     network: Arc<dyn Network>,
     sinks: Arc<dyn Deliver>,
 }
 
-impl Deliver for Through {
+impl Deliver for NetworkDelivery {
     fn deliver(&self, callback: &Callback) -> Outcome {
         self.network.deliver(callback, &self.sinks)
     }
 }
 
-/// Receivers of callbacks by world: an offline run delivers in process, so that a time-out passes
-/// on the world's clock and not on ours.
+/// Receivers of callbacks by instance. Delivery is in process, so a time-out passes on the virtual clock.
 #[derive(Debug, Default)]
 struct Sinks {
-    by_world: Mutex<BTreeMap<String, Arc<Sink>>>,
+    by_instance: Mutex<BTreeMap<String, Arc<Sink>>>,
 }
 
 impl Sinks {
@@ -403,7 +486,9 @@ impl Sinks {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Arc<Sink>>> {
-        self.by_world.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_instance
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -428,4 +513,17 @@ impl Deliver for Sinks {
             after: reply.after,
         }
     }
+}
+
+/// The request to the control plane that carries a hook out.
+fn control_request(name: &str, arguments: &Value) -> Request {
+    let mut request = Request::new("POST", format!("/_control/{name}"));
+    request.headers.set("Content-Type", "application/json");
+    request.body = arguments.to_string().into_bytes();
+    request
+}
+
+fn hook_result(answer: Result<Response, SendFault>) -> Result<Value, HookFault> {
+    let answer = answer.map_err(|f| HookFault::Failed(format!("{}: {}", f.cause, f.detail)))?;
+    super::hooks::result(&answer)
 }

@@ -1,52 +1,50 @@
-//! Requests as clients send them, judged by what the documents say of an operation's parameters, body
-//! and credentials.
+//! Validates requests of clients against the documented parameters, body and credentials of an operation.
 //!
-//! What is found is about the client alone: no rule of a service hears of it. What no document rules
-//! out (parameters and headers that nobody lists, their order, how characters are escaped) is never
-//! found. Nothing is sent from here.
+//! - Findings are about the client only, never about a rule of the service.
+//! - Not reported: unlisted parameters and headers, their order, escaping.
+//! - No requests are sent.
 
-mod given;
-mod ruling;
+mod parsed_request;
+mod rulings;
 #[cfg(test)]
 mod tests;
 
 use crate::evidence::{Evidence, Exchange, Expectation};
-use crate::{Fact, Judgement, curl};
+use crate::{Fact, Judgment, curl};
 use conformant_record::{Finding, Level, Subject};
 use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{Operation, Rule, Rulebook};
 use conformant_schema::Schemas;
-use given::Given;
-use ruling::{Of, Ruling, rulings};
+use parsed_request::ParsedRequest;
+use rulings::{RuleSubject, Ruling, rulings};
 
-/// How much of a request was kept.
+/// Completeness of a recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
-    /// All that was sent.
+pub enum Completeness {
     Whole,
-    /// A recording: credentials may have been taken out, and what files hold.
+    /// A recording, possibly without credentials and file contents.
     Cleaned,
 }
 
-/// Judges the request of one exchange; findings name its step, and `name` where it came from.
-pub fn judge_request(
+/// Validates the request of one exchange. Findings contain its step, and `name` as its source.
+pub fn validate_request(
     rulebook: &Rulebook,
     schemas: &Schemas,
     operation: &Operation,
     exchange: &Exchange,
-    kept: Kept,
+    kept: Completeness,
     name: &str,
-) -> Judgement {
-    let given = Given::of(operation, exchange);
-    let mut judgement = Judgement::default();
-    for Ruling { of, wrong } in rulings(schemas, operation, &given, kept) {
+) -> Judgment {
+    let parsed = ParsedRequest::parse(operation, exchange);
+    let mut judgment = Judgment::default();
+    for Ruling { of, wrong } in rulings(schemas, operation, &parsed, kept) {
         let Some(rule) = rulebook.requests.get(&of.rule(operation)) else {
             continue;
         };
         let finding = wrong.map(|fact| finding(rule, of.at(), fact, exchange, name));
-        judgement.conclude(&rule.id, finding);
+        judgment.conclude(&rule.id, finding);
     }
-    judgement
+    judgment
 }
 
 fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str) -> Finding {
@@ -72,12 +70,10 @@ fn finding(rule: &Rule, at: String, fact: Fact, exchange: &Exchange, name: &str)
     }
 }
 
-/// What is wrong with the requests of a story of ours that are meant to be accepted: nothing, or we
-/// accuse services by requests that no document allows.
+/// Findings in the valid requests of one of the project's own scenarios. Invalid requests would lead to false positives.
 ///
-/// `before` is what the same story sent when nothing was wrong with it: what it sends in the same place again is not
-/// judged again.
-pub fn misdeeds(
+/// `before` are the requests of the same scenario without mutations; equal requests in the same place are skipped.
+pub fn find_invalid_requests(
     rulebook: &Rulebook,
     schemas: &Schemas,
     evidence: &Evidence,
@@ -105,10 +101,10 @@ pub fn misdeeds(
         let Some(operation) = rulebook.operation(&exchange.service, &exchange.operation) else {
             continue;
         };
-        let given = Given::of(operation, exchange);
-        for Ruling { of, wrong } in rulings(schemas, operation, &given, Kept::Whole) {
-            // How a target lets clients in is for its configuration to say.
-            let Some(fact) = wrong.filter(|_| of != Of::Credentials) else {
+        let parsed = ParsedRequest::parse(operation, exchange);
+        for Ruling { of, wrong } in rulings(schemas, operation, &parsed, Completeness::Whole) {
+            // The credentials of a target depend on its configuration.
+            let Some(fact) = wrong.filter(|_| of != RuleSubject::Credentials) else {
                 continue;
             };
             let rule = rulebook.requests.get(&of.rule(operation));

@@ -1,10 +1,10 @@
-//! Each wrong request brings exactly its finding, each legal freedom none, and our own stories none.
+//! Each invalid request has exactly its finding; allowed variations and our own scenarios have none.
 
-use super::{Kept, judge_request};
+use super::{Completeness, validate_request};
 use crate::evidence::{Evidence, Exchange, Expectation, Outcome, Poll, Span};
 use crate::load::shared as of_specs;
 use conformant_base::http::Request;
-use conformant_engine::request::recognise;
+use conformant_engine::request::recognize;
 use conformant_record::{Level, Subject};
 use conformant_rulebook::scenario::Credentials;
 use conformant_schema::Schemas;
@@ -40,12 +40,12 @@ fn usual(line: &str, body: &str) -> String {
 }
 
 /// What is found, as `RULE KIND`.
-fn found(text: &str, kept: Kept) -> Vec<String> {
+fn found(text: &str, kept: Completeness) -> Vec<String> {
     let rulebook = of_specs();
     let exchange = exchange(text);
     let operation = rulebook.operation(&exchange.service, &exchange.operation);
     let schemas = Schemas::default();
-    let judged = judge_request(
+    let judged = validate_request(
         rulebook,
         &schemas,
         operation.unwrap(),
@@ -62,14 +62,14 @@ fn found(text: &str, kept: Kept) -> Vec<String> {
     told.collect()
 }
 
-/// The request as an exchange that nobody answered.
+/// The request as an exchange without a response.
 fn exchange(text: &str) -> Exchange {
     let rulebook = of_specs();
     let request = request(text);
     let operations = rulebook.services.values();
     let operations = operations.flat_map(|service| service.operations.values());
     let path = request.path().to_owned();
-    let (operation, sent) = recognise(operations, &request, &path, &Map::new())
+    let (operation, sent) = recognize(operations, &request, &path, &Map::new())
         .unwrap_or_else(|| panic!("no operation: {text}"));
     Exchange {
         step: 1,
@@ -86,6 +86,7 @@ fn exchange(text: &str) -> Exchange {
         poll: Poll::Once,
         shell: Arc::default(),
         setup: false,
+        race: None,
     }
 }
 
@@ -260,7 +261,7 @@ fn a_wrong_request_brings_exactly_its_finding() {
             "auth/poll-registration-status/request/custom-user-id misspelt",
         ),
     ] {
-        let found = found(&usual(line, body), Kept::Whole);
+        let found = found(&usual(line, body), Completeness::Whole);
         if found != [expected] {
             differing.push(format!("{line} {body}: {found:?}, not {expected}"));
         }
@@ -272,7 +273,7 @@ fn a_wrong_request_brings_exactly_its_finding() {
 fn what_a_body_says_it_is_belongs_to_it() {
     let create = |media_type: &str, body: &str| {
         let text = format!("{USERS}\nAuthorization: {BASIC}\nContent-Type: {media_type}\n\n{body}");
-        found(&text, Kept::Whole)
+        found(&text, Completeness::Whole)
     };
     let encoding = ["chat/create-user/request encoding"];
     assert_eq!(create("application/json", r#"{"Identity":"a"}"#), encoding);
@@ -286,7 +287,7 @@ fn what_a_body_says_it_is_belongs_to_it() {
             "POST /v1/Services/IS1/Media\nAuthorization: {BASIC}\nContent-Size: {size}\n\
              Content-Type: {media_type}\n\n{body}"
         );
-        found(&text, Kept::Whole)
+        found(&text, Completeness::Whole)
     };
     let multipart = "multipart/form-data; boundary=b";
     assert_eq!(upload(multipart, "media", "4"), [""; 0]);
@@ -312,7 +313,7 @@ fn what_a_body_says_it_is_belongs_to_it() {
     );
     let user = |body: &str| {
         let line = "POST /protected/json/users/new\nContent-Type: application/json";
-        found(&format!("{line}\n\n{body}"), Kept::Whole)
+        found(&format!("{line}\n\n{body}"), Completeness::Whole)
     };
     let nested = |country: &str| {
         user(&format!(
@@ -330,11 +331,14 @@ fn what_a_body_says_it_is_belongs_to_it() {
 fn advice_is_no_demand() {
     let rule = "chat/create-user/request/identity-advised";
     let mail = usual(USERS, "Identity=a%40b.example");
-    assert_eq!(found(&mail, Kept::Whole), [format!("{rule} advice")]);
+    assert_eq!(
+        found(&mail, Completeness::Whole),
+        [format!("{rule} advice")]
+    );
     assert_eq!(of_specs().requests[rule].level, Level::Should);
     let number = "GET /protected/json/registrations/status?custom_user_id=12025550123";
     let rule = "auth/poll-registration-status/request/custom-user-id-advised advice";
-    assert_eq!(found(number, Kept::Whole), [rule]);
+    assert_eq!(found(number, Completeness::Whole), [rule]);
 }
 
 #[test]
@@ -348,12 +352,12 @@ fn credentials_have_the_form_that_is_shown() {
         "\nAuthorization: Basic a2V5",
         "\nAuthorization: Basic OnNlY3JldA==",
     ] {
-        assert_eq!(with(field, Kept::Whole), wrong, "{field}");
+        assert_eq!(with(field, Completeness::Whole), wrong, "{field}");
     }
     let none: [&str; 0] = [];
     for field in [BASIC, "basic a2V5OnNlY3JldA==", "BASIC  a2V5OnNlY3JldA=="] {
         assert_eq!(
-            with(&format!("\nAuthorization: {field}"), Kept::Whole),
+            with(&format!("\nAuthorization: {field}"), Completeness::Whole),
             none
         );
     }
@@ -363,12 +367,18 @@ fn credentials_have_the_form_that_is_shown() {
         "\nAuthorization: [redacted]",
         "\nAuthorization: Basic ***",
     ] {
-        assert_eq!(with(field, Kept::Cleaned), none, "{field}");
+        assert_eq!(with(field, Completeness::Cleaned), none, "{field}");
     }
-    assert_eq!(with("\nAuthorization: Bearer abc", Kept::Cleaned), wrong);
+    assert_eq!(
+        with("\nAuthorization: Bearer abc", Completeness::Cleaned),
+        wrong
+    );
     // How applications show their key to the authentication service is not shown.
     assert_eq!(
-        found("GET /onetouch/json/approval_requests/1", Kept::Whole),
+        found(
+            "GET /onetouch/json/approval_requests/1",
+            Completeness::Whole
+        ),
         none
     );
 }
@@ -426,7 +436,7 @@ fn a_legal_freedom_brings_nothing() {
             "",
         ),
     ] {
-        let found = found(&usual(line, body), Kept::Whole);
+        let found = found(&usual(line, body), Completeness::Whole);
         if !found.is_empty() {
             differing.push(format!("{line} {body}: {found:?}"));
         }
@@ -439,16 +449,16 @@ fn a_legal_freedom_brings_nothing() {
         "Content-Type: APPLICATION/X-WWW-FORM-URLENCODED",
     ] {
         let text = format!("{CHANNELS}\n{fields}\nAuthorization: {BASIC}\n\nUniqueName=a");
-        assert_eq!(found(&text, Kept::Whole), none, "{fields}");
+        assert_eq!(found(&text, Completeness::Whole), none, "{fields}");
     }
     let shouted = format!("{CHANNELS}\nAuthorization: {BASIC}\nX-Platform-Webhook-Enabled: True");
     let header = ["chat/create-channel/request/x-platform-webhook-enabled enum"];
-    assert_eq!(found(&shouted, Kept::Whole), header);
+    assert_eq!(found(&shouted, Completeness::Whole), header);
 }
 
 #[test]
 fn a_story_whose_request_is_none_is_our_own_fault() {
-    let misdeeds = |body: &str, expectation: Expectation| {
+    let find_invalid_requests = |body: &str, expectation: Expectation| {
         let sent = Exchange {
             expectation,
             ..exchange(&usual(CHANNELS, body))
@@ -457,12 +467,12 @@ fn a_story_whose_request_is_none_is_our_own_fault() {
             exchanges: vec![sent],
             ..Evidence::default()
         };
-        super::misdeeds(of_specs(), &Schemas::default(), &evidence, &[]).len()
+        super::find_invalid_requests(of_specs(), &Schemas::default(), &evidence, &[]).len()
     };
     let meant = || Expectation::Accepted("chat/create-channel".to_owned());
     let refused = || Expectation::Rejected("chat/create-channel/type".to_owned());
-    assert_eq!(misdeeds("Type=Public", meant()), 1);
-    assert_eq!(misdeeds("Type=public", meant()), 0);
-    assert_eq!(misdeeds("Type=Public", refused()), 0);
-    assert_eq!(misdeeds("Type=Public", Expectation::Either), 0);
+    assert_eq!(find_invalid_requests("Type=Public", meant()), 1);
+    assert_eq!(find_invalid_requests("Type=public", meant()), 0);
+    assert_eq!(find_invalid_requests("Type=Public", refused()), 0);
+    assert_eq!(find_invalid_requests("Type=Public", Expectation::Either), 0);
 }

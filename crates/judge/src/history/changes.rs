@@ -1,65 +1,64 @@
-//! What may have changed between two sights, and what did.
+//! Changes between two observations: what may have changed, and what did.
 
-use super::identity::ThingId;
-use super::sights::{Sight, When};
+use super::identity::ResourceId;
+use super::observations::{Moment, Observation};
 use super::writes::{Origin, Outcome, Write};
 use super::{History, SETTLE};
-use crate::case::Case;
-use crate::compare::{as_text, instant, leaves_open};
+use crate::compare::{as_text, instant, is_unspecified};
+use crate::context::Context;
 use crate::evidence::Event;
 use conformant_base::json;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use conformant_rulebook::annotations::{Annotations, Counts, Derived, Transition};
 use serde_json::Value;
 use std::time::Duration;
 
-/// A field that two sights show.
+/// A field in two observations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change<'a> {
-    /// Where.
     pub pointer: String,
-    /// What the first one shows.
     pub before: &'a Value,
-    /// What the later one shows.
     pub after: &'a Value,
 }
 
 impl History<'_> {
-    /// Whether strangers have no way to it: this case made it, or is alone.
-    pub fn is_own(&self, id: ThingId) -> bool {
-        self.alone || self.things.get(id).is_ours
+    /// Whether no other client can reach it: this scenario created it, or is the only writer.
+    pub fn is_exclusive(&self, id: ResourceId) -> bool {
+        self.alone || self.resources.get(id).is_ours
     }
 
-    /// Whether something that was not refused may have touched a thing between two moments.
-    pub fn may_have_changed(&self, id: ThingId, after: &When, before: &When) -> bool {
-        let kind = self.things.get(id).kind;
+    /// Whether an action that was not rejected may have changed a resource between two moments.
+    pub fn may_have_changed(&self, id: ResourceId, after: &Moment, before: &Moment) -> bool {
+        let kind = self.resources.get(id).kind;
         self.writes
             .iter()
-            .filter(|write| !write.when.is_before(after) && !before.is_before(&write.when))
+            .filter(|write| !write.moment.is_before(after) && !before.is_before(&write.moment))
             .any(|write| write.may_touch(id, kind))
     }
 
-    /// Fields of a thing that both sights show: those that apply in both faces, that no rule of their own
-    /// hides, and that nothing has moved without naming them.
+    /// Fields of a resource in both observations: those that apply to both representations, violate no rule, and were not
+    /// changed indirectly in between.
     pub fn compared<'a>(
         &self,
-        case: &Case<'a>,
-        id: ThingId,
-        first: &Sight<'_>,
-        later: &Sight<'_>,
+        context: &Context<'a>,
+        id: ResourceId,
+        first: &Observation<'_>,
+        later: &Observation<'_>,
     ) -> Vec<Change<'a>> {
-        let pair = first.representation(case).zip(later.representation(case));
+        let pair = first
+            .representation(context)
+            .zip(later.representation(context));
         let Some((a, b)) = pair else {
             return Vec::new();
         };
-        let about = |face: &str| Some(&case.rulebook.kinds.get(face)?.about);
-        let between = Between {
+        let about = |shown_type: &str| Some(&context.rulebook.kinds.get(shown_type)?.annotations);
+        let between = Interval {
             history: self,
-            case,
+            context,
             id,
             first,
             later,
-            abouts: [about(first.face), about(later.face)],
+            abouts: [about(first.shown_type), about(later.shown_type)],
         };
         let mut found = Vec::new();
         leaves(
@@ -68,8 +67,8 @@ impl History<'_> {
             &mut String::with_capacity(json::POINTER_BYTES),
             &mut |pointer, before, after| {
                 let is_shown = !a.hides(pointer) && !b.hides(pointer);
-                let applies = first.face == later.face
-                    || !(leaves_open(pointer, before) || leaves_open(pointer, after));
+                let applies = first.shown_type == later.shown_type
+                    || !(is_unspecified(pointer, before) || is_unspecified(pointer, after));
                 if is_shown && applies && !between.may_move(pointer, before, after) {
                     found.push(Change {
                         pointer: pointer.to_owned(),
@@ -82,88 +81,88 @@ impl History<'_> {
         found
     }
 
-    /// Whether something that moves a thing's derived field was done between two moments, or so shortly
-    /// before them that the field may have followed within `lag`. What names another thing moves nothing.
+    /// Whether an action between two moments may have changed a derived field, or one so shortly before them that the
+    /// field follows within `lag`. Actions on other resources do not count.
     pub fn moved_by(
         &self,
-        case: &Case<'_>,
-        id: ThingId,
+        context: &Context<'_>,
+        id: ResourceId,
         by: &[String],
-        (from, until): (&When, &When),
+        (from, until): (&Moment, &Moment),
         lag: Duration,
     ) -> bool {
-        // Operations are named with their service, what people do is not.
-        if case.evidence.deeds_unseen && by.iter().any(|by| !by.contains('/')) {
+        // Operations are named with their service, hooks are not.
+        if context.evidence.has_unobserved_actions && by.iter().any(|by| !by.contains('/')) {
             return true;
         }
         self.writes.iter().any(|write| {
-            let since = from.span.began.duration_since(write.when.span.ended);
-            let is_over = write.when.is_before(from) && since.unsigned_abs() >= lag;
-            let is_between = !is_over && !until.is_before(&write.when);
+            let since = from.span.began.duration_since(write.moment.span.ended);
+            let is_over = write.moment.is_before(from) && since.unsigned_abs() >= lag;
+            let is_between = !is_over && !until.is_before(&write.moment);
             is_between
                 && write.outcome != Outcome::Refused
-                && by.contains(&done_by(case, write))
-                && self.names(case, write, id)
+                && by.contains(&done_by(context, write))
+                && self.names(context, write, id)
         })
     }
 
-    /// Whether a write says which thing it is about, by its key or name or by those of what it
-    /// is known by.
-    fn names(&self, case: &Case<'_>, write: &Write<'_>, id: ThingId) -> bool {
+    /// Whether a write names the resource that it changes: by its key or name, or by those of its other
+    /// representations.
+    fn names(&self, context: &Context<'_>, write: &Write<'_>, id: ResourceId) -> bool {
         let sent = |text: &str| match write.origin {
             Origin::Exchange(index) => {
-                let mut sent = case.seen[index].exchange.sent.values();
+                let mut sent = context.seen[index].exchange.sent.values();
                 sent.any(|value| says(value, text))
             }
-            Origin::Hook(event) => match case.evidence.events.get(event) {
+            Origin::Hook(event) => match context.evidence.events.get(event) {
                 Some(Event::Hook(call)) => says(&call.arguments, text),
                 Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
             },
         };
-        if write.thing == Some(id) || self.is_known_by(id, sent) {
+        if write.resource == Some(id) || self.is_known_by(id, sent) {
             return true;
         }
-        let thing = self.things.get(id);
-        if !thing.key.contains('\n') {
+        let resource = self.resources.get(id);
+        if !resource.key.contains('\n') {
             return false;
         }
-        // A write to a member says whose it is by that member.
+        // A write to a member names its identity by that member.
         let is_written = |text: &str| {
-            let written = write.thing.into_iter();
-            let mut names = written.flat_map(|written| self.things.names_of(written));
+            let written = write.resource.into_iter();
+            let mut names = written.flat_map(|written| self.resources.names_of(written));
             names.any(|name| name == text)
         };
         let said = |text: &str| sent(text) || is_written(text);
-        thing.key.split('\n').all(|part| {
-            let mut parents = thing.parents.iter();
-            let parent = parents.find(|&&parent| self.things.get(parent).key == part);
-            // Who was never seen may be called by any name.
-            let may_be = |parent: ThingId| {
-                self.is_known_by(parent, said) || self.things.names_of(parent).next().is_none()
+        resource.key.split('\n').all(|part| {
+            let mut parents = resource.parents.iter();
+            let parent = parents.find(|&&parent| self.resources.get(parent).key == part);
+            // A resource that was never observed may have any name.
+            let may_be = |parent: ResourceId| {
+                self.is_known_by(parent, said) || self.resources.names_of(parent).next().is_none()
             };
             said(part) || parent.is_none_or(|&parent| may_be(parent))
         })
     }
 
-    /// Whether a thing's key or one of its names was said.
-    fn is_known_by(&self, id: ThingId, said: impl Fn(&str) -> bool) -> bool {
-        said(&self.things.get(id).key) || self.things.names_of(id).any(|name| said(name))
+    /// Whether the key or a name of a resource was sent.
+    fn is_known_by(&self, id: ResourceId, said: impl Fn(&str) -> bool) -> bool {
+        said(&self.resources.get(id).key) || self.resources.names_of(id).any(|name| said(name))
     }
 }
 
-/// Two sights of a thing, and what may have moved it in between.
-struct Between<'h, 'c> {
+/// Two observations of a resource, and the actions in between.
+struct Interval<'h, 'c> {
     history: &'h History<'h>,
-    case: &'c Case<'c>,
-    id: ThingId,
-    first: &'h Sight<'h>,
-    later: &'h Sight<'h>,
-    /// What is known of the kinds that they show it as.
+    context: &'c Context<'c>,
+    id: ResourceId,
+    first: &'h Observation<'h>,
+    later: &'h Observation<'h>,
+    /// Annotations of the two resource types.
     abouts: [Option<&'c Annotations>; 2],
 }
 
-impl Between<'_, '_> {
-    /// Whether a field may have moved without being named.
+impl Interval<'_, '_> {
+    /// Whether a field may have changed without being named.
     fn may_move(&self, pointer: &str, before: &Value, after: &Value) -> bool {
         self.abouts.into_iter().flatten().any(|about| {
             let mut counts = about.counts.iter();
@@ -177,7 +176,7 @@ impl Between<'_, '_> {
             if same(before, after) {
                 return false;
             }
-            if self.history.deeds_unseen && self.is_beyond_requests(pointer) {
+            if self.history.has_unobserved_actions && self.is_beyond_requests(pointer) {
                 return true;
             }
             derived.is_some_and(|how| self.derives(how, before))
@@ -187,52 +186,52 @@ impl Between<'_, '_> {
         })
     }
 
-    /// Whether people set a field of things that they change, and no request does.
+    /// Whether a field is set by people through hooks, and by no request.
     fn is_beyond_requests(&self, pointer: &str) -> bool {
-        let kind = self.history.things.get(self.id).kind;
-        let services = self.case.rulebook.services.values();
+        let kind = self.history.resources.get(self.id).kind;
+        let services = self.context.rulebook.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.face));
+        let ours = operations.filter(|o| o.response.as_deref() == Some(self.later.shown_type));
         let mut parameters = ours.flat_map(|operation| &operation.parameters);
         let is_set = parameters.any(|parameter| {
             let echo = parameter.echo.as_ref();
             echo.is_some_and(|echo| json::within(&echo.at, pointer))
         });
-        self.case.rulebook.index.does(Does::Changes, kind) && !is_set
+        self.context.rulebook.index.does(Action::Changes, kind) && !is_set
     }
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {
         let is_across = how.across.as_ref().is_some_and(|name| {
-            let sent = |sight: &Sight<'_>| {
-                let exchange = self.case.seen[sight.exchange?].exchange;
+            let sent = |sight: &Observation<'_>| {
+                let exchange = self.context.seen[sight.exchange?].exchange;
                 exchange.sent.get(name)
             };
-            let is_other_face = self.first.face != self.later.face;
-            is_other_face || sent(self.first).is_none() || sent(self.first) != sent(self.later)
+            let has_other_type = self.first.shown_type != self.later.shown_type;
+            has_other_type || sent(self.first).is_none() || sent(self.first) != sent(self.later)
         });
         is_across || (how.once && is_unset(before)) || self.moved_by(&how.by)
     }
 
     fn moved_by(&self, by: &[String]) -> bool {
-        let moments = (&self.first.when, &self.later.when);
+        let moments = (&self.first.moment, &self.later.moment);
         self.history
-            .moved_by(self.case, self.id, by, moments, SETTLE)
+            .moved_by(self.context, self.id, by, moments, SETTLE)
     }
 
-    /// Whether anything that is counted may have come or gone, or the thing itself was touched.
+    /// Whether counted resources, or the resource itself, may have been created, changed or deleted.
     fn counts(&self, counts: &Counts) -> bool {
-        let (first, later) = (&self.first.when, &self.later.when);
+        let (first, later) = (&self.first.moment, &self.later.moment);
         self.history.writes.iter().any(|write| {
-            !write.when.is_settled(first)
-                && !later.is_before(&write.when)
+            !write.moment.is_settled(first)
+                && !later.is_before(&write.moment)
                 && write.outcome != Outcome::Refused
                 && (write.kind == counts.of
                     || write.kind.is_empty()
-                    || self.history.names(self.case, write, self.id))
+                    || self.history.names(self.context, write, self.id))
         })
     }
 
-    /// Whether the steps that were taken lead from one state to the other.
+    /// Whether the documented transitions in between lead from one state to the other.
     fn steps(&self, steps: &[Transition], before: &Value, after: &Value) -> bool {
         let taken =
             |step: &&Transition| step.by == "time" || self.moved_by(std::slice::from_ref(&step.by));
@@ -251,14 +250,14 @@ impl Between<'_, '_> {
     }
 }
 
-/// The operation with its service, or the hook, that did something.
-fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
+/// The operation with its service, or the hook, of a write.
+fn done_by(context: &Context<'_>, write: &Write<'_>) -> String {
     match write.origin {
         Origin::Exchange(index) => {
-            let exchange = case.seen[index].exchange;
+            let exchange = context.seen[index].exchange;
             format!("{}/{}", exchange.service, exchange.operation)
         }
-        Origin::Hook(event) => match case.evidence.events.get(event) {
+        Origin::Hook(event) => match context.evidence.events.get(event) {
             Some(Event::Hook(call)) => call.name.clone(),
             Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => {
                 String::new()
@@ -267,7 +266,7 @@ fn done_by(case: &Case<'_>, write: &Write<'_>) -> String {
     }
 }
 
-/// Whether a text stands within a value, or a number that is written so.
+/// Whether a text occurs in a value, also as a number.
 fn says(value: &Value, text: &str) -> bool {
     match value {
         Value::String(said) => said == text,
@@ -279,13 +278,13 @@ fn says(value: &Value, text: &str) -> bool {
 }
 
 impl Change<'_> {
-    /// Whether the two sights differ.
+    /// Whether the two observations differ.
     pub fn is_changed(&self) -> bool {
         !same(self.before, self.after)
     }
 }
 
-/// Fields that both documents have; an object on both sides is looked into.
+/// Visits fields of both documents; objects on both sides are compared member by member.
 fn leaves<'a>(
     a: &'a Value,
     b: &'a Value,
@@ -305,8 +304,8 @@ fn leaves<'a>(
     }
 }
 
-/// Whether two values say the same: instants as instants, texts that are JSON as JSON, lists of
-/// texts as sets, and what was never set however that is written.
+/// Whether two values are equivalent: instants as instants, JSON texts as JSON, lists of texts as sets, and all
+/// spellings of an unset value.
 pub fn same(a: &Value, b: &Value) -> bool {
     if json::equal(a, b) || (is_unset(a) && is_unset(b)) {
         return true;
@@ -329,8 +328,8 @@ pub fn same(a: &Value, b: &Value) -> bool {
             };
             texts(x).is_some_and(|x| Some(x) == texts(y))
         }
-        // What no schema names has no type in XML: it is a text there, and a number in JSON. Where one
-        // does, its own rule says which of the two is wrong.
+        // Without a schema, a value has no type in XML: a text there may be a number in JSON. With one,
+        // its own rule judges the type.
         (Value::String(text), scalar @ (Value::Number(_) | Value::Bool(_)))
         | (scalar @ (Value::Number(_) | Value::Bool(_)), Value::String(text)) => {
             as_text(scalar) == *text
@@ -339,7 +338,7 @@ pub fn same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// XML writes nothing, an empty text and an empty object alike, and so do forms.
+/// XML and forms write null, an empty text and an empty object alike.
 fn is_unset(value: &Value) -> bool {
     match value {
         Value::Null => true,

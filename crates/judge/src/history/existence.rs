@@ -1,119 +1,123 @@
-//! Whether a thing was there at a moment, and which lists still lag behind what was done.
+//! Existence of resources at a moment, and lists that lag behind actions.
 
 use super::History;
-use super::identity::ThingId;
+use super::identity::ResourceId;
 use super::lists::List;
-use super::sights::{Shows, When};
-use super::writes::{Named, Origin, Outcome, Write};
-use crate::case::Case;
+use super::observations::{Appearance, Moment};
+use super::writes::{NamedValue, Origin, Outcome, Write};
 use crate::compare::as_text;
-use conformant_rulebook::Does;
+use crate::context::Context;
+use conformant_rulebook::Action;
 
 impl History<'_> {
-    /// Since when a thing was there for certain until that moment: something brought or showed it,
-    /// and nothing afterwards may have ended it.
-    pub fn there_since(&self, id: ThingId, until: &When) -> Option<When> {
-        let thing = self.things.get(id);
-        if self.ended_unseen.contains(&thing.kind) {
+    /// The moment since which a resource certainly existed: something created or returned it,
+    /// and no later action may have ended it.
+    pub fn exists_since(&self, id: ResourceId, until: &Moment) -> Option<Moment> {
+        let resource = self.resources.get(id);
+        if self.ended_unseen.contains(&resource.kind) {
             return None;
         }
-        let brought = thing.writes.iter().map(|&write| &self.writes[write]);
+        let brought = resource.writes.iter().map(|&write| &self.writes[write]);
         let brought = brought.filter(|write| {
-            write.outcome == Outcome::Done && matches!(write.does, Does::Makes | Does::FindsOrMakes)
+            write.outcome == Outcome::Done
+                && matches!(write.does, Action::Makes | Action::FindsOrMakes)
         });
-        let seen = thing.sights.iter().filter(|s| s.shows != Shows::NotFound);
-        let mut moments: Vec<When> = brought
-            .map(|write| write.when)
-            .chain(seen.map(|sight| sight.when))
-            .filter(|when| when.is_before(until))
+        let seen = resource
+            .observations
+            .iter()
+            .filter(|s| s.shows != Appearance::NotFound);
+        let mut moments: Vec<Moment> = brought
+            .map(|write| write.moment)
+            .chain(seen.map(|sight| sight.moment))
+            .filter(|moment| moment.is_before(until))
             .collect();
-        moments.sort_by_key(|when| when.event);
-        let holds = |since: &When| {
+        moments.sort_by_key(|moment| moment.event);
+        let holds = |since: &Moment| {
             let mut writes = self.writes.iter();
             !writes.any(|write| {
-                // What happens at that very moment finds it there.
-                let is_now = write.when.event == until.event;
-                let between = write.when.event > since.event && !until.is_before(&write.when);
+                // An action at that moment finds it.
+                let is_now = write.moment.event == until.event;
+                let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)
             })
         };
         moments.into_iter().find(holds)
     }
 
-    /// Whether a write may have ended a thing, or put another one in its place.
-    pub fn may_end(&self, write: &Write<'_>, id: ThingId) -> bool {
-        let kind = self.things.get(id).kind;
-        let above = |thing: ThingId| thing == id || self.things.is_below(id, thing);
-        match (write.outcome, write.does, write.thing) {
+    /// Whether a write may have ended a resource, or replaced it.
+    pub fn may_end(&self, write: &Write<'_>, id: ResourceId) -> bool {
+        let kind = self.resources.get(id).kind;
+        let above = |resource: ResourceId| resource == id || self.resources.is_below(id, resource);
+        match (write.outcome, write.does, write.resource) {
             (Outcome::Refused, _, _) => false,
-            (_, Does::Ends, Some(thing)) => above(thing),
-            (_, Does::Ends | Does::FindsOrMakes, None) if write.kind == kind => true,
-            (_, Does::Makes | Does::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
-            (_, Does::Ends | Does::FindsOrMakes, None) => false,
+            (_, Action::Ends, Some(resource)) => above(resource),
+            (_, Action::Ends | Action::FindsOrMakes, None) if write.kind == kind => true,
+            (_, Action::Makes | Action::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
+            (_, Action::Ends | Action::FindsOrMakes, None) => false,
             _ => write.kind.is_empty(),
         }
     }
 
-    /// Whether the making of the one kind may end things of the other.
+    /// Whether creating one resource type may end resources of another.
     fn ends(&self, made: &str, kind: &str) -> bool {
         let by = self.ended_by.get(kind);
         by.is_some_and(|by| by.iter().any(|by| by == made))
     }
 
-    /// Whether a creation under a name that was taken has answered with what bears it: then what else it
-    /// sends need not be there.
-    pub fn brings_what_is_there(&self, case: &Case<'_>, index: usize) -> bool {
+    /// Whether a creation with a used name returned the existing resource. Its other parameters need not be
+    /// echoed then.
+    pub fn returns_existing(&self, context: &Context<'_>, index: usize) -> bool {
         let mut writes = self.writes.iter();
         let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
             return false;
         };
-        let seen = &case.seen[index];
-        let makes = seen.operation.is_some_and(|o| o.does == Does::Makes);
-        let kind = case.rulebook.kinds.get(write.kind);
-        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
-        let bears = |named: &Named<'_>| {
+        let seen = &context.seen[index];
+        let makes = seen.operation.is_some_and(|o| o.does == Action::Makes);
+        let kind = context.rulebook.kinds.get(write.kind);
+        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+        let bears = |named: &NamedValue<'_>| {
             let is_name = identity.is_some_and(|identity| identity.names.contains(&named.echo.at));
             is_name
                 && seen
                     .value(&named.echo.at)
                     .is_some_and(|is| as_text(is) == as_text(named.value))
         };
-        makes && write.does == Does::FindsOrMakes && write.named.iter().any(bears)
+        makes && write.does == Action::FindsOrMakes && write.named.iter().any(bears)
     }
 
-    /// Whether a thing belongs into a list by all that the list's path names; nothing where that is
-    /// not known.
-    pub fn belongs(&self, id: ThingId, list: &List<'_>) -> Option<bool> {
+    /// Whether a resource belongs to a list by the list's path; `None` if that is
+    /// unknown.
+    pub fn belongs(&self, id: ResourceId, list: &List<'_>) -> Option<bool> {
         self.is_under(id, &list.parents)
     }
 
-    /// Whether a thing is below all of these; nothing where that is not known.
-    pub fn is_under(&self, id: ThingId, parents: &[Option<ThingId>]) -> Option<bool> {
-        let own = &self.things.get(id).parents;
+    /// Whether a resource has all of these parents; `None` if that is unknown.
+    pub fn is_under(&self, id: ResourceId, parents: &[Option<ResourceId>]) -> Option<bool> {
+        let own = &self.resources.get(id).parents;
         let mut is_under = true;
         for parent in parents {
             let parent = (*parent)?;
-            let kind = self.things.get(parent).kind;
-            let same = own.iter().find(|&&p| self.things.get(p).kind == kind)?;
+            let kind = self.resources.get(parent).kind;
+            let same = own.iter().find(|&&p| self.resources.get(p).kind == kind)?;
             is_under &= *same == parent;
         }
         Some(is_under)
     }
 
-    /// Whether people may have changed things of that kind: they were seen to, or nobody would have
-    /// seen them.
+    /// Whether people may have changed resources of that type: a hook did, or hooks are
+    /// not recorded.
     pub fn changed_by_people(&self, kind: &str) -> bool {
         let mut writes = self.writes.iter();
-        self.deeds_unseen
+        self.has_unobserved_actions
             || writes.any(|write| {
                 let by_people = matches!(write.origin, Origin::Hook(_));
-                by_people && write.does == Does::Changes && write.kind == kind
+                by_people && write.does == Action::Changes && write.kind == kind
             })
     }
 
-    /// Lists that lack what was made, or hold what was ended, and may merely lag behind it: of each
-    /// the first page of its last reading.
-    pub fn lagging(&self, case: &Case<'_>) -> Vec<usize> {
+    /// Lists without a created resource, or with a deleted one, that may merely lag: the
+    /// first page of each last reading.
+    pub fn lagging(&self, context: &Context<'_>, is_moved: bool) -> Vec<usize> {
         let mut behind = Vec::new();
         for (n, list) in self.lists.iter().enumerate() {
             let same = |other: &List<'_>| {
@@ -122,27 +126,32 @@ impl History<'_> {
                     && other.filters == list.filters
             };
             let is_last = !self.lists[n + 1..].iter().any(same);
-            if is_last && list.filters.is_empty() && list.is_complete && self.lags(case, list) {
+            if is_last
+                && list.filters.is_empty()
+                && list.is_complete
+                && self.lags(context, list, is_moved)
+            {
                 behind.push(list.pages[0]);
             }
         }
         behind
     }
 
-    fn lags(&self, case: &Case<'_>, list: &List<'_>) -> bool {
-        let kind = case.rulebook.kinds.get(list.face);
-        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+    fn lags(&self, context: &Context<'_>, list: &List<'_>, is_moved: bool) -> bool {
+        let kind = context.rulebook.kinds.get(list.shown_type);
+        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return false;
         };
-        self.things.of_kind(of).any(|(id, thing)| {
-            let ended = thing.ended.map(|write| &self.writes[write]);
-            let is_gone = ended.is_some_and(|write| write.when.is_before(&list.first));
+        self.resources.of_kind(of).any(|(id, resource)| {
+            let ended = resource.ended.map(|write| &self.writes[write]);
+            let is_gone = ended.is_some_and(|write| write.moment.is_before(&list.first));
             match list.holds(id) {
                 true => is_gone,
                 false => {
-                    let since = self.there_since(id, &list.first);
-                    let may_follow = since.is_some_and(|since| !since.is_settled(&list.first));
-                    may_follow && self.is_own(id) && self.belongs(id, list) == Some(true)
+                    let since = self.exists_since(id, &list.first);
+                    let may_follow =
+                        since.is_some_and(|since| is_moved || !since.is_settled(&list.first));
+                    may_follow && self.is_exclusive(id) && self.belongs(id, list) == Some(true)
                 }
             }
         })

@@ -1,73 +1,76 @@
-//! Things: what several representations are of, by key and by name.
+//! Resources: the representations that belong together, by key and by name.
 
-use super::sights::Sight;
+use super::observations::Observation;
 use super::writes::WriteId;
 use std::collections::BTreeMap;
 
-/// Index of a thing.
-pub type ThingId = usize;
+/// Index of a resource.
+pub type ResourceId = usize;
 
-/// One thing, whatever shows it.
+/// One resource, in all its representations.
 #[derive(Debug)]
-pub struct Thing<'a> {
-    /// Its kind; faces have kinds of their own.
+pub struct Resource<'a> {
+    /// Its resource type; other representations have types of their own.
     pub kind: &'a str,
-    /// What identifies it.
     pub key: String,
-    /// What it belongs to, outermost first, as far as that is known.
-    pub parents: Vec<ThingId>,
-    /// Whether this case made it, or something that it belongs to.
+    /// Its known parents, outermost first.
+    pub parents: Vec<ResourceId>,
+    /// Whether this scenario created it, or one of its parents.
     pub is_ours: bool,
-    /// Each time that it was seen, in order.
-    pub sights: Vec<Sight<'a>>,
-    /// What was done to it, in order.
+    /// Its observations, in order.
+    pub observations: Vec<Observation<'a>>,
+    /// Actions on it, in order.
     pub writes: Vec<WriteId>,
-    /// What brought it.
+    /// The write that created it.
     pub made: Option<WriteId>,
-    /// What ended it.
+    /// The write that ended it.
     pub ended: Option<WriteId>,
 }
 
-/// Things by name; nothing where two have it.
-type Named = BTreeMap<String, Option<ThingId>>;
+/// Resources by name; `None` for an ambiguous one.
+type NamedValue = BTreeMap<String, Option<ResourceId>>;
 
-/// All things of a case.
+/// All resources of a scenario.
 #[derive(Debug, Default)]
-pub struct Things<'a> {
-    all: Vec<Thing<'a>>,
+pub struct Resources<'a> {
+    all: Vec<Resource<'a>>,
     /// By kind and key.
-    keys: BTreeMap<&'a str, BTreeMap<String, ThingId>>,
+    keys: BTreeMap<&'a str, BTreeMap<String, ResourceId>>,
     /// By kind and nearest parent.
-    names: BTreeMap<(&'a str, Option<ThingId>), Named>,
+    names: BTreeMap<(&'a str, Option<ResourceId>), NamedValue>,
 }
 
-impl<'a> Things<'a> {
-    /// All in the order in which they were met.
-    pub fn iter(&self) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
+impl<'a> Resources<'a> {
+    /// All resources in the order of their first observation.
+    pub fn iter(&self) -> impl Iterator<Item = (ResourceId, &Resource<'a>)> {
         self.all.iter().enumerate()
     }
 
-    /// Those of a kind.
-    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ThingId, &Thing<'a>)> {
-        self.iter().filter(move |(_, thing)| thing.kind == kind)
+    pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = (ResourceId, &Resource<'a>)> {
+        self.iter()
+            .filter(move |(_, resource)| resource.kind == kind)
     }
 
-    /// One of them.
-    pub fn get(&self, id: ThingId) -> &Thing<'a> {
+    pub fn get(&self, id: ResourceId) -> &Resource<'a> {
         &self.all[id]
     }
 
-    pub(super) fn get_mut(&mut self, id: ThingId) -> &mut Thing<'a> {
+    pub(super) fn get_mut(&mut self, id: ResourceId) -> &mut Resource<'a> {
         &mut self.all[id]
     }
 
-    /// The thing with that key.
-    pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ThingId> {
+    /// The resource with a key.
+    pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ResourceId> {
         self.keys.get(kind)?.get(key).copied()
     }
 
-    /// The thing with that name within its nearest parent; nothing where two have it.
-    pub fn by_name(&self, kind: &'a str, within: Option<ThingId>, name: &str) -> Option<ThingId> {
+    /// The resource with a name within its nearest parent; `None` if the name is ambiguous.
+    pub fn by_name(
+        &self,
+        kind: &'a str,
+        within: Option<ResourceId>,
+        name: &str,
+    ) -> Option<ResourceId> {
         self.names
             .get(&(kind, within))?
             .get(name)
@@ -75,8 +78,8 @@ impl<'a> Things<'a> {
             .flatten()
     }
 
-    /// The names that stand for a thing.
-    pub fn names_of(&self, id: ThingId) -> impl Iterator<Item = &String> {
+    /// The names of a resource.
+    pub fn names_of(&self, id: ResourceId) -> impl Iterator<Item = &String> {
         let kind = self.all[id].kind;
         let of_kind = self.names.range((kind, None)..);
         let of_kind = of_kind.take_while(move |((named, _), _)| *named == kind);
@@ -85,20 +88,20 @@ impl<'a> Things<'a> {
         names.map(|(name, _)| name)
     }
 
-    /// The thing with that key, met now where it was not before.
-    pub(super) fn meet(&mut self, kind: &'a str, key: &str) -> ThingId {
+    /// The resource with this key, added if it is unknown.
+    pub(super) fn get_or_add(&mut self, kind: &'a str, key: &str) -> ResourceId {
         if let Some(id) = self.by_key(kind, key) {
             return id;
         }
         let id = self.all.len();
         let keys = self.keys.entry(kind).or_default();
         keys.insert(key.to_owned(), id);
-        self.all.push(Thing {
+        self.all.push(Resource {
             kind,
             key: key.to_owned(),
             parents: Vec::new(),
             is_ours: false,
-            sights: Vec::new(),
+            observations: Vec::new(),
             writes: Vec::new(),
             made: None,
             ended: None,
@@ -106,8 +109,8 @@ impl<'a> Things<'a> {
         id
     }
 
-    /// From now on a name stands for a thing, unless it stands for another one that was not ended.
-    pub(super) fn name(&mut self, id: ThingId, name: &str) {
+    /// Assigns a name to a resource, unless an existing one has it.
+    pub(super) fn name(&mut self, id: ResourceId, name: &str) {
         let within = self.all[id].parents.last().copied();
         let names = self.names.entry((self.all[id].kind, within)).or_default();
         let Some(named) = names.get_mut(name) else {
@@ -118,8 +121,8 @@ impl<'a> Things<'a> {
         *named = is_free.then_some(id);
     }
 
-    /// Says what a thing belongs to, where that was not known, or not so closely.
-    pub(super) fn place(&mut self, id: ThingId, parents: &[ThingId]) {
+    /// Sets the parents of a resource, if more are known than before.
+    pub(super) fn set_parents(&mut self, id: ResourceId, parents: &[ResourceId]) {
         if parents.starts_with(&self.all[id].parents) && !parents.contains(&id) {
             self.all[id].parents = parents.to_vec();
         }
@@ -127,8 +130,8 @@ impl<'a> Things<'a> {
         self.all[id].is_ours |= of_ours;
     }
 
-    /// Whether a thing is below another one.
-    pub fn is_below(&self, id: ThingId, above: ThingId) -> bool {
+    /// Whether a resource is a descendant of another one.
+    pub fn is_below(&self, id: ResourceId, above: ResourceId) -> bool {
         let mut parents = self.all[id].parents.iter();
         parents.any(|&parent| parent == above)
     }

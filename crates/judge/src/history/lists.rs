@@ -1,88 +1,86 @@
-//! Lists: pages put together by the links that lead from one to the next.
+//! Lists: pages that are connected by their links.
 
 use super::History;
-use super::identity::ThingId;
-use super::sights::{Shows, When};
+use super::identity::ResourceId;
+use super::observations::{Appearance, Moment};
 use crate::acceptance::Acceptance;
-use crate::case::Case;
-use crate::evidence::Poll;
-use conformant_base::json;
-use conformant_rulebook::{Does, Operation, Place};
+use crate::context::{Context, Seen};
+use crate::evidence::{Exchange, Poll};
+use conformant_rulebook::paging::{NEXT_PAGE_URL, NextPage, Paging};
+use conformant_rulebook::{Action, Operation, ParameterLocation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// Where a page names the next one.
-pub const NEXT: &str = "/meta/next_page_url";
+pub const NEXT: &str = NEXT_PAGE_URL;
 /// Where it names the one before.
 pub const PREVIOUS: &str = "/meta/previous_page_url";
-/// Where it names the first one.
+/// The link to the first page.
 pub const FIRST: &str = "/meta/first_page_url";
-/// Where it names itself.
+/// The link to the page itself.
 pub const ITSELF: &str = "/meta/url";
 
-/// A list as it was read, page by page.
+/// One reading of a list, page by page.
 #[derive(Debug)]
 pub struct List<'a> {
-    /// The operation.
     pub operation: &'a Operation,
-    /// Kind of its items as they are shown.
-    pub face: &'a str,
-    /// What its path names, outermost first.
-    pub parents: Vec<Option<ThingId>>,
-    /// Filters that were sent, by parameter.
+    /// The resource type of its items.
+    pub shown_type: &'a str,
+    /// The resources in its path, outermost first.
+    pub parents: Vec<Option<ResourceId>>,
+    /// The sent filters, by parameter.
     pub filters: BTreeMap<&'a str, &'a Value>,
     /// Exchanges, page by page.
     pub pages: Vec<usize>,
-    /// What it holds, in order.
     pub items: Vec<Item>,
-    /// Whether it was read from its beginning, by its parameters and by no link.
+    /// Whether it was read from its beginning, by parameters and not by a link.
     pub from_start: bool,
-    /// Whether it was read from its first page to its last.
     pub is_complete: bool,
     /// When its first page was read.
-    pub first: When,
-    /// When its last page was.
-    pub last: When,
-    /// Whether a page was one try of several.
+    pub first: Moment,
+    /// When its last page was read.
+    pub last: Moment,
+    /// Whether a page is a poll attempt.
     pub is_attempt: bool,
 }
 
 /// One item of a list.
 #[derive(Clone, Copy, Debug)]
 pub struct Item {
-    /// What it is, where its key can be read.
-    pub thing: Option<ThingId>,
+    /// The resource, if its key can be read.
+    pub resource: Option<ResourceId>,
     /// Index into the case's representations.
     pub representation: usize,
 }
 
 impl List<'_> {
-    /// The nearest thing that its path names.
-    pub fn scope(&self) -> Option<ThingId> {
+    /// The nearest resource in its path.
+    pub fn scope(&self) -> Option<ResourceId> {
         self.parents.last().copied().flatten()
     }
 
-    /// Whether it shows that thing.
-    pub fn holds(&self, thing: ThingId) -> bool {
-        self.items.iter().any(|item| item.thing == Some(thing))
+    /// Whether it contains the resource.
+    pub fn holds(&self, resource: ResourceId) -> bool {
+        self.items
+            .iter()
+            .any(|item| item.resource == Some(resource))
     }
 
-    /// Where its items stand on a page.
+    /// The pointer to its items on a page.
     pub fn place(&self) -> String {
-        let key = self.operation.list_key.as_deref().unwrap_or_default();
-        conformant_base::json::join("", key)
+        self.operation.items_at().unwrap_or_default()
     }
 
-    /// Whether each of its items is known by its key.
+    /// Whether the key of each item can be read.
     pub fn is_readable(&self) -> bool {
-        self.items.iter().all(|item| item.thing.is_some())
+        self.items.iter().all(|item| item.resource.is_some())
     }
 }
 
 impl History<'_> {
-    /// Which page of which list an exchange brought: an index into the lists, read from their
-    /// beginning, and the page's place counted from 0. Links between pages count as what they are named.
-    pub fn page_of(&self, case: &Case<'_>, exchange: usize) -> Option<(usize, usize)> {
+    /// The list and the page number (from 0) that an exchange returned, as an index into the lists that are read from their
+    /// beginning. Links between pages count as what they are named.
+    pub fn page_of(&self, context: &Context<'_>, exchange: usize) -> Option<(usize, usize)> {
         let (at, place) = self.lists.iter().enumerate().find_map(|(at, list)| {
             let place = list.pages.iter().position(|page| *page == exchange)?;
             Some((at, place))
@@ -91,10 +89,10 @@ impl History<'_> {
         if list.from_start {
             return Some((at, place));
         }
-        let via = case.seen[list.pages[0]].exchange.via.as_ref()?;
-        // A link leads back in time, so that this ends.
+        let via = context.seen[list.pages[0]].exchange.via.as_ref()?;
+        // Links lead back in time, so that this ends.
         let (of, from) =
-            (via.exchange < list.pages[0]).then(|| self.page_of(case, via.exchange))??;
+            (via.exchange < list.pages[0]).then(|| self.page_of(context, via.exchange))??;
         let begins = match via.pointer.as_str() {
             FIRST => 0,
             ITSELF => from,
@@ -106,26 +104,63 @@ impl History<'_> {
     }
 }
 
-/// Whether a link to a page stands there.
+/// Whether a pointer is that of a link between pages.
 fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
+/// Whether a request for a page behind the last one was rejected, as it may be where pages are counted.
+fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
+    let is_counted = paging.is_counted();
+    is_counted && matches!(seen.acceptance, Acceptance::Rejected(_))
+}
+
+/// How many items a page holds if there are as many: what the request asks for within the documented bounds, or the
+/// documented default.
+fn asked(operation: &Operation, exchange: &Exchange) -> Option<u64> {
+    let size = operation.page_size()?;
+    let Some(sent) = exchange.sent.get(&size.name) else {
+        return size.default.as_ref().and_then(Value::as_u64);
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    let sent = sent.as_u64().or_else(text)?;
+    let most = size.schema.get("maximum").and_then(Value::as_u64);
+    most.is_some_and(|most| sent <= most).then_some(sent)
+}
+
+/// Whether a parameter selects another page than the first one.
+fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> bool {
+    let first = match &paging.next {
+        NextPage::Offset(name) if name == parameter => Some(0),
+        NextPage::Page(name, first) if name == parameter => Some(*first),
+        NextPage::Offset(_)
+        | NextPage::Page(..)
+        | NextPage::Link(_)
+        | NextPage::Token(..)
+        | NextPage::None => None,
+    };
+    let Some(sent) = exchange.sent.get(parameter) else {
+        return false;
+    };
+    let text = || sent.as_str().and_then(|text| text.parse().ok());
+    first.is_none_or(|first| sent.as_u64().or_else(text) != Some(first))
+}
+
 /// Puts the pages of all lists together, in the order in which they were asked for.
-pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
+pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
-    for (id, thing) in history.things.iter() {
-        for sight in &thing.sights {
-            if let (Shows::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
-                let thing = Some(id);
+    for (id, resource) in history.resources.iter() {
+        for sight in &resource.observations {
+            if let (Appearance::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
+                let resource = Some(id);
                 items.entry(page).or_default().push(Item {
-                    thing,
+                    resource,
                     representation,
                 });
             }
         }
     }
-    for (representation, shown) in case.representations.iter().enumerate() {
+    for (representation, shown) in context.representations.iter().enumerate() {
         let page = shown.exchange.filter(|_| !shown.prefix.is_empty());
         if let Some(page) = page {
             let known = items.entry(page).or_default();
@@ -133,9 +168,9 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 .iter()
                 .any(|item| item.representation == representation)
             {
-                let thing = None;
+                let resource = None;
                 known.push(Item {
-                    thing,
+                    resource,
                     representation,
                 });
             }
@@ -145,16 +180,21 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
         known.sort_by_key(|item| item.representation);
     }
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
-    for (index, seen) in case.seen.iter().enumerate() {
-        let Some(operation) = seen.operation.filter(|o| o.does == Does::Lists) else {
+    for (index, seen) in context.seen.iter().enumerate() {
+        let Some(operation) = seen.operation.filter(|o| o.does == Action::Lists) else {
             continue;
         };
         let exchange = seen.exchange;
-        let via = exchange.via.as_ref().filter(|via| via.pointer == NEXT);
+        let paging = &operation.paging;
+        let via = exchange.via.as_ref();
+        let via = via.filter(|via| via.pointer == paging.next_at());
         let page = items.remove(&index).unwrap_or_default();
-        let accepted = seen.acceptance == Acceptance::Accepted;
-        let next = exchange.document().and_then(|page| json::get(page, NEXT));
-        let is_last = next.is_none_or(|next| next.is_null() || *next == "");
+        let is_past_end = via.is_some() && ends_list(paging, seen);
+        let accepted = seen.acceptance == Acceptance::Accepted || is_past_end;
+        let document = exchange.document().filter(|_| !is_past_end);
+        let count = document.map_or(0, |page| operation.items_of(page).len());
+        let asked = asked(operation, exchange);
+        let is_last = paging.is_last(document.map(|page| &**page), count, asked);
         // What broke as a whole shows neither what it holds nor whether it ends.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
@@ -169,14 +209,14 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                 at
             }
             None => {
-                let Some(face) = operation.thing.as_deref() else {
+                let Some(shown_type) = operation.resource.as_deref() else {
                     continue;
                 };
                 let queries = operation
                     .parameters
                     .iter()
-                    .filter(|p| p.place == Place::Query);
-                let filters = queries.filter(|p| !p.name.starts_with("Page"));
+                    .filter(|p| p.place == ParameterLocation::Query);
+                let filters = queries.filter(|p| !paging.has_parameter(&p.name));
                 let filters = filters
                     .filter_map(|p| Some((p.name.as_str(), exchange.sent.get(&p.name)?)))
                     .collect();
@@ -184,13 +224,14 @@ pub(super) fn read<'a>(case: &Case<'a>, history: &mut History<'a>) {
                     .via
                     .as_ref()
                     .is_none_or(|via| !is_paging(&via.pointer))
-                    && !["Page", "PageToken"]
+                    && !paging
+                        .positions
                         .iter()
-                        .any(|p| exchange.sent.contains_key(*p));
+                        .any(|p| is_beyond_first(paging, p, exchange));
                 history.lists.push(List {
                     operation,
-                    face,
-                    parents: history.bound[index].parents.clone(),
+                    shown_type,
+                    parents: history.path_bindings[index].parents.clone(),
                     filters,
                     pages: vec![index],
                     items: page,

@@ -1,54 +1,52 @@
-//! The history of a case: which things it saw, what was done to them, and which lists showed them.
-//! Built once per case, from evidence of any origin; concludes nothing.
+//! The history of a scenario: its resources, the actions on them, and the lists that contain them.
 //!
-//! A request is bound to its thing by its path: the last name there is the thing's, those before it
-//! its parents'. Each is looked up as a key, then as a name within its parent; what is bound to
-//! nothing is judged by nothing. Nothing here knows a rule.
+//! - Built once per scenario from evidence of any source; it contains no verdicts and no rules.
+//! - A request is bound to resources by its path: the last name is the resource, those before it are its parents.
+//! - Each name is looked up as a key, then as a name within its parent. Unbound requests are not judged.
 
+mod build;
 mod changes;
 mod existence;
 mod identity;
 mod lists;
-mod reading;
-mod sights;
+mod observations;
 mod writes;
 
 pub use changes::{Change, same};
-pub use identity::{Thing, ThingId, Things};
+pub use identity::{Resource, ResourceId, Resources};
 pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
-pub use sights::{Bound, Shows, Sight, When};
-pub use writes::{Named, Origin, Outcome, Write, WriteId};
+pub use observations::{Appearance, Moment, Observation, PathBinding};
+pub use writes::{NamedValue, Origin, Outcome, Write, WriteId};
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// How long lists and other faces of a thing may stay behind what was done to it; no document says
-/// when they follow.
+/// The consistency window: how long lists and other representations may lag behind an action. The documents define no
+/// limit.
 pub const SETTLE: Duration = Duration::from_secs(10);
 
-/// How long a thing stays as it was seen where nobody does anything to it: what time alone may bring, as
-/// the end of a request, is then due.
+/// How long a resource certainly stays unchanged without an action. Afterwards, time alone may have changed it, such as the
+/// expiry of a request.
 pub const STEADY: Duration = Duration::from_secs(3_600);
 
-/// What a case saw of things.
+/// The history of a scenario.
 #[derive(Debug, Default)]
 pub struct History<'a> {
-    /// Everything that was named.
-    pub things: Things<'a>,
-    /// All that changed something, in order.
+    pub resources: Resources<'a>,
+    /// All writes in order.
     pub writes: Vec<Write<'a>>,
-    /// Lists, each with its pages, in order.
+    /// Lists with their pages, in order.
     pub lists: Vec<List<'a>>,
-    /// For each exchange, what its path names.
-    pub bound: Vec<Bound<'a>>,
-    /// For each exchange, when it was.
-    pub moments: Vec<When>,
-    /// Whether nobody else acts on the target.
+    /// The resources in the path of each exchange.
+    pub path_bindings: Vec<PathBinding<'a>>,
+    /// The moment of each exchange.
+    pub moments: Vec<Moment>,
+    /// Whether the scenario is the only writer.
     pub alone: bool,
-    /// Whether people and devices may have acted unseen.
-    pub deeds_unseen: bool,
-    /// Types of resources that people and devices may have ended unseen.
+    /// Whether people and devices may have acted unobserved.
+    pub has_unobserved_actions: bool,
+    /// Resource types that people and devices may have ended unobserved.
     pub ended_unseen: Vec<&'a str>,
-    /// By kind, the kinds whose making may end things of it.
+    /// For each resource type, the types whose creation may end it.
     pub ended_by: BTreeMap<&'a str, &'a [String]>,
 }

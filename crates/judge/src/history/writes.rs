@@ -1,46 +1,41 @@
-//! Writes: requests and hooks that change something, with what they name.
+//! Writes: requests and hooks that change resources, with the values that they name.
 
-use super::identity::ThingId;
-use super::sights::When;
-use conformant_rulebook::{Does, Echo};
+use super::identity::ResourceId;
+use super::observations::Moment;
+use conformant_rulebook::{Action, Echo};
 use serde_json::Value;
 
 /// Index of a write.
 pub type WriteId = usize;
 
-/// Something that was done to things.
+/// One change of a resource.
 #[derive(Debug)]
 pub struct Write<'a> {
-    /// What did it.
     pub origin: Origin,
-    /// What it does.
-    pub does: Does,
-    /// The kind of what it is done to.
+    pub does: Action,
+    /// The resource type of what it changes.
     pub kind: &'a str,
-    /// What it was done to, or what it brought; nothing where that is not known.
-    pub thing: Option<ThingId>,
-    /// What its path names before the thing.
-    pub parents: Vec<Option<ThingId>>,
-    /// Values that it names.
-    pub named: Vec<Named<'a>>,
-    /// What came of it.
+    /// The resource that it changes or creates, if known.
+    pub resource: Option<ResourceId>,
+    /// The parents in its path.
+    pub parents: Vec<Option<ResourceId>>,
+    /// The values that it names.
+    pub named: Vec<NamedValue<'a>>,
     pub outcome: Outcome,
-    /// When.
-    pub when: When,
+    pub moment: Moment,
 }
 
-/// A value that a write names, and where it comes back.
+/// A value that a write names, and where it is echoed.
 #[derive(Clone, Debug)]
-pub struct Named<'a> {
+pub struct NamedValue<'a> {
     /// The parameter or argument.
     pub parameter: &'a str,
-    /// As it was sent.
     pub value: &'a Value,
-    /// Where and how it comes back.
+    /// Where and how it is echoed.
     pub echo: &'a Echo,
 }
 
-/// What did something.
+/// The cause of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// An index into the exchanges.
@@ -49,19 +44,18 @@ pub enum Origin {
     Hook(usize),
 }
 
-/// What came of a write.
+/// The outcome of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
     Done,
-    /// It was refused, and nothing was done.
+    /// Rejected without a change.
     Refused,
-    /// Nobody knows: what it may have done is open for the rest of the case.
+    /// Unknown: its effect is possible until the end of the scenario.
     Unknown,
 }
 
 impl Write<'_> {
-    /// The exchange that did it.
+    /// The exchange of the write.
     pub fn exchange(&self) -> Option<usize> {
         match self.origin {
             Origin::Exchange(index) => Some(index),
@@ -69,13 +63,13 @@ impl Write<'_> {
         }
     }
 
-    /// Whether it may have touched this thing of that kind.
-    pub fn may_touch(&self, id: ThingId, kind: &str) -> bool {
+    /// Whether it may have changed this resource.
+    pub fn may_touch(&self, id: ResourceId, kind: &str) -> bool {
         if self.outcome == Outcome::Refused {
             return false;
         }
-        match self.thing {
-            Some(thing) => thing == id,
+        match self.resource {
+            Some(resource) => resource == id,
             None => self.kind == kind || self.kind.is_empty(),
         }
     }

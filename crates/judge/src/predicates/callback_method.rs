@@ -56,12 +56,12 @@ impl Predicate for CallbackMethod {
         &[Need::Callbacks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (event, happened) in case.evidence.events.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Delivery(delivery) = happened else {
                 continue;
             };
-            let Some(asked) = self.asked_for(case, rule, delivery) else {
+            let Some(asked) = self.asked_for(context, rule, delivery) else {
                 continue;
             };
             let came = &delivery.request.method;
@@ -77,7 +77,7 @@ impl Predicate for CallbackMethod {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let other = Change::To(json!("PATCH"));
         vec![Mutation::new(sites.last().clone(), other)]
     }
@@ -90,7 +90,11 @@ impl Predicate for CallbackMethod {
                 "changed-by": "update-webhook",
             });
             let sent = json!({"Type": "webhook", "Configuration.Method": method});
-            Example::of("chat", parameters).answered("create-webhook", sent, json!({"sid": "WH1"}))
+            Example::for_rule("chat", parameters).answered(
+                "create-webhook",
+                sent,
+                json!({"sid": "WH1"}),
+            )
         };
         let changed = requested(json!("POST")).answered(
             "update-webhook",
@@ -102,7 +106,7 @@ impl Predicate for CallbackMethod {
                 "set-by": "set_callback", "with": {"kind": "registration"}, "method": "POST",
             });
             let arguments = json!({"kind": kind, "url": "http://h/1"});
-            Example::of("auth", parameters).hook("set_callback", arguments, json!({}))
+            Example::for_rule("auth", parameters).hook("set_callback", arguments, json!({}))
         };
         vec![
             requested(json!("GET")).called(0, "GET").passes(),
@@ -120,10 +124,10 @@ impl Predicate for CallbackMethod {
 
 impl CallbackMethod {
     /// The method by which this call should have come, where that is known.
-    fn asked_for(&self, case: &Case<'_>, rule: &Rule, delivery: &Delivery) -> Option<String> {
-        let events = &case.evidence.events;
+    fn asked_for(&self, context: &Context<'_>, rule: &Rule, delivery: &Delivery) -> Option<String> {
+        let events = &context.evidence.events;
         let subscription = delivery.subscription?;
-        let requested = arguments(case, rule, events.get(subscription)?, &self.set_by)?;
+        let requested = arguments(context, rule, events.get(subscription)?, &self.set_by)?;
         let fits = |(name, value): (&String, &Value)| requested(name).is_some_and(|v| v == value);
         if !self.with.iter().all(fits) {
             return None;
@@ -131,7 +135,7 @@ impl CallbackMethod {
         // A call may be under way while something else is asked for: whatever comes after is left alone.
         let is_changed = |event: &Event| {
             let changed = self.changed_by.as_deref();
-            changed.is_some_and(|by| arguments(case, rule, event, by).is_some())
+            changed.is_some_and(|by| arguments(context, rule, event, by).is_some())
         };
         if events.iter().skip(subscription + 1).any(is_changed) {
             return None;
@@ -151,14 +155,14 @@ impl CallbackMethod {
 
 /// The parameters or arguments of an event, if it is of that operation or hook.
 fn arguments<'e>(
-    case: &Case<'e>,
+    context: &Context<'e>,
     rule: &Rule,
     event: &'e Event,
     of: &str,
 ) -> Option<impl Fn(&str) -> Option<&'e Value> + use<'e>> {
     let arguments: Vec<(&'e str, &'e Value)> = match event {
         Event::Exchange(index) => {
-            let exchange = &case.evidence.exchanges[*index];
+            let exchange = &context.evidence.exchanges[*index];
             let is_it = exchange.service == rule.service && exchange.operation == of;
             let sent = is_it.then_some(&exchange.sent)?;
             sent.iter()

@@ -1,9 +1,9 @@
 //! `conforms`: a second opinion about one place of a representation.
 
 use super::prelude::*;
-use crate::payload::{Document, Wrong};
+use crate::payload::{Document, Mismatch};
 
-/// The value at `at` in every representation of `kind` fits a JSON Schema. Where nothing is at
+/// The value at `at` in every representation of `kind` matches a JSON Schema. If nothing is at
 /// `at`, nothing is judged.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,9 +38,9 @@ impl Predicate for Conforms {
     }
 
     /// Judged with the representation that it is about.
-    fn judge(&self, _: &Case<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+    fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
 
-    fn in_payload(&self, document: &Document<'_>) -> Option<Vec<Wrong>> {
+    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<Mismatch>> {
         let mut places = json::expand(document.value, &self.at);
         places.retain(|(at, _)| !document.is_under_broken(at));
         if places.is_empty() {
@@ -56,7 +56,7 @@ impl Predicate for Conforms {
                 if document.is_under_broken(&defect.pointer) {
                     continue;
                 }
-                wrong.push(Wrong {
+                wrong.push(Mismatch {
                     message: defect.message(),
                     at: defect.pointer,
                     kind: defect.kind,
@@ -68,14 +68,14 @@ impl Predicate for Conforms {
         Some(wrong)
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let values = [
             json!(null),
             json!(true),
             json!("someone@example.com"),
             json!(-7),
             json!({}),
-            json!({"conformant_extra": null}),
+            json!({"conformant_extra_member": null}),
         ];
         let site = sites.last().below(&self.at);
         // What a schema is there to keep out, it may name.
@@ -91,7 +91,7 @@ impl Predicate for Conforms {
     fn examples() -> Vec<Example> {
         let kind = "flow/execution";
         let parameters = json!({"kind": kind, "at": "/links", "schema": {"required": ["steps"]}});
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         vec![
             scene
                 .clone()

@@ -2,10 +2,10 @@
 //! never change are judged by `immutable`.
 
 use super::prelude::*;
-use crate::history::{Shows, Sight, ThingId, Write};
-use conformant_rulebook::Does;
+use crate::history::{Appearance, Observation, ResourceId, Write};
+use conformant_rulebook::Action;
 
-/// Two observations of a resource of this kind agree, as long as nothing touches it in between.
+/// Two observations of a resource of this type agree, as long as no action in between may change it.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConsistentReads {
@@ -29,30 +29,32 @@ impl Predicate for ConsistentReads {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let reads = operations.filter(|o| matches!(o.does, Does::Shows | Does::Lists));
-        let mut kinds: Vec<String> = reads.filter_map(|o| o.thing.clone()).collect();
-        let of = |kind: &String| model.kinds.get(kind)?.about.identity.as_ref();
+        let reads = operations.filter(|o| matches!(o.does, Action::Shows | Action::Lists));
+        let mut kinds: Vec<String> = reads.filter_map(|o| o.resource.clone()).collect();
+        let of = |kind: &String| model.kinds.get(kind)?.annotations.identity.as_ref();
         kinds.retain(|kind| of(kind).is_some_and(|identity| !identity.shared));
         Some(kinds)
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        let known = case.rulebook.kinds.get(&self.of);
-        let of = known.and_then(|kind| kind.about.of()).unwrap_or(&self.of);
-        for (id, thing) in history
-            .things
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        let known = context.rulebook.kinds.get(&self.of);
+        let of = known
+            .and_then(|kind| kind.annotations.of())
+            .unwrap_or(&self.of);
+        for (id, resource) in history
+            .resources
             .of_kind(of)
-            .filter(|(id, _)| history.is_own(*id))
+            .filter(|(id, _)| history.is_exclusive(*id))
         {
-            let shown: Vec<&Sight<'_>> = thing
-                .sights
+            let shown: Vec<&Observation<'_>> = resource
+                .observations
                 .iter()
-                .filter(|s| s.shows != Shows::NotFound && !s.is_attempt())
+                .filter(|s| s.shows != Appearance::NotFound && !s.is_attempt())
                 .collect();
             for pair in shown.windows(2) {
-                if pair[1].face == self.of {
-                    judge_pair(case, rule, id, (pair[0], pair[1]), verdicts);
+                if pair[1].shown_type == self.of {
+                    evaluate_pair(context, rule, id, (pair[0], pair[1]), verdicts);
                 }
             }
         }
@@ -71,12 +73,12 @@ impl Predicate for ConsistentReads {
             })
         };
         let named = json!({"Sid": sid});
-        let made = Example::of("chat", json!({"of": "chat/service"})).answered(
+        let made = Example::for_rule("chat", json!({"of": "chat/service"})).answered(
             "create-service",
             json!({}),
             service("a"),
         );
-        let fetched = |scene: Scene, name: &str| {
+        let fetched = |scene: ExampleBuilder, name: &str| {
             scene.answered("fetch-service", named.clone(), service(name))
         };
         let changed = made.clone().answered(
@@ -84,7 +86,7 @@ impl Predicate for ConsistentReads {
             json!({"Sid": sid, "FriendlyName": "b"}),
             service("b"),
         );
-        let listed = |scene: Scene, name: &str| {
+        let listed = |scene: ExampleBuilder, name: &str| {
             let page = json!({"services": [service(name)], "meta": {"next_page_url": null, "key": "services"}});
             scene.shown("read-services", page)
         };
@@ -98,52 +100,55 @@ impl Predicate for ConsistentReads {
     }
 }
 
-fn judge_pair(
-    case: &Case<'_>,
+fn evaluate_pair(
+    context: &Context<'_>,
     rule: &Rule,
-    id: ThingId,
-    (before, later): (&Sight<'_>, &Sight<'_>),
+    id: ResourceId,
+    (before, later): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
-    let kind = history.things.get(id).kind;
+    let history = &context.history;
+    let kind = history.resources.get(id).kind;
     let touches = |write: &&Write<'_>| write.may_touch(id, kind);
     // What answered with the first observation lies before it.
-    let between =
-        history.writes.iter().filter(touches).any(|write| {
-            write.when.event > before.when.event && !later.when.is_before(&write.when)
-        });
-    if between || !before.when.is_before(&later.when) {
+    let between = history.writes.iter().filter(touches).any(|write| {
+        write.moment.may_follow(&before.moment) && !later.moment.is_before(&write.moment)
+    });
+    if between || !before.moment.is_before(&later.moment) {
         return;
     }
-    let Some(shown) = later.representation(case) else {
+    let Some(shown) = later.representation(context) else {
         return;
     };
-    let about = case.rulebook.kinds.get(later.face).map(|kind| &kind.about);
+    let about = context
+        .rulebook
+        .kinds
+        .get(later.shown_type)
+        .map(|kind| &kind.annotations);
     let for_good =
         |at: &str| about.is_some_and(|about| about.immutable.iter().any(|i| json::within(i, at)));
-    let mut compared = history.compared(case, id, before, later);
+    let mut compared = history.compared(context, id, before, later);
     compared.retain(|c| {
-        let applies = before.face == later.face || !is_address(&c.pointer);
-        applies && !for_good(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer)
+        let applies = before.shown_type == later.shown_type || !is_address(&c.pointer);
+        applies && !for_good(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer)
     });
     let changed = compared.iter().find(|c| c.is_changed());
-    let is_item = |sight: &Sight<'_>| matches!(sight.shows, Shows::Item(_));
+    let is_item = |sight: &Observation<'_>| matches!(sight.shows, Appearance::Item(_));
     if changed.is_some() && (is_item(before) || is_item(later)) {
-        let mut sights = [before, later].into_iter().filter(|s| is_item(s));
-        let lags = sights.any(|sight| {
+        let mut observations = [before, later].into_iter().filter(|s| is_item(s));
+        let lags = observations.any(|sight| {
             history
                 .writes
                 .iter()
                 .filter(touches)
-                .any(|write| !write.when.is_settled(&sight.when))
+                .any(|write| !write.moment.is_settled(&sight.moment))
         });
         if lags {
             return;
         }
     }
-    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
-        verdicts.trivial(rule, Trivial::Alone);
+    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
+        verdicts.record_vacuous(rule, Vacuity::Alone);
         return;
     };
     let wrong = changed.map(|change| {

@@ -30,18 +30,18 @@ impl Predicate for ConsistentSpelling {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: Option<(&str, Site)> = None;
-        for thing in case.of_kind(&self.kind) {
-            let Some(word) = thing.value(&self.at).and_then(Value::as_str) else {
+        for resource in context.of_kind(&self.kind) {
+            let Some(word) = resource.value(&self.at).and_then(Value::as_str) else {
                 continue;
             };
             if !self.of.iter().any(|spelling| spelling == word) {
                 continue;
             }
-            let site = thing.site(&self.at);
+            let site = resource.site(&self.at);
             let Some((used, earlier)) = &first else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 first = Some((word, site));
                 continue;
             };
@@ -55,7 +55,7 @@ impl Predicate for ConsistentSpelling {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let words = self.of.iter().map(|word| Change::To(json!(word)));
         words
             .map(|change| Mutation::new(sites.last().clone(), change))
@@ -66,7 +66,7 @@ impl Predicate for ConsistentSpelling {
     fn examples() -> Vec<Example> {
         let kind = "chat/user-channel";
         let parameters = json!({"kind": kind, "at": "/status", "of": ["notThere", "not_there"]});
-        let scene = Example::of("chat", parameters);
+        let scene = Example::for_rule("chat", parameters);
         let channel = |status: &str| json!({ "status": status });
         let first = scene.clone().payload(kind, channel("notThere"));
         vec![

@@ -6,7 +6,7 @@ use super::prelude::*;
 use crate::compare::as_text;
 use crate::history::Outcome;
 
-/// Texts shorter than this may stand anywhere by chance.
+/// Shorter texts may occur anywhere by chance.
 const TELLING: usize = 4;
 
 /// A name of a member that is never cut (D1, Limits).
@@ -24,26 +24,26 @@ pub struct CreatedWith {
     kind: String,
     /// Where in it.
     at: String,
-    /// How the two stand to each other.
-    shows: Shows,
+    /// The relation between both.
+    shows: Appearance,
     /// Whether people may change it. Not judged after they did, or may have.
     #[serde(default)]
     changed_by_people: bool,
 }
 
-/// How what is shown stands to what was sent.
+/// The relation between the returned and the sent value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Shows {
+enum Appearance {
     /// It is the same, as a text.
     Same,
     /// It has all sent members with short, plain names.
     All,
     /// It has more members than were sent.
     More,
-    /// No member and no value of what was sent stands there.
+    /// It contains no member and no value of what was sent.
     Nothing,
-    /// The number that was sent does not stand there in full, however it is written.
+    /// It does not contain the sent number in full, in any spelling.
     Masked,
 }
 
@@ -63,35 +63,39 @@ impl Predicate for CreatedWith {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;
         }
-        for (_, thing) in case.history.things.iter() {
-            for sight in thing.sights.iter().filter(|s| s.face == self.kind) {
-                let made = thing.writes.iter().rev().find_map(|&write| {
-                    let write = &case.history.writes[write];
+        for (_, resource) in context.history.resources.iter() {
+            for sight in resource
+                .observations
+                .iter()
+                .filter(|s| s.shown_type == self.kind)
+            {
+                let made = resource.writes.iter().rev().find_map(|&write| {
+                    let write = &context.history.writes[write];
                     let index = write
                         .exchange()
                         .filter(|_| write.outcome == Outcome::Done)?;
-                    let seen = &case.seen[index];
+                    let seen = &context.seen[index];
                     let is_this = seen.exchange.operation == self.operation;
-                    let is_earlier = write.when.is_before(&sight.when);
+                    let is_earlier = write.moment.is_before(&sight.moment);
                     (is_this && is_earlier).then_some(seen)
                 });
                 let Some(seen) = made else { continue };
                 let sent = seen.exchange.sent.get(&self.parameter);
-                let (Some(sent), Some(shown)) = (sent, sight.representation(case)) else {
+                let (Some(sent), Some(shown)) = (sent, sight.representation(context)) else {
                     continue;
                 };
-                self.judge_value(rule, sent, shown, verdicts);
+                self.evaluate_value(rule, sent, shown, verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
-        // What is hidden goes by this name in the scenarios.
+        // The name of hidden values in the scenarios.
         for members in [json!({"other": "member"}), json!({"session": "told"})] {
             let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
             mutations.extend(sites.iter().map(to));
@@ -112,9 +116,9 @@ impl Predicate for CreatedWith {
                 "hidden_details": {"session": "s1234"},
             });
             let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::of("auth", parameters).answered("create-approval-request", sent, answer)
+            Example::for_rule("auth", parameters).answered("create-approval-request", sent, answer)
         };
-        let fetched = |scene: Scene, mut request: Value| {
+        let fetched = |scene: ExampleBuilder, mut request: Value| {
             request["uuid"] = json!(uuid);
             let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
             let shown = json!({"success": true, "approval_request": request});
@@ -144,7 +148,7 @@ impl Predicate for CreatedWith {
 }
 
 impl CreatedWith {
-    fn judge_value(
+    fn evaluate_value(
         &self,
         rule: &Rule,
         sent: &Value,
@@ -152,18 +156,21 @@ impl CreatedWith {
         verdicts: &mut Verdicts<'_>,
     ) {
         let site = shown.site(&self.at);
-        let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+        let Some(got) = shown
+            .value(&self.at)
+            .filter(|_| !verdicts.has_finding_at(&site))
+        else {
             return;
         };
         let found = match self.shows {
-            Shows::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
-            Shows::All => all(sent, got),
-            Shows::More => more(sent, got),
-            Shows::Nothing => nothing(sent, got),
-            Shows::Masked => masked(sent, got),
+            Appearance::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
+            Appearance::All => all(sent, got),
+            Appearance::More => more(sent, got),
+            Appearance::Nothing => nothing(sent, got),
+            Appearance::Masked => masked(sent, got),
         };
         let Some(wrong) = found else {
-            verdicts.trivial(rule, Trivial::Absent);
+            verdicts.record_vacuous(rule, Vacuity::Absent);
             return;
         };
         let fact = wrong.map(|expected| Fact {

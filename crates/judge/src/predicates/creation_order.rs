@@ -1,6 +1,8 @@
-//! `order` with `scope`: a number grows with each resource created in a scope. Gaps are allowed.
+//! `order` with `scope`: a number grows with each resource created in a scope. Gaps are allowed. Resources created at
+//! the same time only have different numbers.
 
 use super::prelude::*;
+use crate::history::Moment;
 use std::collections::BTreeMap;
 
 /// In order of creation, this number grows within each scope; gaps are free.
@@ -31,9 +33,14 @@ impl Predicate for CreationOrder {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut last: BTreeMap<String, (usize, i64)> = BTreeMap::new();
-        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let moments = &context.history.moments;
+        let mut created: Vec<_> = context
+            .of_operation(&rule.service, &self.operation)
+            .collect();
+        created.sort_by_key(|(index, _)| moments[*index].event);
+        let mut scopes: BTreeMap<String, Vec<Created>> = BTreeMap::new();
+        for (index, seen) in created {
             let Some(number) = seen.value(&self.at).and_then(Value::as_i64) else {
                 continue;
             };
@@ -41,18 +48,31 @@ impl Predicate for CreationOrder {
             let scope: Option<Vec<String>> =
                 scope.map(|s| seen.value(s).map(Value::to_string)).collect();
             let Some(scope) = scope else { continue };
-            let Some((earlier, before)) = last.insert(scope.join("\n"), (index, number)) else {
-                verdicts.trivial(rule, Trivial::Alone);
-                continue;
-            };
-            let sites = [earlier, index].map(|index| Site::answer(index, &self.at));
-            let instance = verdicts.instance(rule, sites);
-            instance.conclude((number <= before).then(|| Fact {
-                kind: "order",
-                expected: format!("more than {before}"),
-                actual: number.to_string(),
-                ..Fact::default()
-            }));
+            let known = scopes.entry(scope.join("\n")).or_default();
+            let moment = moments[index];
+            let compared = Created::compared(known, &moment);
+            let broken = compared.iter().find(|one| one.breaks(&moment, number));
+            match broken.or(compared.first()) {
+                None => verdicts.record_vacuous(rule, Vacuity::Alone),
+                Some(one) => {
+                    let sites = [one.index, index].map(|index| Site::answer(index, &self.at));
+                    let instance = verdicts.instance(rule, sites);
+                    instance.conclude(broken.map(|one| Fact {
+                        kind: "order",
+                        expected: match one.moment.is_before(&moment) {
+                            true => format!("more than {}", one.number),
+                            false => format!("not {}", one.number),
+                        },
+                        actual: number.to_string(),
+                        ..Fact::default()
+                    }));
+                }
+            }
+            known.push(Created {
+                index,
+                number,
+                moment,
+            });
         }
     }
 
@@ -60,7 +80,7 @@ impl Predicate for CreationOrder {
     fn examples() -> Vec<Example> {
         let parameters =
             json!({"operation": "create-message", "at": "/index", "scope": ["/channel_sid"]});
-        let scene = Example::of("chat", parameters);
+        let scene = Example::for_rule("chat", parameters);
         let message = |channel: &str, index: i64| json!({"channel_sid": channel, "index": index});
         let first = scene.shown("create-message", message("CH1", 4));
         vec![
@@ -73,8 +93,57 @@ impl Predicate for CreationOrder {
                 .shown("create-message", message("CH1", 4))
                 .fails("/index"),
             first
+                .clone()
                 .shown("create-message", message("CH2", 0))
                 .not_judged(),
+            // Requests at the same time may be served in any order, each under its own number.
+            first
+                .clone()
+                .shown("create-message", message("CH1", 3))
+                .raced(2)
+                .passes(),
+            first
+                .clone()
+                .shown("create-message", message("CH1", 4))
+                .raced(2)
+                .fails("/index"),
+            first
+                .shown("create-message", message("CH1", 3))
+                .raced(2)
+                .shown("create-message", message("CH1", 4))
+                .fails("/index"),
         ]
+    }
+}
+
+/// A resource that was created.
+#[derive(Clone, Copy)]
+struct Created {
+    index: usize,
+    number: i64,
+    moment: Moment,
+}
+
+impl Created {
+    /// The earlier resources that a new one is compared with: those created at the same time, and the last
+    /// one before with those created at its time.
+    fn compared(known: &[Self], moment: &Moment) -> Vec<Self> {
+        let last = known.iter().rev().find(|one| one.moment.is_before(moment));
+        let counts = |one: &&Self| {
+            let is_last = last.is_some_and(|last| {
+                one.index == last.index
+                    || one.moment.overlaps(&last.moment) && one.moment.is_before(moment)
+            });
+            is_last || one.moment.overlaps(moment)
+        };
+        known.iter().filter(counts).copied().collect()
+    }
+
+    /// Whether a later or simultaneous resource cannot have that number.
+    fn breaks(&self, moment: &Moment, number: i64) -> bool {
+        match self.moment.is_before(moment) {
+            true => number <= self.number,
+            false => number == self.number,
+        }
     }
 }

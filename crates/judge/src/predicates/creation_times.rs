@@ -1,12 +1,13 @@
 //! `time-difference` with `kinds`: two resources are dated as far apart as they were created.
 //!
-//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone.
+//! The clock of a service may show any time, but it is one clock, and all dates are in one time zone. With `zone` that zone is GMT:
+//! a date that is a whole time zone away from the time of its request is flagged, and a clock that is merely wrong is not.
 
 use super::prelude::*;
 use crate::compare::instant;
-use crate::history::{Outcome, Shows, When};
+use crate::history::{Appearance, Moment, Outcome};
 use conformant_base::clock::Timestamp;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How far clocks of several machines of one service may be apart.
@@ -20,6 +21,12 @@ pub struct CreationTimes {
     kinds: Kinds,
     /// Where each shows when it was made.
     at: String,
+    /// Parameters of a restored backup, which may set the date.
+    #[serde(default)]
+    unless: Vec<String>,
+    /// Compare each date with the time of its request in place of the first date.
+    #[serde(default)]
+    zone: bool,
 }
 
 impl Predicate for CreationTimes {
@@ -42,9 +49,26 @@ impl Predicate for CreationTimes {
     }
 
     /// Holds each creation against the first one.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut first: Option<(When, Timestamp, Site)> = None;
-        for (when, date, site) in self.creations(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut first: Option<(Moment, Timestamp, Site)> = None;
+        for (when, date, site) in self.creations(context) {
+            if self.zone {
+                let apart = date.duration_since(when.span.ended);
+                // A clock that shows another time says nothing about its zone.
+                if !is_zone_apart(apart) && apart.unsigned_abs() > CLOCKS_APART {
+                    continue;
+                }
+                let fact = is_zone_apart(apart).then(|| Fact {
+                    kind: "dated-in-another-zone",
+                    expected: format!("about {}", when.span.ended),
+                    actual: date.to_string(),
+                    ..Fact::default()
+                });
+                if !verdicts.has_finding_at(&site) {
+                    verdicts.instance(rule, site).conclude(fact);
+                }
+                continue;
+            }
             let Some((first_when, first_date, first_site)) = &first else {
                 first = Some((when, date, site));
                 continue;
@@ -56,7 +80,7 @@ impl Predicate for CreationTimes {
             let is_wrong =
                 (apart < least && is_far(least - apart)) || (apart > most && is_far(apart - most));
             let sites = [first_site.clone(), site];
-            if verdicts.accuses(&sites[0]) || verdicts.accuses(&sites[1]) {
+            if verdicts.has_finding_at(&sites[0]) || verdicts.has_finding_at(&sites[1]) {
                 continue;
             }
             let fact = is_wrong.then(|| Fact {
@@ -87,10 +111,10 @@ impl Predicate for CreationTimes {
             })
         };
         let parameters = json!({"kinds": ["chat/service", "chat/role"], "at": "/date_created"});
-        let first = Example::of("chat", parameters).answered(
+        let first = Example::for_rule("chat", parameters).answered(
             "create-service",
             json!({"FriendlyName": "a"}),
-            service,
+            service.clone(),
         );
         let then = |date: &str| {
             let sent = json!({
@@ -98,45 +122,96 @@ impl Predicate for CreationTimes {
             });
             first.clone().answered("create-role", sent, role(date))
         };
+        let zoned = |date: &str| {
+            let parameters = json!({"kinds": ["chat/role"], "at": "/date_created", "zone": true});
+            let sent = json!({
+                "ServiceSid": sid("IS"), "FriendlyName": "r", "Type": "channel", "Permission": ["sendMessage"],
+            });
+            Example::for_rule("chat", parameters)
+                .answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    service.clone(),
+                )
+                .answered("create-role", sent, role(date))
+        };
         vec![
             then("2026-01-31T10:20:31Z").passes(),
             // Another machine's clock.
             then("2026-01-31T10:20:00Z").passes(),
             then("2026-01-31T05:20:31Z").fails("/date_created"),
             then("2026-01-31T10:01:31Z").fails("/date_created"),
+            {
+                let sent = json!({
+                    "ServiceSid": sid("IS"), "UniqueName": "c", "DateUpdated": "2026-01-30T00:00:00Z",
+                });
+                let date = "2026-01-30T00:00:00Z";
+                let channel = json!({
+                    "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": null,
+                    "unique_name": "c", "attributes": "{}", "type": "public", "date_created": date,
+                    "date_updated": date, "created_by": "system", "members_count": 0, "messages_count": 0,
+                    "url": "", "links": {},
+                });
+                let restores = json!({
+                    "kinds": ["chat/service", "chat/channel"], "at": "/date_created", "unless": ["DateUpdated"],
+                });
+                let scene = Example::for_rule("chat", restores);
+                let made = scene.answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    service.clone(),
+                );
+                made.answered("create-channel", sent, channel).not_judged()
+            },
             first.not_judged(),
+            zoned("1970-01-01T00:00:00Z").passes(),
+            zoned("1970-01-01T00:04:00Z").not_judged(),
+            zoned("1970-01-01T05:00:00Z").fails("/date_created"),
+            zoned("2026-01-31T10:20:30Z").not_judged(),
         ]
     }
 }
 
 impl CreationTimes {
-    /// When each resource was made, the date that it bears, and where that stands.
+    /// The creation time of each resource, its date, and the site of the date.
     fn creations<'c>(
         &'c self,
-        case: &'c Case<'_>,
-    ) -> impl Iterator<Item = (When, Timestamp, Site)> + 'c {
-        let history = &case.history;
+        context: &'c Context<'_>,
+    ) -> impl Iterator<Item = (Moment, Timestamp, Site)> + 'c {
+        let history = &context.history;
         history.writes.iter().filter_map(move |write| {
             let index = write.exchange()?;
-            let is_made = write.does == Does::Makes
+            let is_made = write.does == Action::Makes
                 && write.outcome == Outcome::Done
-                && !history.brings_what_is_there(case, index);
-            // What is restored bears the date that it had.
+                && !history.returns_existing(context, index);
+            // A restored resource keeps its date.
             let is_sent = write.named.iter().any(|named| named.echo.at == self.at);
-            if !is_made || is_sent {
+            let sent = &context.seen[index].exchange.sent;
+            let is_restored = self.unless.iter().any(|name| sent.contains_key(name));
+            if !is_made || is_sent || is_restored {
                 return None;
             }
-            let mut sights = history.things.get(write.thing?).sights.iter();
-            let answer = sights.find(|s| s.exchange == Some(index))?;
-            let is_whole = matches!(answer.shows, Shows::Whole(_));
-            if !is_whole || !self.kinds.contain(answer.face) {
+            let mut observations = history.resources.get(write.resource?).observations.iter();
+            let answer = observations.find(|s| s.exchange == Some(index))?;
+            let is_whole = matches!(answer.shows, Appearance::Whole(_));
+            if !is_whole || !self.kinds.contain(answer.shown_type) {
                 return None;
             }
-            let shown = answer.representation(case)?;
+            let shown = answer.representation(context)?;
             let date = instant(shown.value(&self.at)?)?;
-            Some((write.when, date, shown.site(&self.at)))
+            Some((write.moment, date, shown.site(&self.at)))
         })
     }
+}
+
+/// Whether two times differ as two time zones do: by half hours, from one hour to fourteen. A clock that was moved by another
+/// client differs by any time.
+fn is_zone_apart(apart: jiff::SignedDuration) -> bool {
+    const STEP: i64 = 30 * 60;
+    const SLACK: i64 = 30;
+    let apart = apart.abs().as_secs();
+    let beyond = (apart + SLACK) % STEP;
+    (2 * STEP - SLACK..=28 * STEP + SLACK).contains(&apart) && beyond <= 2 * SLACK
 }
 
 /// Whole seconds.

@@ -1,10 +1,10 @@
 //! `deleted-is-absent`: a deleted resource is absent from every endpoint and list. Lists may lag.
 
 use super::prelude::*;
-use crate::history::{Outcome, Shows, ThingId, When, Write};
-use conformant_rulebook::Does;
+use crate::history::{Appearance, Moment, Outcome, ResourceId, Write};
+use conformant_rulebook::Action;
 
-/// What this operation ended is found nowhere any more.
+/// The resource that this operation deleted is absent from every endpoint and list.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeletedIsAbsent {
@@ -26,25 +26,25 @@ impl Predicate for DeletedIsAbsent {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Ends))
+        Some(operations(model, |o| o.does == Action::Ends))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        for (index, _) in case.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        for (index, _) in context.of_operation(&rule.service, self.of.id()) {
             let mut writes = history.writes.iter();
             let write = writes.find(|write| write.exchange() == Some(index));
             let Some(write) = write.filter(|write| write.outcome == Outcome::Done) else {
                 continue;
             };
-            // Under another's parent, or one that nobody knows, nothing is deleted. Whose it was does not matter: nobody
-            // brings it back.
-            let elsewhere = |id: &ThingId| {
+            // Nothing is deleted under another or an unknown parent. The identity of the caller does not matter: no caller
+            // restores the resource.
+            let elsewhere = |id: &ResourceId| {
                 history.is_under(*id, &write.parents) == Some(false)
                     || write.parents.contains(&None)
             };
-            if let Some(id) = write.thing.filter(|id| !elsewhere(id)) {
-                judge_end(case, rule, (write, index, id), verdicts);
+            if let Some(id) = write.resource.filter(|id| !elsewhere(id)) {
+                evaluate_deletion(context, rule, (write, index, id), verdicts);
             }
         }
     }
@@ -57,7 +57,7 @@ impl Predicate for DeletedIsAbsent {
             "date_created": "", "date_updated": null, "url": "", "links": {},
         });
         let named = json!({"Sid": sid});
-        let first = Example::of("flow", json!({"of": "flow/delete-flow"})).answered(
+        let first = Example::for_rule("flow", json!({"of": "flow/delete-flow"})).answered(
             "fetch-flow",
             named.clone(),
             flow.clone(),
@@ -87,59 +87,59 @@ impl Predicate for DeletedIsAbsent {
     }
 }
 
-fn judge_end(
-    case: &Case<'_>,
+fn evaluate_deletion(
+    context: &Context<'_>,
     rule: &Rule,
-    (write, index, id): (&Write<'_>, usize, ThingId),
+    (write, index, id): (&Write<'_>, usize, ResourceId),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
-    let thing = history.things.get(id);
-    let back = |until: &When| {
+    let history = &context.history;
+    let resource = history.resources.get(id);
+    let back = |until: &Moment| {
         let mut writes = history.writes.iter();
         writes.any(|other| {
-            let between = write.when.event < other.when.event && !until.is_before(&other.when);
-            let brings = !matches!(other.does, Does::Ends) && other.outcome != Outcome::Refused;
-            between && brings && other.may_touch(id, thing.kind)
+            let between = other.moment.may_follow(&write.moment) && !until.is_before(&other.moment);
+            let brings = !matches!(other.does, Action::Ends) && other.outcome != Outcome::Refused;
+            between && brings && other.may_touch(id, resource.kind)
         })
     };
     let fact = |actual: &str| Fact {
         kind: "not-gone",
         expected: format!(
             "no {} after {}",
-            thing.key, case.seen[index].exchange.operation
+            resource.key, context.seen[index].exchange.operation
         ),
         actual: actual.to_owned(),
         ..Fact::default()
     };
-    let sights = thing
-        .sights
+    let observations = resource
+        .observations
         .iter()
-        .filter(|s| write.when.is_before(&s.when) && !back(&s.when));
-    for sight in sights {
-        let (Some(at), false) = (sight.exchange, matches!(sight.shows, Shows::Item(_))) else {
+        .filter(|s| write.moment.is_before(&s.moment) && !back(&s.moment));
+    for sight in observations {
+        let (Some(at), false) = (sight.exchange, matches!(sight.shows, Appearance::Item(_))) else {
             continue;
         };
-        let wrong = (sight.shows != Shows::NotFound).then(|| fact("found"));
+        let wrong = (sight.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
         verdicts.instance(rule, sites).conclude(wrong);
     }
     for list in history
         .lists
         .iter()
-        .filter(|list| write.when.is_before(&list.first))
+        .filter(|list| write.moment.is_before(&list.first))
     {
         let is_known =
             list.holds(id) || (list.is_complete && history.belongs(id, list) == Some(true));
         if !is_known || list.is_attempt || back(&list.last) {
             continue;
         }
-        let held = list.items.iter().find(|item| item.thing == Some(id));
-        if held.is_some() && !write.when.is_settled(&list.first) {
+        let held = list.items.iter().find(|item| item.resource == Some(id));
+        if held.is_some() && !write.moment.is_settled(&list.first) {
             continue;
         }
         let site = match held {
-            Some(item) => case.representations[item.representation].site(""),
+            Some(item) => context.representations[item.representation].site(""),
             None => Site::answer(list.pages[0], list.place()),
         };
         let sites = [Site::Exchange(index), site];

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::Outcome;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
 /// The accepted response of this operation has no body.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,12 +28,12 @@ impl Predicate for EmptyResponse {
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
-            o.does == Does::Ends && o.response.is_none()
+            o.does == Action::Ends && o.response.is_none()
         }))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
             let Outcome::Answered { response, .. } = &seen.exchange.outcome else {
                 continue;
             };
@@ -54,8 +54,8 @@ impl Predicate for EmptyResponse {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::of("chat", json!({"of": "chat/delete-binding"}));
-        let gone = |scene: Scene| scene.deleted("delete-binding", json!({}));
+        let scene = Example::for_rule("chat", json!({"of": "chat/delete-binding"}));
+        let gone = |scene: ExampleBuilder| scene.deleted("delete-binding", json!({}));
         vec![
             gone(scene.clone()).passes(),
             scene
@@ -66,7 +66,7 @@ impl Predicate for EmptyResponse {
         ]
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         vec![Mutation::new(sites.last().clone(), Change::Text("{}"))]
     }
 }

@@ -50,8 +50,8 @@ impl Predicate for EventEmitted {
         &[Need::Hooks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in self.feed.collected(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(context) {
             let outcome = collected.argument(&self.feed.outcome).map(as_text);
             let is_later = collected.argument(&self.feed.scheduled) == Some(&Value::Bool(true));
             let fits = match outcome {
@@ -80,7 +80,7 @@ impl Predicate for EventEmitted {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let none = Change::To(json!([]));
         vec![Mutation::new(sites.last().clone(), none)]
     }
@@ -90,13 +90,13 @@ impl Predicate for EventEmitted {
         let parameters = json!({"feed": feed(), "type": "message.failed", "outcomes": ["failed"]});
         let sent = |outcome: &str| {
             let arguments = json!({"channel": "sms", "to": ["+1"], "outcome": outcome});
-            Example::of("events", parameters.clone()).hook(
+            Example::for_rule("events", parameters.clone()).hook(
                 SEND,
                 arguments,
                 json!({"operation_id": "o1"}),
             )
         };
-        let collected = |scene: Scene, kind: &str| {
+        let collected = |scene: ExampleBuilder, kind: &str| {
             let events = json!({"events": [{"type": kind, "payload": {}}]});
             scene.hook(COLLECT, json!({"operation_id": "o1"}), events)
         };
@@ -152,10 +152,10 @@ impl Feed {
     }
 
     /// All collections of events for a send of this scenario.
-    pub(super) fn collected<'c>(&self, case: &'c Case<'_>) -> Vec<Collected<'c>> {
+    pub(super) fn collected<'c>(&self, context: &'c Context<'_>) -> Vec<Collected<'c>> {
         let mut sends: Vec<&HookCall> = Vec::new();
         let mut found = Vec::new();
-        for (event, happened) in case.evidence.events.iter().enumerate() {
+        for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Hook(call) = happened else {
                 continue;
             };

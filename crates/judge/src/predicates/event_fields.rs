@@ -22,14 +22,14 @@ pub struct EventFields {
     #[serde(default)]
     default: Option<Value>,
     /// How the two relate.
-    how: How,
+    how: Relation,
 }
 
 /// How a field of an event relates to what was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum How {
-    /// The same value. Null stands for an object.
+enum Relation {
+    /// The same value. Null represents an object.
     Equal,
     /// One of the values.
     OneOf,
@@ -38,7 +38,7 @@ enum How {
 }
 
 /// The field in one event.
-struct Stands<'a> {
+struct FieldValue<'a> {
     /// The index of the event.
     event: usize,
     r#type: &'a str,
@@ -59,37 +59,37 @@ impl Predicate for EventFields {
         &[Need::Hooks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in self.feed.collected(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(context) {
             let given = collected
                 .argument(&self.of)
                 .or_else(|| collected.result(&self.of))
                 .or(self.default.as_ref());
             let is_over = self.feed.is_delivered(&collected);
-            let Some(given) = given.filter(|_| self.how != How::Each || is_over) else {
+            let Some(given) = given.filter(|_| self.how != Relation::Each || is_over) else {
                 continue;
             };
             let there = collected.events().iter().enumerate();
             let there = there.filter_map(|(n, event)| {
-                Some(Stands {
+                Some(FieldValue {
                     event: n,
                     r#type: event.get("type").and_then(Value::as_str).unwrap_or(""),
                     value: event.get("payload")?.pointer(&self.at)?,
                 })
             });
-            let there: Vec<Stands<'_>> = there.collect();
+            let there: Vec<FieldValue<'_>> = there.collect();
             let place =
                 |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
             let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
             let sites = match self.how {
                 // A missing value is missing from all events.
-                How::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
-                How::Equal | How::OneOf => {
-                    Sites::of(there.iter().map(|stands| place(stands.event)))
+                Relation::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
+                Relation::Equal | Relation::OneOf => {
+                    Sites::collect(there.iter().map(|stands| place(stands.event)))
                 }
             };
             let Some(sites) = sites else {
-                verdicts.trivial(rule, Trivial::Absent);
+                verdicts.record_vacuous(rule, Vacuity::Absent);
                 continue;
             };
             let wrong = self.wrong(given, &there);
@@ -98,7 +98,7 @@ impl Predicate for EventFields {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
         let other = |site: &Site| Mutation::new(site.clone(), Change::To(json!("another")));
         mutations.extend(sites.iter().map(other));
@@ -111,9 +111,13 @@ impl Predicate for EventFields {
             let arguments = json!({
                 "channel": "sms", "to": ["+1", "+2"], "outcome": outcome, "tags": {"a": "b"},
             });
-            Example::of("events", parameters).hook(SEND, arguments, json!({"operation_id": "o1"}))
+            Example::for_rule("events", parameters).hook(
+                SEND,
+                arguments,
+                json!({"operation_id": "o1"}),
+            )
         };
-        let collected = |scene: Scene, payloads: &[Value]| {
+        let collected = |scene: ExampleBuilder, payloads: &[Value]| {
             // `kind` in a payload is the type of its event.
             let events: Vec<Value> = payloads
                 .iter()
@@ -157,15 +161,15 @@ impl Predicate for EventFields {
 
 impl EventFields {
     /// The first event with another value, or the last one if a value occurs in no event.
-    fn wrong(&self, given: &Value, there: &[Stands<'_>]) -> Option<(usize, Fact)> {
+    fn wrong(&self, given: &Value, there: &[FieldValue<'_>]) -> Option<(usize, Fact)> {
         let all: Vec<String> = match given.as_array() {
             Some(all) => all.iter().map(as_text).collect(),
             None => vec![as_text(given)],
         };
         let same = |value: &Value| match self.how {
-            How::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
-            How::Equal => as_text(value) == as_text(given),
-            How::OneOf | How::Each => all.contains(&as_text(value)),
+            Relation::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
+            Relation::Equal => as_text(value) == as_text(given),
+            Relation::OneOf | Relation::Each => all.contains(&as_text(value)),
         };
         let fact = |expected: String, actual: String| Fact {
             kind: "carries",
@@ -173,7 +177,7 @@ impl EventFields {
             actual,
             ..Fact::default()
         };
-        if self.how == How::Each {
+        if self.how == Relation::Each {
             let mut of_types: BTreeMap<&str, (usize, BTreeSet<String>)> = BTreeMap::new();
             for stands in there {
                 let (last, shown) = of_types.entry(stands.r#type).or_default();
@@ -186,7 +190,7 @@ impl EventFields {
                 Some((last, fact(format!("{lacks} in some event {kind}"), others)))
             });
         }
-        let Stands { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
+        let FieldValue { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;
         Some((
             *event,
             fact(

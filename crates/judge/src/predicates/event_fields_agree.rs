@@ -39,8 +39,8 @@ impl Predicate for EventFieldsAgree {
         &[Need::Hooks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for collected in self.feed.collected(case) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for collected in self.feed.collected(context) {
             let given = collected
                 .argument(&self.recipients)
                 .and_then(Value::as_array);
@@ -72,7 +72,7 @@ impl Predicate for EventFieldsAgree {
                     };
                     (place(*n), fact)
                 });
-                if let Some(sites) = Sites::of(events.iter().map(|(n, _)| place(*n))) {
+                if let Some(sites) = Sites::collect(events.iter().map(|(n, _)| place(*n))) {
                     verdicts.instance(rule, sites).conclude_at(wrong);
                 }
             }
@@ -91,7 +91,7 @@ impl Predicate for EventFieldsAgree {
                 "feed": feed(), "at": "/message_id", "recipient": "/to/address", "recipients": "to",
                 "attempt": "/attempt",
             });
-            Example::of("events", parameters)
+            Example::for_rule("events", parameters)
                 .hook(SEND, sent, json!({"operation_id": "o1"}))
                 .hook(
                     COLLECT,

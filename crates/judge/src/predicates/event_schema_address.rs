@@ -15,6 +15,9 @@ pub struct EventSchemaAddress {
     feed: Feed,
     /// What of the address.
     aspect: Aspect,
+    /// The text before the name in the last segment but one.
+    #[serde(default)]
+    prefix: Option<String>,
 }
 
 /// The part of an address.
@@ -40,8 +43,8 @@ impl Predicate for EventSchemaAddress {
         &[Need::Hooks]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, event) in case.evidence.events.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, event) in context.evidence.events.iter().enumerate() {
             let Event::Hook(call) = event else { continue };
             let Ok(result) = &call.result else { continue };
             let events = result.get("events").and_then(Value::as_array);
@@ -54,10 +57,10 @@ impl Predicate for EventSchemaAddress {
                 let schema = event.get("schema").and_then(Value::as_str);
                 let of = event.get("type").and_then(Value::as_str);
                 let Some(schema) = schema else { continue };
-                let wrong = match self.compare(case, of, schema) {
+                let wrong = match self.compare(context, of, schema) {
                     Announced::Unknown => continue,
                     Announced::Right => None,
-                    Announced::Wrong(expected) => Some(Fact {
+                    Announced::Mismatch(expected) => Some(Fact {
                         kind: "schema-address",
                         expected,
                         actual: schema.to_owned(),
@@ -70,7 +73,7 @@ impl Predicate for EventSchemaAddress {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let site = sites.last();
         let others = ["no address", "https://example.com/api.Another/1"];
         let to = |text: &str| Mutation::new(site.clone(), Change::To(json!(text)));
@@ -82,13 +85,19 @@ impl Predicate for EventSchemaAddress {
         let event = |aspect: &str, kind: &str, schema: &str| {
             let kind = format!("com.svc.comms-api.{kind}");
             let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
-            Example::of("events", json!({"feed": feed(), "aspect": aspect})).hook(
+            Example::for_rule("events", json!({"feed": feed(), "aspect": aspect})).hook(
                 COLLECT,
                 json!({}),
                 events,
             )
         };
         let version = |schema: &str| event("version", "message.sent", schema);
+        let prefixed = |schema: &str| {
+            let kind = "com.svc.comms-api.message.sent";
+            let events = json!({"events": [{"type": kind, "schema": schema, "payload": {}}]});
+            let parameters = json!({"feed": feed(), "aspect": "type", "prefix": "CommsApi."});
+            Example::for_rule("events", parameters).hook(COLLECT, json!({}), events)
+        };
         let at = "/events/0/schema";
         vec![
             version("https://h/CommsApi.MessageSent/4").passes(),
@@ -104,7 +113,10 @@ impl Predicate for EventSchemaAddress {
             event("type", "message.sent", "https://h/CommsApi.MessageSent/4").passes(),
             event("type", "message.sent", "https://h/CommsApi.MessageQueued/3").fails(at),
             event("type", "message.read", "https://h/CommsApi.MessageQueued/3").not_judged(),
-            Example::of("events", json!({"feed": feed(), "aspect": "type"}))
+            prefixed("https://h/CommsApi.MessageSent/4").passes(),
+            prefixed("CommsApi.MessageSent/4").passes(),
+            prefixed("https://h/Other.MessageSent/4").fails(at),
+            Example::for_rule("events", json!({"feed": feed(), "aspect": "type"}))
                 .hook(
                     COLLECT,
                     json!({}),
@@ -122,22 +134,22 @@ enum Announced {
     /// As in the table.
     Right,
     /// Different, with the expected text.
-    Wrong(String),
+    Mismatch(String),
 }
 
 impl EventSchemaAddress {
-    fn compare(&self, case: &Case<'_>, of: Option<&str>, schema: &str) -> Announced {
+    fn compare(&self, context: &Context<'_>, of: Option<&str>, schema: &str) -> Announced {
         let announced = name_and_version(schema);
-        let types = &case.rulebook.event_types;
+        let types = &context.rulebook.event_types;
         match (self.aspect, announced) {
             (Aspect::Version, None) => {
-                Announced::Wrong("an address that ends in a name and a version".to_owned())
+                Announced::Mismatch("an address that ends in a name and a version".to_owned())
             }
             (Aspect::Version, Some((name, version))) => {
                 let mut known = types.values().flatten().filter_map(|kind| named(kind));
                 match known.find(|(known, _)| *known == name) {
                     Some((_, known)) if known != version => {
-                        Announced::Wrong(format!("{name}/{known}"))
+                        Announced::Mismatch(format!("{name}/{known}"))
                     }
                     Some(_) | None => Announced::Right,
                 }
@@ -146,13 +158,30 @@ impl EventSchemaAddress {
                 let kind = of.and_then(|of| types.get(of)?.as_deref());
                 match (kind.and_then(named), announced) {
                     (Some((own, _)), Some((name, _))) if own != name => {
-                        Announced::Wrong(format!("the schema of {own}"))
+                        Announced::Mismatch(format!("the schema of {own}"))
+                    }
+                    (Some((own, version)), Some(_)) if !self.has_prefix(schema, own) => {
+                        let prefix = self.prefix.as_deref().unwrap_or_default();
+                        Announced::Mismatch(format!(
+                            "an address that ends in {prefix}{own}/{version}"
+                        ))
                     }
                     (Some(_), Some(_)) => Announced::Right,
                     _ => Announced::Unknown,
                 }
             }
         }
+    }
+}
+
+impl EventSchemaAddress {
+    /// Whether the prefix, if any, is all that stands before the name in its segment.
+    fn has_prefix(&self, schema: &str, name: &str) -> bool {
+        let Some(prefix) = &self.prefix else {
+            return true;
+        };
+        let segment = schema.rsplit('/').nth(1).unwrap_or_default();
+        segment.strip_prefix(prefix.as_str()) == Some(name)
     }
 }
 

@@ -1,7 +1,7 @@
 //! `field-presence` with `otherwise`: a field is present exactly when another one has one of these values.
 
 use super::prelude::*;
-use crate::payload::{Document, Wrong};
+use crate::payload::{Document, Mismatch};
 
 /// `field` is present exactly when the value at `when` is one of `is`.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -57,9 +57,9 @@ impl Predicate for FieldPresence {
     }
 
     /// Judged with the representation that it is about.
-    fn judge(&self, _: &Case<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
+    fn evaluate(&self, _: &Context<'_>, _: &Rule, _: &mut Verdicts<'_>) {}
 
-    fn in_payload(&self, document: &Document<'_>) -> Option<Vec<Wrong>> {
+    fn payload_mismatches(&self, document: &Document<'_>) -> Option<Vec<Mismatch>> {
         let decides = json::get(document.value, &self.when)?;
         if document.is_broken(&self.field) || document.is_broken(&self.when) {
             return None;
@@ -86,7 +86,7 @@ impl Predicate for FieldPresence {
             (true, _) if self.may_be_absent => return None,
             (true, _) | (false, None) => return Some(Vec::new()),
         };
-        Some(vec![Wrong {
+        Some(vec![Mismatch {
             at: self.field.clone(),
             kind,
             expected,
@@ -95,7 +95,7 @@ impl Predicate for FieldPresence {
         }])
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let [field, when] = [&self.field, &self.when].map(|at| sites.last().below(at));
         vec![
             Mutation::new(field.clone(), Change::Gone),
@@ -112,7 +112,7 @@ impl Predicate for FieldPresence {
                 "kind": kind, "field": "/approval_request/device", "when": "/approval_request/status",
                 "is": ["approved"], "otherwise": "absent", "may-be-absent": may_be_absent,
             });
-            Example::of("auth", parameters)
+            Example::for_rule("auth", parameters)
         };
         let device = "/approval_request/device";
         let request = |members: Value| json!({ "approval_request": members });

@@ -12,7 +12,8 @@ pub struct FieldRequiredWhen {
     field: String,
     /// The field that decides.
     when: String,
-    /// Values under which `field` is there.
+    /// Values under which `field` is there; left out: any text that is not empty.
+    #[serde(default)]
     is: Vec<Value>,
 }
 
@@ -32,18 +33,22 @@ impl Predicate for FieldRequiredWhen {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for shown in case.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for shown in context.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
             let Some(decides) = shown.value(&self.when) else {
                 continue;
             };
-            let is_due = self.is.iter().any(|value| json::equal(value, decides));
+            let is_due = if self.is.is_empty() {
+                decides.as_str().is_some_and(|text| !text.is_empty())
+            } else {
+                self.is.iter().any(|value| json::equal(value, decides))
+            };
             let site = shown.site(&self.field);
             let is_broken = shown
                 .broken
                 .iter()
                 .any(|at| json::overlap(site.pointer(), at));
-            if !is_due || is_broken || verdicts.accuses(&site) {
+            if !is_due || is_broken || verdicts.has_finding_at(&site) {
                 continue;
             }
             let is_there = shown
@@ -69,7 +74,7 @@ impl Predicate for FieldRequiredWhen {
         });
         let fetched = |request: Value| {
             let answer = json!({"success": true, "approval_request": request});
-            let scene = Example::of("auth", parameters.clone());
+            let scene = Example::for_rule("auth", parameters.clone());
             scene.shown("fetch-approval-request", answer)
         };
         let at = "/approval_request/device";

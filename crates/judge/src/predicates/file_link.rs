@@ -46,8 +46,8 @@ impl Predicate for FileLink {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.seen.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.seen.iter().enumerate() {
             let (Some(via), Outcome::Answered { response, .. }) =
                 (&seen.exchange.via, &seen.exchange.outcome)
             else {
@@ -57,20 +57,21 @@ impl Predicate for FileLink {
                 r.exchange == Some(via.exchange)
                     && format!("{}{}", r.prefix, self.at) == via.pointer
             };
-            let shown = case.of_kind(&self.kind).find(is_shown);
-            let thing = shown.and_then(|shown| {
-                let mut things = case.history.things.iter();
-                let (_, thing) = things.find(|(_, thing)| {
-                    let mut sights = thing.sights.iter();
-                    sights.any(|s| {
-                        s.representation(case)
+            let shown = context.of_kind(&self.kind).find(is_shown);
+            let resource = shown.and_then(|shown| {
+                let mut resources = context.history.resources.iter();
+                let (_, resource) = resources.find(|(_, resource)| {
+                    let mut observations = resource.observations.iter();
+                    observations.any(|s| {
+                        s.representation(context)
                             .is_some_and(|r| std::ptr::eq(r, shown))
                     })
                 })?;
-                Some(thing)
+                Some(resource)
             });
-            let made = thing.and_then(|thing| case.history.writes[thing.made?].exchange());
-            let file = made.and_then(|made| self.upload.file(case, made));
+            let made =
+                resource.and_then(|resource| context.history.writes[resource.made?].exchange());
+            let file = made.and_then(|made| self.upload.file(context, made));
             let is_refused = matches!(response.status, 401 | 403 | 429) || response.status >= 500;
             let is_elsewhere = (300..400).contains(&response.status);
             let Some(file) = file.filter(|_| !is_refused && !is_elsewhere) else {
@@ -81,7 +82,7 @@ impl Predicate for FileLink {
                     Aspect::Found => Some(not_found(response)),
                     _ if !response.is_success() => None,
                     Aspect::Bytes => {
-                        is_whole(case, response).then(|| other_bytes(response, file.content))
+                        is_whole(context, response).then(|| other_bytes(response, file.content))
                     }
                     Aspect::Type => file.media_type.as_deref().and_then(|wanted| {
                         Some(other_type(response.headers.get("Content-Type")?, wanted))
@@ -96,7 +97,7 @@ impl Predicate for FileLink {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let changes = [
             Change::Text("another file"),
             Change::Typed("application/x-another"),
@@ -123,7 +124,7 @@ impl Predicate for FileLink {
                 "upload": {"operation": "upload-media", "part": "media"},
                 "kind": "media/media", "at": "/links/content", "aspects": [aspect],
             });
-            Example::of("media", parameters)
+            Example::for_rule("media", parameters)
                 .answered(
                     "upload-media",
                     json!({"ChatServiceSid": service}),
@@ -131,8 +132,9 @@ impl Predicate for FileLink {
                 )
                 .sending("multipart/form-data; boundary=x", form)
         };
-        let followed =
-            |scene: Scene, text: &str| scene.written("", json!({}), text).via(0, "/links/content");
+        let followed = |scene: ExampleBuilder, text: &str| {
+            scene.written("", json!({}), text).via(0, "/links/content")
+        };
         vec![
             followed(uploaded("bytes"), "hello").passes(),
             followed(uploaded("bytes"), "hallo").fails(""),
@@ -162,15 +164,15 @@ fn not_found(response: &Response) -> Option<Fact> {
 }
 
 /// Whether all bytes of the response are known.
-fn is_whole(case: &Case<'_>, response: &Response) -> bool {
+fn is_whole(context: &Context<'_>, response: &Response) -> bool {
     let length = response
         .headers
         .get("Content-Length")
         .map(str::parse::<usize>);
     let is_said = length == Some(Ok(response.body.len()));
-    let is_known = !case.evidence.deeds_unseen || is_said;
+    let is_known = !context.evidence.has_unobserved_actions || is_said;
     let is_plain = response.headers.get("Content-Encoding").is_none();
-    is_known && is_plain && !is_lossy(case, &response.body)
+    is_known && is_plain && !is_lossy(context, &response.body)
 }
 
 fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {

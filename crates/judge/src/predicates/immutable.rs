@@ -3,9 +3,9 @@
 //! Does not judge absent fields, nor a resource that was deleted and created again.
 
 use super::prelude::*;
-use crate::compare::leaves_open;
-use crate::history::{Sight, same};
-use conformant_rulebook::Does;
+use crate::compare::is_unspecified;
+use crate::history::{Observation, same};
+use conformant_rulebook::Action;
 
 /// These fields of a resource are equal in every observation of it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -35,38 +35,44 @@ impl Predicate for Immutable {
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let kinds = model.kinds.values();
-        let marked = kinds.filter(|kind| !kind.about.immutable.is_empty());
+        let marked = kinds.filter(|kind| !kind.annotations.immutable.is_empty());
         Some(marked.map(|kind| kind.name.clone()).collect())
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(known) = case.rulebook.kinds.get(&self.of) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(known) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let of = known.about.of().unwrap_or(&self.of);
+        let of = known.annotations.of().unwrap_or(&self.of);
         let fields = match self.fields.as_slice() {
-            [] => &known.about.immutable,
+            [] => &known.annotations.immutable,
             _ => &self.fields,
         };
-        let history = &case.history;
-        let ends_unseen = history.deeds_unseen && case.rulebook.index.does(Does::Ends, of);
-        for (id, thing) in history.things.of_kind(of) {
-            let ended = thing.ended.map(|write| &history.writes[write].when);
-            let is_again = |sight: &Sight<'_>| ended.is_some_and(|e| !sight.when.is_before(e));
+        let history = &context.history;
+        let ends_unseen =
+            history.has_unobserved_actions && context.rulebook.index.does(Action::Ends, of);
+        for (id, resource) in history.resources.of_kind(of) {
+            let ended = resource.ended.map(|write| &history.writes[write].moment);
+            let is_again =
+                |sight: &Observation<'_>| ended.is_some_and(|e| !sight.moment.is_before(e));
             // If people may have deleted it unobserved, each creation may begin a new lifetime.
-            let creations = |sight: &Sight<'_>| {
+            let creations = |sight: &Observation<'_>| {
                 let made = history.writes.iter().filter(|write| {
-                    matches!(write.does, Does::Makes | Does::FindsOrMakes)
-                        && write.thing == Some(id)
-                        && write.when.event <= sight.when.event
+                    matches!(write.does, Action::Makes | Action::FindsOrMakes)
+                        && write.resource == Some(id)
+                        && write.moment.event <= sight.moment.event
                 });
                 if ends_unseen { made.count() } else { 0 }
             };
-            let life = |sight: &Sight<'_>| (is_again(sight), creations(sight));
-            for later in thing.sights.iter().filter(|s| s.face == self.of) {
-                let same_life = thing.sights.iter();
+            let life = |sight: &Observation<'_>| (is_again(sight), creations(sight));
+            for later in resource
+                .observations
+                .iter()
+                .filter(|s| s.shown_type == self.of)
+            {
+                let same_life = resource.observations.iter();
                 let same_life = same_life.filter(|sight| life(sight) == life(later));
-                judge_sight(case, rule, (same_life, later), fields, verdicts);
+                evaluate_observation(context, rule, (same_life, later), fields, verdicts);
             }
         }
     }
@@ -81,7 +87,7 @@ impl Predicate for Immutable {
                 "version": 1, "date_created": created, "date_updated": null, "url": "", "links": {},
             })
         };
-        let fetched = |scene: Scene, digit: &str, created: &str| {
+        let fetched = |scene: ExampleBuilder, digit: &str, created: &str| {
             scene.answered(
                 "fetch-flow",
                 json!({"Sid": sid(digit)}),
@@ -89,7 +95,7 @@ impl Predicate for Immutable {
             )
         };
         let (start, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
-        let first = fetched(Example::of("flow", parameters), "1", start);
+        let first = fetched(Example::for_rule("flow", parameters), "1", start);
         let binding = |user: Value| {
             json!({
                 "sid": format!("BS{}", "1".repeat(32)), "account_sid": "AC1", "service_sid": "IS1",
@@ -97,7 +103,7 @@ impl Predicate for Immutable {
             })
         };
         let in_two_faces = |first: Value, second: Value| {
-            Example::of(
+            Example::for_rule(
                 "chat",
                 json!({"of": "chat/user-binding", "fields": ["/user_sid"]}),
             )
@@ -116,39 +122,42 @@ impl Predicate for Immutable {
 }
 
 /// One observation against the first one that shows the same field.
-fn judge_sight<'s>(
-    case: &Case<'_>,
+fn evaluate_observation<'s>(
+    context: &Context<'_>,
     rule: &Rule,
-    (sights, later): (impl Iterator<Item = &'s Sight<'s>> + Clone, &Sight<'_>),
+    (observations, later): (
+        impl Iterator<Item = &'s Observation<'s>> + Clone,
+        &Observation<'_>,
+    ),
     fields: &[String],
     verdicts: &mut Verdicts<'_>,
 ) {
-    let Some(shown) = later.representation(case) else {
+    let Some(shown) = later.representation(context) else {
         return;
     };
     let before = |field: &str| {
-        let first = sights.clone().find_map(|sight| {
-            let representation = sight.representation(case)?;
+        let first = observations.clone().find_map(|sight| {
+            let representation = sight.representation(context)?;
             Some((sight, representation.value(field)?))
         });
         let (first, value) = first?;
         let after = shown.value(field)?;
         // A field that is unset in one representation may not apply there.
-        let applies =
-            first.face == later.face || !(leaves_open(field, value) || leaves_open(field, after));
+        let applies = first.shown_type == later.shown_type
+            || !(is_unspecified(field, value) || is_unspecified(field, after));
         (first.shows != later.shows && applies).then_some((value, after))
     };
     let compared: Vec<(&String, &Value, &Value)> = fields
         .iter()
         .filter_map(|field| before(field).map(|(before, after)| (field, before, after)))
         .collect();
-    let Some(sites) = Sites::of_each(&compared, |(field, ..)| shown.site(field)) else {
-        verdicts.trivial(rule, Trivial::Alone);
+    let Some(sites) = Sites::from_slice(&compared, |(field, ..)| shown.site(field)) else {
+        verdicts.record_vacuous(rule, Vacuity::Alone);
         return;
     };
-    let wrong = compared
-        .iter()
-        .find(|(field, before, after)| !same(before, after) && !verdicts.accuses_in(shown, field));
+    let wrong = compared.iter().find(|(field, before, after)| {
+        !same(before, after) && !verdicts.has_finding_in(shown, field)
+    });
     let wrong = wrong.map(|(field, before, after)| {
         let fact = Fact {
             kind: "changed",

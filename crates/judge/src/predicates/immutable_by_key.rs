@@ -1,7 +1,7 @@
 //! `immutable` with `key`: all representations with one key have the same values in these fields.
 
 use super::prelude::*;
-use crate::compare::{names_nothing, same};
+use crate::compare::{references_no_resource, same};
 use std::collections::BTreeMap;
 
 /// Within one run of a scenario, representations of the same resource (same `key`) agree in these
@@ -36,26 +36,26 @@ impl Predicate for ImmutableByKey {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        if self.changed_by_people && case.history.changed_by_people(&self.kind) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;
         }
         let mut first: BTreeMap<String, &Representation<'_>> = BTreeMap::new();
-        for later in case.of_kind(&self.kind) {
+        for later in context.of_kind(&self.kind) {
             let key = later
                 .value(&self.key)
-                .filter(|key| !names_nothing(&self.key, key));
+                .filter(|key| !references_no_resource(&self.key, key));
             let Some(identity) = key.map(Value::to_string) else {
                 continue;
             };
             let Some(earlier) = first.get(&identity).copied() else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 first.insert(identity, later);
                 continue;
             };
             let both = |field: &String| Some((named(earlier, field)?, named(later, field)?));
             let fields = self.fields.iter().filter(|field| both(field).is_some());
-            let Some(sites) = Sites::of(fields.map(|field| later.site(field))) else {
+            let Some(sites) = Sites::collect(fields.map(|field| later.site(field))) else {
                 continue;
             };
             let wrong = self.fields.iter().find_map(|field| {
@@ -81,8 +81,8 @@ impl Predicate for ImmutableByKey {
         let bindings = json!({"kind": "chat/binding", "key": "/sid", "fields": ["/user_sid"]});
         let bound = |user: &str| json!({"sid": "BS1", "user_sid": user});
         let flow = |sid: &str, created: &str| json!({"sid": sid, "date_created": created});
-        let first =
-            Example::of("flow", parameters).payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
+        let first = Example::for_rule("flow", parameters)
+            .payload(kind, flow("FW1", "2026-01-01T00:00:00Z"));
         vec![
             first
                 .clone()
@@ -101,12 +101,12 @@ impl Predicate for ImmutableByKey {
                 .payload(kind, json!({"sid": "FW1"}))
                 .not_judged(),
             // A binding at the service may name no user.
-            Example::of("chat", bindings)
+            Example::for_rule("chat", bindings)
                 .payload("chat/binding", bound(""))
                 .payload("chat/binding", bound("US1"))
                 .not_judged(),
             // Without a key, the resource is unknown.
-            Example::of("flow", nowhere)
+            Example::for_rule("flow", nowhere)
                 .payload(kind, nameless(json!(""), "2026-01-01T00:00:00Z"))
                 .payload(kind, nameless(json!(""), "2026-01-01T00:00:01Z"))
                 .not_judged(),
@@ -117,5 +117,5 @@ impl Predicate for ImmutableByKey {
 /// What it shows there, but for the SID of no resource.
 fn named<'r>(shown: &'r Representation<'_>, field: &str) -> Option<&'r Value> {
     let value = shown.value(field)?;
-    (!names_nothing(field, value)).then_some(value)
+    (!references_no_resource(field, value)).then_some(value)
 }

@@ -33,30 +33,30 @@ impl Predicate for ImmutableInstant {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(known) = case.rulebook.kinds.get(&self.of) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(known) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let of = known.about.of().unwrap_or(&self.of);
-        for (_, thing) in case.history.things.of_kind(of) {
+        let of = known.annotations.of().unwrap_or(&self.of);
+        for (_, resource) in context.history.resources.of_kind(of) {
             let mut first: Option<(Site, Timestamp)> = None;
-            for sight in &thing.sights {
-                let Some(shown) = sight.representation(case) else {
+            for sight in &resource.observations {
+                let Some(shown) = sight.representation(context) else {
                     continue;
                 };
                 let site = shown.site(&self.at);
                 let Some(at) = shown.value(&self.at).and_then(instant) else {
                     continue;
                 };
-                let is_this = sight.face == self.of;
+                let is_this = sight.shown_type == self.of;
                 let Some((before, was)) = &first else {
                     first = Some((site, at));
                     if is_this {
-                        verdicts.trivial(rule, Trivial::Alone);
+                        verdicts.record_vacuous(rule, Vacuity::Alone);
                     }
                     continue;
                 };
-                if !is_this || verdicts.accuses(&site) {
+                if !is_this || verdicts.has_finding_at(&site) {
                     continue;
                 }
                 let fact = || Fact {
@@ -73,7 +73,7 @@ impl Predicate for ImmutableInstant {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         vec![Mutation::new(sites.last().clone(), Change::Up)]
     }
 
@@ -85,10 +85,10 @@ impl Predicate for ImmutableInstant {
         let shown = |created: &str| json!({"success": true, "approval_request": {"uuid": uuid, "created_at": created}});
         let made = |created: &str| {
             let sent = json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"});
-            let scene = Example::of("auth", parameters.clone());
+            let scene = Example::for_rule("auth", parameters.clone());
             scene.answered("create-approval-request", sent, shown(created))
         };
-        let fetched = |scene: Scene, format: &str, created: &str| {
+        let fetched = |scene: ExampleBuilder, format: &str, created: &str| {
             let path = json!({"FORMAT": format, "PUSH_UUID": uuid});
             scene.answered("fetch-approval-request", path, shown(created))
         };

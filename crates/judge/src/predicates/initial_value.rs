@@ -5,7 +5,7 @@
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::Event;
-use crate::history::{Origin, Outcome, STEADY, Shows, Sight, ThingId, Write};
+use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, STEADY, Write};
 use std::collections::BTreeMap;
 
 /// A new resource shows this value, unless the request that made it set another.
@@ -19,10 +19,10 @@ pub struct InitialValue {
     /// Further places with the same value.
     #[serde(default)]
     also: Vec<String>,
-    /// The values any of which may stand there.
+    /// The accepted values.
     #[serde(default)]
     is: Vec<Value>,
-    /// Whether they stand there as JSON in a text.
+    /// Whether the field contains them as JSON in a text.
     #[serde(default)]
     json: bool,
     /// The field of what it belongs to that has the value.
@@ -37,6 +37,9 @@ pub struct InitialValue {
     /// Parameters that must have been sent, and not empty.
     #[serde(default)]
     beside: Vec<String>,
+    /// Judge only the response of the request that made it, because it may change by itself.
+    #[serde(default)]
+    at_creation: bool,
     /// Not judged if this parameter has the value of this field of a parent.
     #[serde(default)]
     apart: Option<Apart>,
@@ -96,21 +99,26 @@ impl Predicate for InitialValue {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        for (id, thing) in history.things.iter() {
-            let Some(made) = thing.made.map(|write| &history.writes[write]) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        for (id, resource) in history.resources.iter() {
+            let Some(made) = resource.made.map(|write| &history.writes[write]) else {
                 continue;
             };
-            let is_shown =
-                |sight: &&Sight<'_>| !sight.is_attempt() && self.kinds.contain(sight.face);
-            let mut shown = thing.sights.iter().filter(is_shown).peekable();
-            if shown.peek().is_none() || self.sets(case, made) || self.is_apart(case, id, made) {
+            let is_shown = |sight: &&Observation<'_>| {
+                !sight.is_attempt() && self.kinds.contain(sight.shown_type)
+            };
+            let mut shown = resource.observations.iter().filter(is_shown).peekable();
+            if shown.peek().is_none()
+                || self.sets(context, made)
+                || self.is_apart(context, id, made)
+            {
                 continue;
             }
             for sight in shown {
-                if is_first(case, id, made, sight) {
-                    self.judge_sight(case, rule, (id, made, sight), verdicts);
+                let is_later = self.at_creation && sight.exchange != made.exchange();
+                if !is_later && is_first(context, id, made, sight) {
+                    self.evaluate_observation(context, rule, (id, made, sight), verdicts);
                 }
             }
         }
@@ -132,7 +140,7 @@ impl Predicate for InitialValue {
         let parameters =
             json!({"kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true]});
         let made = |enabled: bool| {
-            let scene = Example::of("chat", parameters.clone());
+            let scene = Example::for_rule("chat", parameters.clone());
             scene.answered(
                 "create-service",
                 json!({"FriendlyName": "a"}),
@@ -152,7 +160,7 @@ impl Predicate for InitialValue {
             "from": {"kind": "chat/service", "at": "/default_service_role_sid"},
         });
         let joined = |role_sid: &str, given: Value| {
-            Example::of("chat", role.clone())
+            Example::for_rule("chat", role.clone())
                 .answered("create-service", json!({}), service(true))
                 .answered("create-user", given, user(role_sid))
         };
@@ -162,7 +170,7 @@ impl Predicate for InitialValue {
             "kinds": ["chat/service"], "at": "/read_status_enabled", "is": [true], "beside": ["FriendlyName"],
         });
         let beside = |sent: Value| {
-            let scene = Example::of("chat", named_only.clone());
+            let scene = Example::for_rule("chat", named_only.clone());
             scene.answered("create-service", sent, service(false))
         };
         vec![
@@ -176,7 +184,7 @@ impl Predicate for InitialValue {
             joined("RL1", ann.clone()).passes(),
             joined("RL2", ann).fails("/role_sid"),
             joined("RL9", with_role).not_judged(),
-            Example::of("chat", parameters)
+            Example::for_rule("chat", parameters)
                 .answered("update-service", named, service(false))
                 .not_judged(),
         ]
@@ -184,44 +192,55 @@ impl Predicate for InitialValue {
 }
 
 /// Whether no action happened between a creation and an observation.
-fn is_first(case: &Case<'_>, id: ThingId, made: &Write<'_>, sight: &Sight<'_>) -> bool {
-    let history = &case.history;
+fn is_first(
+    context: &Context<'_>,
+    id: ResourceId,
+    made: &Write<'_>,
+    sight: &Observation<'_>,
+) -> bool {
+    let history = &context.history;
     let is_own_answer = sight.exchange.is_some() && sight.exchange == made.exchange();
     // People may have set it unobserved.
-    let is_later = made.when.is_before(&sight.when) && history.is_own(id) && !history.deeds_unseen;
+    let is_later = made.moment.is_before(&sight.moment)
+        && history.is_exclusive(id)
+        && !history.has_unobserved_actions;
     // What time alone may bring is not the first state any more.
-    let is_later_time = case
+    let is_later_time = context
         .evidence
         .events
         .iter()
         .enumerate()
         .any(|(index, event)| {
-            let between = index > made.when.event && index < sight.when.event;
+            let between = index > made.moment.event && index < sight.moment.event;
             between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
         });
-    let since = sight.when.span.began.duration_since(made.when.span.ended);
+    let since = sight
+        .moment
+        .span
+        .began
+        .duration_since(made.moment.span.ended);
     let is_disturbed = is_later_time
         || since.unsigned_abs() >= STEADY
         || history.writes.iter().any(|other| {
             other.origin != made.origin
                 && other.outcome != Outcome::Refused
-                && !other.when.is_before(&made.when)
-                && !sight.when.is_before(&other.when)
+                && !other.moment.is_before(&made.moment)
+                && !sight.moment.is_before(&other.moment)
         });
     // What a list shows is compared with what the resource itself shows.
-    matches!(sight.shows, Shows::Whole(_)) && (is_own_answer || is_later) && !is_disturbed
+    matches!(sight.shows, Appearance::Whole(_)) && (is_own_answer || is_later) && !is_disturbed
 }
 
 impl InitialValue {
     /// Whether the creation sets the value.
-    fn sets(&self, case: &Case<'_>, made: &Write<'_>) -> bool {
+    fn sets(&self, context: &Context<'_>, made: &Write<'_>) -> bool {
         self.unless.iter().any(|name| match made.origin {
             // An empty text sets nothing.
             Origin::Exchange(index) => {
-                let sent = case.seen[index].exchange.sent.get(name);
+                let sent = context.seen[index].exchange.sent.get(name);
                 sent.is_some_and(|sent| *sent != "")
             }
-            Origin::Hook(event) => match case.evidence.events.get(event) {
+            Origin::Hook(event) => match context.evidence.events.get(event) {
                 Some(Event::Hook(call)) => call.arguments.get(name).is_some(),
                 Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => true,
             },
@@ -229,49 +248,51 @@ impl InitialValue {
     }
 
     /// Whether it was created with other values than the required ones, or for the exception.
-    fn is_apart(&self, case: &Case<'_>, id: ThingId, made: &Write<'_>) -> bool {
-        let sent = made.exchange().map(|index| &case.seen[index].exchange.sent);
+    fn is_apart(&self, context: &Context<'_>, id: ResourceId, made: &Write<'_>) -> bool {
+        let sent = made
+            .exchange()
+            .map(|index| &context.seen[index].exchange.sent);
         let said = |name: &str| sent.and_then(|sent| sent.get(name));
         let mut given = self.given.iter();
         let differs = given.any(|(name, value)| said(name) != Some(value));
         let is_them = self.apart.as_ref().is_some_and(|apart| {
-            let field = apart.is.value(case, id, made);
+            let field = apart.is.value(context, id, made);
             said(&apart.parameter).is_some_and(|said| field.is_none_or(|(value, _)| value == said))
         });
         let is_said = |name: &String| said(name).is_some_and(|sent| !sent.is_null() && *sent != "");
         differs || is_them || !self.beside.iter().all(is_said)
     }
 
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (id, made, sight): (ThingId, &Write<'_>, &Sight<'_>),
+        (id, made, sight): (ResourceId, &Write<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(shown) = sight.representation(case) else {
+        let Some(shown) = sight.representation(context) else {
             return;
         };
         for at in std::iter::once(&self.at).chain(&self.also) {
-            self.judge_value(case, rule, (id, made), (shown, at), verdicts);
+            self.evaluate_value(context, rule, (id, made), (shown, at), verdicts);
         }
     }
 
-    fn judge_value(
+    fn evaluate_value(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (id, made): (ThingId, &Write<'_>),
+        (id, made): (ResourceId, &Write<'_>),
         (shown, at): (&Representation<'_>, &str),
         verdicts: &mut Verdicts<'_>,
     ) {
         let found = shown.value(at);
-        let Some(got) = found.filter(|_| !verdicts.accuses_in(shown, at)) else {
+        let Some(got) = found.filter(|_| !verdicts.has_finding_in(shown, at)) else {
             return;
         };
         let (expected, sites) = match &self.from {
             None => (self.is.as_slice(), Sites::from(shown.site(at))),
-            Some(from) => match from.value(case, id, made) {
+            Some(from) => match from.value(context, id, made) {
                 Some((value, source)) => (
                     std::slice::from_ref(value),
                     Sites::from([source, shown.site(at)]),
@@ -294,7 +315,7 @@ impl InitialValue {
                 message: format!(
                     "{} of a new {} that was given none: expected {}, got {}",
                     at,
-                    case.history.things.get(id).kind,
+                    context.history.resources.get(id).kind,
                     words.join(" or "),
                     as_text(got)
                 ),
@@ -305,30 +326,31 @@ impl InitialValue {
 }
 
 impl From {
-    /// What the last observation of the parent before the making shows, where nothing may have changed it since.
+    /// The value in the last observation of the parent before the creation, if it cannot have changed since.
     fn value<'a>(
         &self,
-        case: &Case<'a>,
-        id: ThingId,
+        context: &Context<'a>,
+        id: ResourceId,
         made: &Write<'_>,
     ) -> Option<(&'a Value, Site)> {
-        let history = &case.history;
-        let kind = &case.rulebook.kinds.get(&self.kind)?.about;
-        let mut parents = history.things.get(id).parents.iter().rev();
-        let parent = *parents.find(|&&p| Some(history.things.get(p).kind) == kind.of())?;
-        let mut sights = history.things.get(parent).sights.iter().rev();
-        let sight = sights.find(|s| s.face == self.kind && s.when.is_before(&made.when))?;
+        let history = &context.history;
+        let kind = &context.rulebook.kinds.get(&self.kind)?.annotations;
+        let mut parents = history.resources.get(id).parents.iter().rev();
+        let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
+        let mut observations = history.resources.get(parent).observations.iter().rev();
+        let sight =
+            observations.find(|s| s.shown_type == self.kind && s.moment.is_before(&made.moment))?;
         let touched = history.writes.iter().any(|other| {
             let is_same = other.exchange().is_some() && other.exchange() == sight.exchange;
             !is_same
-                && !other.when.is_before(&sight.when)
-                && !made.when.is_before(&other.when)
+                && !other.moment.is_before(&sight.moment)
+                && !made.moment.is_before(&other.moment)
                 && other.origin != made.origin
-                && other.may_touch(parent, history.things.get(parent).kind)
+                && other.may_touch(parent, history.resources.get(parent).kind)
         });
         let shown = sight
-            .representation(case)
-            .filter(|_| !touched && history.is_own(parent))?;
+            .representation(context)
+            .filter(|_| !touched && history.is_exclusive(parent))?;
         Some((shown.value(&self.at)?, shown.site(&self.at)))
     }
 }

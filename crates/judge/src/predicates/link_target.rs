@@ -4,15 +4,15 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::Outcome;
-use crate::history::{History, Shows, Sight, ThingId};
-use conformant_rulebook::Does;
+use crate::history::{Appearance, History, Observation, ResourceId};
+use conformant_rulebook::Action;
 
 /// An address in a representation, once it is followed, leads there.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkTarget {
-    /// Where addresses stand.
-    shown: Vec<Place>,
+    /// The places of addresses.
+    shown: Vec<LinkSource>,
     /// Where it leads.
     to: To,
 }
@@ -20,12 +20,12 @@ pub struct LinkTarget {
 /// An address in a representation.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct LinkSource {
     /// The representation.
     kind: String,
     /// Where in it.
     at: String,
-    /// What stands in the list that it leads to, where it must be that list and `to` is `no-other`.
+    /// The resource type of the list that it must lead to, if `to` is `no-other`.
     #[serde(default)]
     lists: Option<String>,
 }
@@ -66,12 +66,12 @@ impl Predicate for LinkTarget {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.seen.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
                 continue;
             };
-            let shown = case.representations.iter().enumerate();
+            let shown = context.representations.iter().enumerate();
             let mut shown = shown.filter(|(_, r)| r.exchange == Some(via.exchange));
             let found = shown.find_map(|(at, r)| {
                 let mut places = self.shown.iter().filter(|place| place.kind == r.kind);
@@ -81,14 +81,14 @@ impl Predicate for LinkTarget {
             let Some((shown, place)) = found else {
                 continue;
             };
-            let sees = shows(&case.history, shown);
+            let sees = shows(&context.history, shown);
             if let Some(id) = sees.filter(|_| seen.exchange.credentials.flaw().is_none()) {
-                self.judge_link(case, rule, (id, index, place), verdicts);
+                self.evaluate_link(context, rule, (id, index, place), verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
         for site in sites.iter() {
             let other = Change::To(json!(format!("IS{}", "f".repeat(32))));
@@ -111,9 +111,13 @@ impl Predicate for LinkTarget {
         };
         let of = |at: &str, to: &str| {
             let parameters = json!({"shown": [{"kind": "chat/service", "at": at}], "to": to});
-            Example::of("chat", parameters).answered("create-service", json!({}), service("1"))
+            Example::for_rule("chat", parameters).answered(
+                "create-service",
+                json!({}),
+                service("1"),
+            )
         };
-        let followed = |scene: Scene, digit: &str| {
+        let followed = |scene: ExampleBuilder, digit: &str| {
             scene
                 .answered("fetch-service", json!({}), service(digit))
                 .via(0, "/url")
@@ -121,7 +125,7 @@ impl Predicate for LinkTarget {
         let links = |operation: &str| {
             let lists =
                 json!({"kind": "chat/service", "at": "/links/bindings", "lists": "chat/role"});
-            Example::of("chat", json!({"shown": [lists], "to": "no-other"}))
+            Example::for_rule("chat", json!({"shown": [lists], "to": "no-other"}))
                 .answered("create-service", json!({}), service("1"))
                 .answered(
                     operation,
@@ -134,7 +138,7 @@ impl Predicate for LinkTarget {
         let unshown = || {
             let at = "/links/bindings";
             let lists = json!({"kind": "chat/service", "at": at, "lists": "chat/member"});
-            Example::of("chat", json!({"shown": [lists], "to": "no-other"}))
+            Example::for_rule("chat", json!({"shown": [lists], "to": "no-other"}))
                 .answered("create-service", json!({}), service("1"))
                 .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
                 .via(0, at)
@@ -160,26 +164,26 @@ impl Predicate for LinkTarget {
 }
 
 /// The resource that a representation shows.
-fn shows(history: &History<'_>, representation: usize) -> Option<ThingId> {
-    let holds = |shows: Shows| match shows {
-        Shows::Whole(index) | Shows::Item(index) => index == representation,
-        Shows::NotFound => false,
+fn shows(history: &History<'_>, representation: usize) -> Option<ResourceId> {
+    let holds = |shows: Appearance| match shows {
+        Appearance::Whole(index) | Appearance::Item(index) => index == representation,
+        Appearance::NotFound => false,
     };
-    let mut things = history.things.iter();
-    things
-        .find(|(_, thing)| thing.sights.iter().any(|sight| holds(sight.shows)))
+    let mut resources = history.resources.iter();
+    resources
+        .find(|(_, resource)| resource.observations.iter().any(|sight| holds(sight.shows)))
         .map(|(id, _)| id)
 }
 
 impl LinkTarget {
     /// The fields of a response that identify its content. If one of them is invalid, the response is
     /// not judged further.
-    fn telling<'c>(&self, case: &Case<'c>, kind: &str) -> Vec<&'c str> {
-        let rulebook = case.rulebook;
+    fn telling<'c>(&self, context: &Context<'c>, kind: &str) -> Vec<&'c str> {
+        let rulebook = context.rulebook;
         let identity = rulebook
             .kinds
             .get(kind)
-            .and_then(|k| k.about.identity.as_ref());
+            .and_then(|k| k.annotations.identity.as_ref());
         match (&self.to, identity) {
             (To::Itself | To::NoOther, Some(identity)) => {
                 identity.key.iter().map(String::as_str).collect()
@@ -188,20 +192,22 @@ impl LinkTarget {
         }
     }
 
-    fn judge_link(
+    fn evaluate_link(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (id, index, place): (ThingId, usize, &Place),
+        (id, index, place): (ResourceId, usize, &LinkSource),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let seen = &case.seen[index];
+        let history = &context.history;
+        let seen = &context.seen[index];
         let when = history.moments[index];
         let site = Site::answer(index, "");
-        let is_there = history.there_since(id, &when).is_some();
-        let mut telling = self.telling(case, history.things.get(id).kind).into_iter();
-        if !is_there || telling.any(|at| verdicts.accuses(&Site::answer(index, at))) {
+        let is_there = history.exists_since(id, &when).is_some();
+        let mut telling = self
+            .telling(context, history.resources.get(id).kind)
+            .into_iter();
+        if !is_there || telling.any(|at| verdicts.has_finding_at(&Site::answer(index, at))) {
             return;
         }
         if let Acceptance::Inconclusive(why) = &seen.acceptance {
@@ -211,19 +217,19 @@ impl LinkTarget {
         let Some(status) = seen.exchange.status() else {
             return;
         };
-        // Who was not let in, or came too often, did not see where it leads.
+        // Requests without valid credentials, or beyond the rate limit, do not show the target.
         if matches!(status, 401 | 403 | 429) || status >= 500 {
             return;
         }
-        let kind = history.things.get(id).kind;
-        let key = &history.things.get(id).key;
+        let kind = history.resources.get(id).kind;
+        let key = &history.resources.get(id).key;
         let lists = place.lists.as_deref();
-        let other = other(case, index, id).or_else(|| of_others(case, index, lists?));
+        let other = other(context, index, id).or_else(|| of_others(context, index, lists?));
         let found = (200..300).contains(&status);
         let wrong = match self.to {
             To::NoOther if !found => return,
             To::Itself if other.is_some() => other,
-            To::Itself if found && !names(case, index, key) => Some("something else".to_owned()),
+            To::Itself if found && !names(context, index, key) => Some("something else".to_owned()),
             To::Something | To::Itself => (!found).then(|| format!("status {status}")),
             To::NoOther => other,
         };
@@ -237,54 +243,64 @@ impl LinkTarget {
             ..Fact::default()
         });
         let named = match self.to {
-            To::NoOther => parents_named(case, index, kind),
+            To::NoOther => parents_named(context, index, kind),
             To::Itself | To::Something => Vec::new(),
         };
-        if let Some(sites) = Sites::of(std::iter::once(site).chain(named)) {
+        if let Some(sites) = Sites::collect(std::iter::once(site).chain(named)) {
             verdicts.instance(rule, sites).conclude(fact);
         }
     }
 }
 
 /// What the response shows that is another resource of the kind, or belongs to another one.
-fn other(case: &Case<'_>, index: usize, id: ThingId) -> Option<String> {
-    let history = &case.history;
-    let kind = history.things.get(id).kind;
-    let shown = history.things.iter().find(|(other, thing)| {
-        let is_whole = |s: &crate::history::Sight<'_>| {
-            s.exchange == Some(index) && matches!(s.shows, Shows::Whole(_))
+fn other(context: &Context<'_>, index: usize, id: ResourceId) -> Option<String> {
+    let history = &context.history;
+    let kind = history.resources.get(id).kind;
+    let shown = history.resources.iter().find(|(other, resource)| {
+        let is_whole = |s: &crate::history::Observation<'_>| {
+            s.exchange == Some(index) && matches!(s.shows, Appearance::Whole(_))
         };
-        *other != id && thing.kind == kind && thing.sights.iter().any(is_whole)
+        *other != id && resource.kind == kind && resource.observations.iter().any(is_whole)
     });
-    let above = history.bound[index].parents.iter().flatten();
+    let above = history.path_bindings[index].parents.iter().flatten();
     let strange = above.copied().find(|&parent| {
-        let is_kind = history.things.get(parent).kind == kind;
+        let is_kind = history.resources.get(parent).kind == kind;
         is_kind && parent != id
     });
-    let item = items(case, index).find_map(|(item, _)| {
-        let mut above = history.things.get(item).parents.iter().copied();
-        above.find(|&parent| parent != id && history.things.get(parent).kind == kind)
+    let item = items(context, index).find_map(|(item, _)| {
+        let mut above = history.resources.get(item).parents.iter().copied();
+        above.find(|&parent| parent != id && history.resources.get(parent).kind == kind)
     });
     let other = shown.map(|(other, _)| other).or(strange).or(item)?;
-    Some(format!("{kind} {}", history.things.get(other).key))
+    Some(format!("{kind} {}", history.resources.get(other).key))
 }
 
 /// The resources that an response lists, each with its representation.
 fn items<'c>(
-    case: &'c Case<'_>,
+    context: &'c Context<'_>,
     index: usize,
-) -> impl Iterator<Item = (ThingId, &'c Representation<'c>)> {
-    case.history.things.iter().filter_map(move |(id, thing)| {
-        let mut sights = thing.sights.iter();
-        let item = |s: &&Sight<'_>| s.exchange == Some(index) && matches!(s.shows, Shows::Item(_));
-        Some((id, sights.find(item)?.representation(case)?))
-    })
+) -> impl Iterator<Item = (ResourceId, &'c Representation<'c>)> {
+    context
+        .history
+        .resources
+        .iter()
+        .filter_map(move |(id, resource)| {
+            let mut observations = resource.observations.iter();
+            let item = |s: &&Observation<'_>| {
+                s.exchange == Some(index) && matches!(s.shows, Appearance::Item(_))
+            };
+            Some((id, observations.find(item)?.representation(context)?))
+        })
 }
 
 /// Where the items of an response name the resource of that kind that they belong to.
-fn parents_named(case: &Case<'_>, index: usize, kind: &str) -> Vec<Site> {
-    let named = items(case, index).flat_map(|(_, item)| {
-        let about = case.rulebook.kinds.get(item.kind).map(|kind| &kind.about);
+fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
+    let named = items(context, index).flat_map(|(_, item)| {
+        let about = context
+            .rulebook
+            .kinds
+            .get(item.kind)
+            .map(|kind| &kind.annotations);
         let parents = about.into_iter().flat_map(|about| about.parents.iter());
         let fields = parents.filter(move |(_, of)| *of == kind);
         fields
@@ -295,26 +311,26 @@ fn parents_named(case: &Case<'_>, index: usize, kind: &str) -> Vec<Site> {
 }
 
 /// What the list holds that an response is a page of, where it is not what it should hold.
-fn of_others(case: &Case<'_>, index: usize, lists: &str) -> Option<String> {
-    let seen = &case.seen[index];
+fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String> {
+    let seen = &context.seen[index];
     let Some(operation) = seen.operation else {
-        return of_another_key(case, index, lists);
+        return of_another_key(context, index, lists);
     };
-    let held = operation.thing.as_deref()?;
-    (operation.does == Does::Lists && held != lists).then(|| format!("a list of {held}"))
+    let held = operation.resource.as_deref()?;
+    (operation.does == Action::Lists && held != lists).then(|| format!("a list of {held}"))
 }
 
 /// The key by which a page of no documented list goes, where the list that it should be of has a key of its own.
-fn of_another_key(case: &Case<'_>, index: usize, lists: &str) -> Option<String> {
-    let services = case.rulebook.services.values();
+fn of_another_key(context: &Context<'_>, index: usize, lists: &str) -> Option<String> {
+    let services = context.rulebook.services.values();
     let mut operations = services.flat_map(|service| service.operations.values());
     let key = operations.find_map(|o| {
-        let is_it = o.does == Does::Lists && o.thing.as_deref() == Some(lists);
+        let is_it = o.does == Action::Lists && o.resource.as_deref() == Some(lists);
         o.list_key
             .as_deref()
-            .filter(|_| is_it && !o.is_list_key_told)
+            .filter(|_| is_it && !o.is_list_key_undocumented)
     })?;
-    let Outcome::Answered { response, .. } = &case.seen[index].exchange.outcome else {
+    let Outcome::Answered { response, .. } = &context.seen[index].exchange.outcome else {
         return None;
     };
     // What belongs to no operation was read as a file.
@@ -324,8 +340,8 @@ fn of_another_key(case: &Case<'_>, index: usize, lists: &str) -> Option<String> 
 }
 
 /// Whether an response names the key of a resource, where its body can be read at all.
-fn names(case: &Case<'_>, index: usize, key: &str) -> bool {
-    let exchange = case.seen[index].exchange;
+fn names(context: &Context<'_>, index: usize, key: &str) -> bool {
+    let exchange = context.seen[index].exchange;
     let part = key.rsplit('\n').next().unwrap_or(key);
     match (&exchange.outcome, exchange.document()) {
         (_, Some(document)) => document.to_string().contains(part),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinksPresent {
-    /// Where links stand, and to how many resources they lead.
+    /// The places of links, and the number of resources that they lead to.
     shown: Vec<Linked>,
 }
 
@@ -18,11 +18,12 @@ pub struct LinksPresent {
 struct Linked {
     /// The representation.
     kind: String,
-    /// Where its links stand.
+    /// Pointer to its links.
     at: String,
     /// The resources that they lead to, in the document's words.
-    things: Vec<String>,
-    /// A field that names one of them, which may not exist where the field names nothing.
+    #[serde(rename = "things")]
+    resources: Vec<String>,
+    /// A field with the key of one of them, which may not exist if the field is empty.
     given: Option<String>,
 }
 
@@ -57,18 +58,18 @@ impl Predicate for LinksPresent {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for linked in &self.shown {
-            for shown in case.of_kind(&linked.kind) {
+            for shown in context.of_kind(&linked.kind) {
                 let site = shown.site(&linked.at);
                 let links = shown.value(&linked.at).and_then(Value::as_object);
-                let names_nothing = linked.given.as_ref().is_some_and(|given| {
+                let references_no_resource = linked.given.as_ref().is_some_and(|given| {
                     shown
                         .value(given)
                         .and_then(Value::as_str)
                         .is_none_or(str::is_empty)
                 });
-                let is_open = names_nothing || verdicts.accuses(&site);
+                let is_open = references_no_resource || verdicts.has_finding_at(&site);
                 let Some(links) = links.filter(|_| !is_open) else {
                     continue;
                 };
@@ -76,10 +77,10 @@ impl Predicate for LinksPresent {
                 let null = links.values().filter(|link| link.is_null()).count();
                 let led = links.values().filter_map(Value::as_str);
                 let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
-                let few = led.len() + null < linked.things.len();
+                let few = led.len() + null < linked.resources.len();
                 let fact = Fact {
                     kind: "missing-link",
-                    expected: format!("a link of its own to {}", linked.things.join(", ")),
+                    expected: format!("a link of its own to {}", linked.resources.join(", ")),
                     actual: format!("{} different links, {null} without an address", led.len()),
                     ..Fact::default()
                 };
@@ -88,7 +89,7 @@ impl Predicate for LinksPresent {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let site = sites.last();
         vec![Mutation::new(site.clone(), Change::To(json!({})))]
     }
@@ -107,10 +108,10 @@ impl Predicate for LinksPresent {
                 }],
             });
             let shown = json!({"member_sid": sid, "links": {"channel": "/a", "member": ""}});
-            Example::of("chat", parameters).payload("chat/user-channel", shown)
+            Example::for_rule("chat", parameters).payload("chat/user-channel", shown)
         };
         let shown = |links: Value| {
-            Example::of("chat", parameters.clone()).payload(kind, json!({"links": links}))
+            Example::for_rule("chat", parameters.clone()).payload(kind, json!({"links": links}))
         };
         vec![
             shown(json!({"one": "/a", "other": "/b"})).passes(),

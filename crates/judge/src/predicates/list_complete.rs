@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use crate::evidence::WalkEnd;
-use crate::history::{List, ThingId, When};
-use conformant_rulebook::Does;
+use crate::history::{List, Moment, ResourceId};
+use conformant_rulebook::Action;
 
 /// This list holds what exists in its scope, each resource once.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,22 +27,22 @@ impl Predicate for ListComplete {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Lists))
+        Some(operations(model, |o| o.does == Action::Lists))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let of = self.of.id();
         // Half a list does not show what it lacks.
-        for walk in &case.evidence.walks {
+        for walk in &context.evidence.walks {
             let is_ours = walk.service == rule.service && walk.operation == of;
             if is_ours && let WalkEnd::Cut(why) = &walk.end {
                 verdicts.inconclusive(rule, why);
             }
         }
-        for list in &case.history.lists {
+        for list in &context.history.lists {
             let is_ours = list.operation.service == rule.service && list.operation.id == of;
             if is_ours && list.filters.is_empty() && list.is_complete && !list.is_attempt {
-                judge_list(case, rule, list, verdicts);
+                evaluate_list(context, rule, list, verdicts);
             }
         }
     }
@@ -63,16 +63,17 @@ impl Predicate for ListComplete {
         };
         let path = json!({"ServiceSid": service, "ChannelSid": channel});
         let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
-        let listed = |scene: Scene, members: Value| {
+        let listed = |scene: ExampleBuilder, members: Value| {
             scene.answered("read-members", path.clone(), page(members))
         };
-        let made = |scene: Scene, digit: &str| {
+        let made = |scene: ExampleBuilder, digit: &str| {
             scene.answered("create-member", path.clone(), member(digit))
         };
-        let scene = Example::of("chat", json!({"of": "chat/read-members"}));
+        let scene = Example::for_rule("chat", json!({"of": "chat/read-members"}));
         let first = made(scene.clone(), "1");
-        let late =
-            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        let late = |scene: ExampleBuilder| {
+            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        };
         vec![
             listed(first.clone(), json!([member("1")])).passes(),
             listed(late(first.clone()), json!([])).fails("/members"),
@@ -83,28 +84,30 @@ impl Predicate for ListComplete {
     }
 }
 
-fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
-    let history = &case.history;
-    let kind = case.rulebook.kinds.get(list.face);
-    let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
+    let history = &context.history;
+    let kind = context.rulebook.kinds.get(list.shown_type);
+    let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
         return;
     };
     // Of what is there for certain: those that the list shows, and those that it had time to show.
-    let wanted = history.things.of_kind(of).filter(|&(id, _)| {
-        let since = history.there_since(id, &list.first);
-        let counts = |since: When| list.holds(id) || since.is_settled(&list.first);
-        history.is_own(id) && history.belongs(id, list) == Some(true) && since.is_some_and(counts)
+    let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
+        let since = history.exists_since(id, &list.first);
+        let counts = |since: Moment| list.holds(id) || since.is_settled(&list.first);
+        history.is_exclusive(id)
+            && history.belongs(id, list) == Some(true)
+            && since.is_some_and(counts)
     });
-    let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();
+    let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
     let pages = list
         .pages
         .iter()
         .map(|&page| Site::answer(page, list.place()));
-    let Some(sites) = Sites::of(pages).filter(|_| !wanted.is_empty()) else {
-        verdicts.trivial(rule, Trivial::Empty);
+    let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+        verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
     };
-    if sites.iter().any(|site| verdicts.accuses(site)) {
+    if sites.iter().any(|site| verdicts.has_finding_at(site)) {
         return;
     }
     let last = sites.last().clone();
@@ -112,9 +115,9 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
         let items: Vec<_> = list
             .items
             .iter()
-            .filter(|item| item.thing == Some(id))
+            .filter(|item| item.resource == Some(id))
             .collect();
-        let key = &history.things.get(id).key;
+        let key = &history.resources.get(id).key;
         let fact = |kind, expected: String, actual: String| Fact {
             kind,
             expected,
@@ -131,7 +134,7 @@ fn judge_list(case: &Case<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verd
                 ),
             )),
             [.., again] if items.len() > 1 && list.pages.len() == 1 => {
-                let site = case.representations[again.representation].site("");
+                let site = context.representations[again.representation].site("");
                 let times = items.len();
                 Some((
                     site,

@@ -45,15 +45,15 @@ impl Predicate for ListFilter {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
             let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
                 continue;
             };
             let values = seen.select(&self.at);
             let places = values.iter().map(|(at, _)| Site::answer(index, at));
-            let Some(sites) = Sites::of(places) else {
-                verdicts.trivial(rule, Trivial::Empty);
+            let Some(sites) = Sites::collect(places) else {
+                verdicts.record_vacuous(rule, Vacuity::Empty);
                 continue;
             };
             let wrong = values
@@ -81,7 +81,7 @@ impl Predicate for ListFilter {
     fn examples() -> Vec<Example> {
         let of = |parameter: &str, at: &str, keeps: &str| {
             let at = format!("/executions/*/{at}");
-            Example::of(
+            Example::for_rule(
                 "flow",
                 json!({"operation": "read-executions", "parameter": parameter, "at": at, "keeps": keeps}),
             )

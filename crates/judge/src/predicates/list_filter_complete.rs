@@ -4,7 +4,7 @@
 
 use super::list_filter::Keeps;
 use super::prelude::*;
-use crate::history::{List, Shows, ThingId};
+use crate::history::{Appearance, List, ResourceId};
 use std::collections::BTreeMap;
 
 /// A list that was asked for with these filters, and with no others, holds what fits them.
@@ -14,7 +14,7 @@ pub struct ListFilterComplete {
     /// Operation ids of the lists, without the service.
     operations: Vec<String>,
     /// By parameter: which value of an item it is about, and how.
-    filters: BTreeMap<String, About>,
+    filters: BTreeMap<String, FilteredValue>,
     /// Whether it was read page by page, or on one page.
     #[serde(default)]
     paged: Option<bool>,
@@ -23,7 +23,7 @@ pub struct ListFilterComplete {
 /// What a filter is about.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct About {
+struct FilteredValue {
     /// The value of an item.
     at: String,
     /// How it relates to what was sent.
@@ -47,8 +47,8 @@ impl Predicate for ListFilterComplete {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for list in &case.history.lists {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for list in &context.history.lists {
             let of = &list.operation;
             let is_ours = of.service == rule.service && self.operations.contains(&of.id);
             let same = list.filters.keys().eq(self.filters.keys());
@@ -56,7 +56,7 @@ impl Predicate for ListFilterComplete {
                 .paged
                 .is_none_or(|paged| paged == (list.pages.len() > 1));
             if is_ours && same && paged && list.is_complete && !list.is_attempt {
-                self.judge_list(case, rule, list, verdicts);
+                self.evaluate_list(context, rule, list, verdicts);
             }
         }
     }
@@ -82,13 +82,13 @@ impl Predicate for ListFilterComplete {
         let parameters = json!({
             "operations": ["read-members"], "filters": {"Identity": {"at": "/identity", "keeps": "one-of"}},
         });
-        let made = Example::of("chat", parameters)
+        let made = Example::for_rule("chat", parameters)
             .answered("create-member", all.clone(), ann.clone())
             .answered("create-member", all.clone(), bob.clone());
         let listed = made
             .clone()
             .answered("read-members", all, page(&[ann.clone(), bob.clone()]));
-        let filtered = |scene: Scene, members: &[Value]| {
+        let filtered = |scene: ExampleBuilder, members: &[Value]| {
             scene.answered("read-members", asked("ann"), page(members))
         };
         vec![
@@ -101,41 +101,41 @@ impl Predicate for ListFilterComplete {
 }
 
 impl ListFilterComplete {
-    fn judge_list(
+    fn evaluate_list(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         list: &List<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let kind = case.rulebook.kinds.get(list.face);
-        let Some(of) = kind.and_then(|kind| kind.about.of()) else {
+        let history = &context.history;
+        let kind = context.rulebook.kinds.get(list.shown_type);
+        let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return;
         };
-        let wanted = history.things.of_kind(of).filter(|&(id, _)| {
-            let since = history.there_since(id, &list.first);
-            let is_shown = list.holds(id) || was_listed(case, id, list);
-            history.is_own(id)
+        let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
+            let since = history.exists_since(id, &list.first);
+            let is_shown = list.holds(id) || was_listed(context, id, list);
+            history.is_exclusive(id)
                 && history.belongs(id, list) == Some(true)
                 && since.is_some_and(|since| is_shown || since.is_settled(&list.first))
-                && self.fits(case, id, list)
+                && self.fits(context, id, list)
         });
-        let wanted: Vec<ThingId> = wanted.map(|(id, _)| id).collect();
+        let wanted: Vec<ResourceId> = wanted.map(|(id, _)| id).collect();
         let pages = list
             .pages
             .iter()
             .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::of(pages).filter(|_| !wanted.is_empty()) else {
-            verdicts.trivial(rule, Trivial::Empty);
+        let Some(sites) = Sites::collect(pages).filter(|_| !wanted.is_empty()) else {
+            verdicts.record_vacuous(rule, Vacuity::Empty);
             return;
         };
-        if sites.iter().any(|site| verdicts.accuses(site)) {
+        if sites.iter().any(|site| verdicts.has_finding_at(site)) {
             return;
         }
         let missing = wanted.into_iter().find(|&id| !list.holds(id));
         let wrong = missing.map(|id| {
-            let key = &history.things.get(id).key;
+            let key = &history.resources.get(id).key;
             let filters = json::short(&json!(list.filters));
             Fact {
                 kind: "not-listed",
@@ -148,21 +148,21 @@ impl ListFilterComplete {
     }
 
     /// Whether all filters match the last observation of a resource, with no action since.
-    fn fits(&self, case: &Case<'_>, id: ThingId, list: &List<'_>) -> bool {
-        let history = &case.history;
+    fn fits(&self, context: &Context<'_>, id: ResourceId, list: &List<'_>) -> bool {
+        let history = &context.history;
         self.filters.iter().all(|(parameter, about)| {
-            let mut sights = history.things.get(id).sights.iter().rev();
-            let seen = sights
-                .find(|s| s.when.is_before(&list.first) && s.value(case, &about.at).is_some());
+            let mut observations = history.resources.get(id).observations.iter().rev();
+            let seen = observations
+                .find(|s| s.moment.is_before(&list.first) && s.value(context, &about.at).is_some());
             let Some(sight) = seen else { return false };
-            let kind = history.things.get(id).kind;
+            let kind = history.resources.get(id).kind;
             let touched = history.writes.iter().any(|write| {
                 let is_its_own = write.exchange().is_some() && write.exchange() == sight.exchange;
                 let between =
-                    write.when.event > sight.when.event && !list.first.is_before(&write.when);
-                between && !is_its_own && write.thing == Some(id) && write.may_touch(id, kind)
+                    write.moment.may_follow(&sight.moment) && !list.first.is_before(&write.moment);
+                between && !is_its_own && write.resource == Some(id) && write.may_touch(id, kind)
             });
-            let value = sight.value(case, &about.at);
+            let value = sight.value(context, &about.at);
             let sent = list.filters.get(parameter.as_str());
             !touched
                 && value
@@ -173,13 +173,13 @@ impl ListFilterComplete {
 }
 
 /// Whether the same list showed a resource before.
-fn was_listed(case: &Case<'_>, id: ThingId, list: &List<'_>) -> bool {
-    let mut sights = case.history.things.get(id).sights.iter();
-    sights.any(|sight| {
-        let by = sight.exchange.map(|index| case.seen[index].exchange);
+fn was_listed(context: &Context<'_>, id: ResourceId, list: &List<'_>) -> bool {
+    let mut observations = context.history.resources.get(id).observations.iter();
+    observations.any(|sight| {
+        let by = sight.exchange.map(|index| context.seen[index].exchange);
         let same = by.is_some_and(|e| {
             e.operation == list.operation.id && e.service == list.operation.service
         });
-        matches!(sight.shows, Shows::Item(_)) && same && sight.when.is_before(&list.first)
+        matches!(sight.shows, Appearance::Item(_)) && same && sight.moment.is_before(&list.first)
     })
 }

@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::compare::instant;
 use std::cmp::Ordering;
 
-/// The values at `at` stand in that order; equal neighbours are free.
+/// The values at `at` are in that order; equal consecutive values may be in any order.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ListOrder {
@@ -41,13 +41,13 @@ impl Predicate for ListOrder {
         &[Need::Answer]
     }
 
-    /// Judges each page by itself, and each walk as one list.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let pages = case.of_operation(&rule.service, &self.operation);
+    /// Judges each page on its own, and each walk as one list.
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let pages = context.of_operation(&rule.service, &self.operation);
         let mut lists: Vec<Vec<usize>> = pages.map(|(index, _)| vec![index]).collect();
         let of_list =
             |service: &str, operation: &str| service == rule.service && operation == self.operation;
-        let walks = case.evidence.walks.iter();
+        let walks = context.evidence.walks.iter();
         lists.extend(
             walks
                 .filter(|w| of_list(&w.service, &w.operation) && w.pages.len() > 1)
@@ -57,13 +57,13 @@ impl Predicate for ListOrder {
             let values: Vec<(Site, &Value)> = pages
                 .iter()
                 .flat_map(|&page| {
-                    let found = case.seen[page].select(&self.at).into_iter();
+                    let found = context.seen[page].select(&self.at).into_iter();
                     found.map(move |(at, value)| (Site::answer(page, at), value))
                 })
                 .collect();
-            let sites = Sites::of(values.iter().map(|(site, _)| site.clone()));
+            let sites = Sites::collect(values.iter().map(|(site, _)| site.clone()));
             let Some(sites) = sites.filter(|_| values.len() > 1) else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
             let mut pairs = values.windows(2);
@@ -90,7 +90,7 @@ impl Predicate for ListOrder {
         let parameters = json!({
             "operation": "read-executions", "at": "/executions/*/date_created", "direction": "descending",
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let page = |created: &[&str]| {
             let items = created.iter().map(|at| json!({ "date_created": at }));
             json!({"meta": {}, "executions": items.collect::<Vec<_>>()})
@@ -123,7 +123,7 @@ impl Predicate for ListOrder {
 impl Direction {
     fn is_against(self, before: &Value, after: &Value) -> bool {
         let order = match (instant(before), instant(after)) {
-            // To the second: what a spelling leaves out orders nothing.
+            // To the second: spellings without fractions do not determine the order within a second.
             (Some(before), Some(after)) => before.as_second().cmp(&after.as_second()),
             (_, _) => match (before.as_f64(), after.as_f64()) {
                 (Some(before), Some(after)) => before.total_cmp(&after),

@@ -14,9 +14,16 @@ pub struct ListSize {
     /// The bound. Either this or `size` is given.
     #[serde(default)]
     at_most: Option<u64>,
+    /// With `at-most`: the rule that so many resources are accepted, for derived scenarios.
+    #[serde(default)]
+    #[expect(dead_code, reason = "the engine reads it from the parameters")]
+    accepts: Option<String>,
     /// The bound in the same response: `/meta/page_size`.
     #[serde(default)]
     size: Option<String>,
+    /// The parameter with the bound; nothing is judged where it is not sent.
+    #[serde(default)]
+    parameter: Option<String>,
 }
 
 impl Predicate for ListSize {
@@ -31,9 +38,18 @@ impl Predicate for ListSize {
                     operation.answers(key, at);
                 }
             }
+            if let Some(parameter) = &self.parameter {
+                operation.parameter("parameter", parameter);
+            }
         });
-        if self.at_most.is_some() == self.size.is_some() {
-            references.problem("at-most", "expected either `at-most` or `size`");
+        let bounds = [
+            self.at_most.is_some(),
+            self.size.is_some(),
+            self.parameter.is_some(),
+        ];
+        if bounds.into_iter().filter(|is_given| *is_given).count() != 1 {
+            let message = "expected one of `at-most`, `size` and `parameter`";
+            references.problem("at-most", message);
         }
     }
 
@@ -41,21 +57,23 @@ impl Predicate for ListSize {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
-                let key = seen.operation.and_then(|o| o.list_key.as_deref());
-                let own = json::join("", key.unwrap_or_default());
+            for (index, seen) in context.of_operation(&rule.service, operation) {
+                let own = seen.operation.and_then(|o| o.items_at());
+                let own = own.unwrap_or_default();
                 let at = self.at.as_ref().unwrap_or(&own);
                 let stated = self.size.as_ref();
                 let stated = stated.and_then(|size| Some((size, seen.value(size)?.as_u64()?)));
-                let most = self.at_most.or(stated.map(|(_, most)| most));
+                let sent = self.parameter.as_ref();
+                let sent = sent.and_then(|name| seen.exchange.sent.get(name)?.as_u64());
+                let most = self.at_most.or(stated.map(|(_, most)| most)).or(sent);
                 let items = seen.whole(at).and_then(Value::as_array);
                 let Some((items, most)) = items.zip(most) else {
                     continue;
                 };
                 if items.is_empty() {
-                    verdicts.trivial(rule, Trivial::Empty);
+                    verdicts.record_vacuous(rule, Vacuity::Empty);
                     continue;
                 }
                 let (sites, reason) = match stated {
@@ -83,13 +101,13 @@ impl Predicate for ListSize {
         let constant = json!({"operations": ["read-webhooks"], "at": "/webhooks", "at-most": 2});
         let webhooks = |operation: &str, items: Value| {
             let page = json!({"meta": {"key": "webhooks"}, "webhooks": items});
-            Example::of("chat", constant.clone()).shown(operation, page)
+            Example::for_rule("chat", constant.clone()).shown(operation, page)
         };
         let stated =
             json!({"operations": ["read-flows"], "at": "/flows", "size": "/meta/page_size"});
         let flows = |size: Value| {
             let page = json!({"meta": {"page_size": size}, "flows": [{"sid": "FW1"}]});
-            Example::of("flow", stated.clone()).shown("read-flows", page)
+            Example::for_rule("flow", stated.clone()).shown("read-flows", page)
         };
         vec![
             webhooks("read-webhooks", json!([1, 2])).passes(),

@@ -2,13 +2,13 @@
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
-use crate::case::Seen;
 use crate::compare::spelled;
-use crate::history::{Thing, ThingId, When};
-use conformant_rulebook::Does;
+use crate::context::Seen;
+use crate::history::{Moment, Resource, ResourceId};
+use conformant_rulebook::Action;
 use std::borrow::Cow;
 
-/// In the paths of these operations a name stands for the resource that was shown with it.
+/// In the paths of these operations, a name selects the resource that had it in an earlier response.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LookupByName {
@@ -16,24 +16,24 @@ pub struct LookupByName {
     operations: Vec<String>,
     /// The parameter of their paths.
     parameter: String,
-    /// Whether it is the key that stands there, and no name.
+    /// Whether the path contains the key, not a name.
     #[serde(default)]
     by_key: bool,
-    /// Whose name it is.
+    /// The scope of the name.
     #[serde(default)]
-    whose: Whose,
+    whose: NameScope,
 }
 
-/// Whose name stands in a path.
+/// The scope of a name in a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Whose {
+enum NameScope {
     /// That of a resource of the scope that the path names.
     #[default]
     Here,
-    /// That of a resource of another scope alone: it stands for nothing.
+    /// A name that only a resource of another scope has: it selects nothing.
     Elsewhere,
-    /// Nearly that of a resource of the scope, which bears it in another letter case: it stands for nothing.
+    /// A name of a resource in the scope, in another letter case: it selects nothing.
     Nearly,
 }
 
@@ -52,9 +52,9 @@ impl Predicate for LookupByName {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
+            for (index, seen) in context.of_operation(&rule.service, operation) {
                 let flawed = seen.exchange.credentials.flaw().is_some();
                 let is_refused = matches!(seen.exchange.status(), Some(400..=499));
                 let is_answered = seen.acceptance == Acceptance::Accepted || is_refused;
@@ -62,11 +62,13 @@ impl Predicate for LookupByName {
                     continue;
                 }
                 match self.whose {
-                    Whose::Elsewhere => self.judge_strange(case, rule, index, verdicts),
-                    Whose::Nearly => self.judge_near(case, rule, index, verdicts),
-                    Whose::Here => {
-                        if let Some(named) = self.named(case, index) {
-                            judge_one(case, rule, (index, named), verdicts);
+                    NameScope::Elsewhere => {
+                        self.evaluate_foreign_name(context, rule, index, verdicts);
+                    }
+                    NameScope::Nearly => self.evaluate_other_case(context, rule, index, verdicts),
+                    NameScope::Here => {
+                        if let Some(named) = self.named(context, index) {
+                            evaluate_request(context, rule, (index, named), verdicts);
                         }
                     }
                 }
@@ -88,7 +90,7 @@ impl Predicate for LookupByName {
         let channel = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
         let at = |name: &str| json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": name});
         let parameters = json!({"operations": ["fetch-member"], "parameter": "Sid"});
-        let two = Example::of("chat", parameters)
+        let two = Example::for_rule("chat", parameters)
             .answered("create-member", channel.clone(), member("1", "kim"))
             .answered("create-member", channel, member("2", "Kim"));
         let fetched = |name: &str, digit: &str, identity: &str| {
@@ -112,7 +114,7 @@ impl Predicate for LookupByName {
             other["sid"] = json!(sid("CH", "2"));
             other["service_sid"] = json!(sid("IS", "2"));
             other["unique_name"] = Value::Null;
-            Example::of("chat", parameters.clone())
+            Example::for_rule("chat", parameters.clone())
                 .answered("create-channel", made.clone(), channel.clone())
                 .answered(
                     "create-channel",
@@ -127,7 +129,7 @@ impl Predicate for LookupByName {
         };
         let parameters =
             json!({"operations": ["fetch-member"], "parameter": "Sid", "whose": "nearly"});
-        let one = Example::of("chat", parameters)
+        let one = Example::for_rule("chat", parameters)
             .answered("create-channel", made.clone(), channel.clone())
             .answered("create-member", at("kim"), member("1", "kim"))
             .answered("fetch-member", at("kim"), member("1", "kim"));
@@ -157,23 +159,23 @@ impl Predicate for LookupByName {
 /// What a parameter of a path names: its place among those of the path, and the resource.
 #[derive(Clone, Copy)]
 struct Meant {
-    id: ThingId,
+    id: ResourceId,
     /// The place among the parents; `None` if it names the resource itself.
     above: Option<usize>,
 }
 
 impl LookupByName {
     /// A name that resources of another scope have, and none of the one that the path names.
-    fn judge_strange(
+    fn evaluate_foreign_name(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         index: usize,
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let seen = &case.seen[index];
-        let bound = &history.bound[index];
+        let history = &context.history;
+        let seen = &context.seen[index];
+        let bound = &history.path_bindings[index];
         let place = seen.operation.and_then(|operation| {
             let mut path = operation.path_names();
             path.position(|p| p.name == self.parameter)
@@ -188,32 +190,34 @@ impl LookupByName {
         let Some(scope) = above
             .copied()
             .flatten()
-            .filter(|&scope| history.is_own(scope))
+            .filter(|&scope| history.is_exclusive(scope))
         else {
             return;
         };
         let when = history.moments[index];
         // The resource that had the name before, and where it was observed.
-        let bears =
-            |id: ThingId| borne(case, history.things.get(id), &when).any(|name| name == text);
-        let kind = history.things.get(scope).kind;
-        let elsewhere = history.things.iter().find(|(id, thing)| {
-            let mut parents = thing.parents.iter();
-            let of_kind = parents.find(|&&parent| history.things.get(parent).kind == kind);
-            let is_last = thing.parents.last() == of_kind;
+        let bears = |id: ResourceId| {
+            borne(context, history.resources.get(id), &when).any(|name| name == text)
+        };
+        let kind = history.resources.get(scope).kind;
+        let elsewhere = history.resources.iter().find(|(id, resource)| {
+            let mut parents = resource.parents.iter();
+            let of_kind = parents.find(|&&parent| history.resources.get(parent).kind == kind);
+            let is_last = resource.parents.last() == of_kind;
             of_kind.is_some_and(|&parent| parent != scope) && is_last && bears(*id)
         });
         // Anything that was sent into this scope may have brought the name there.
         let brings = |(other, seen): (usize, &Seen<'_>)| {
             let sent = seen.exchange.sent.iter();
             let mut others = sent.filter(|(name, _)| **name != self.parameter);
-            history.bound[other].parents.contains(&Some(scope))
+            history.path_bindings[other].parents.contains(&Some(scope))
                 && !matches!(seen.acceptance, Acceptance::Rejected(_))
                 && others.any(|(_, value)| spelled(value) == text)
         };
-        let brought = || case.seen[..index].iter().enumerate().any(brings);
+        let brought = || context.seen[..index].iter().enumerate().any(brings);
         let site = Site::Exchange(index);
-        let Some((id, _)) = elsewhere.filter(|_| !verdicts.accuses(&site) && !brought()) else {
+        let Some((id, _)) = elsewhere.filter(|_| !verdicts.has_finding_at(&site) && !brought())
+        else {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
@@ -221,7 +225,7 @@ impl LookupByName {
             kind: "wrong-scope",
             expected: format!(
                 "nothing: it names {}, of another scope",
-                history.things.get(id).key
+                history.resources.get(id).key
             ),
             actual: "found".to_owned(),
             ..Fact::default()
@@ -229,11 +233,17 @@ impl LookupByName {
         verdicts.instance(rule, site).conclude(fact);
     }
 
-    /// A name in another letter case than what bears it in the scope that the path names, where nothing bears
-    /// that one.
-    fn judge_near(&self, case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        let (seen, bound) = (&case.seen[index], &history.bound[index]);
+    /// A name in another letter case than that of a resource in the scope of the path, if no resource there has
+    /// exactly that name.
+    fn evaluate_other_case(
+        &self,
+        context: &Context<'_>,
+        rule: &Rule,
+        index: usize,
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &context.history;
+        let (seen, bound) = (&context.seen[index], &history.path_bindings[index]);
         let place = seen.operation.and_then(|operation| {
             let mut path = operation.path_names();
             path.position(|p| p.name == self.parameter)
@@ -242,8 +252,10 @@ impl LookupByName {
         let Some((place, text)) = place.zip(named) else {
             return;
         };
-        let about = bound.face.and_then(|face| case.rulebook.kinds.get(face));
-        let Some(about) = about.map(|kind| &kind.about) else {
+        let about = bound
+            .shown_type
+            .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
+        let Some(about) = about.map(|kind| &kind.annotations) else {
             return;
         };
         let own = about.identity.as_ref().map(|identity| &identity.of);
@@ -252,12 +264,12 @@ impl LookupByName {
         let when = history.moments[index];
         let folded = text.to_lowercase();
         let mut near = None;
-        for (id, thing) in kind
+        for (id, resource) in kind
             .into_iter()
-            .flat_map(|kind| history.things.of_kind(kind))
+            .flat_map(|kind| history.resources.of_kind(kind))
         {
-            let names = borne(case, thing, &when);
-            if history.is_own(id) && history.is_under(id, above) == Some(true) {
+            let names = borne(context, resource, &when);
+            if history.is_exclusive(id) && history.is_under(id, above) == Some(true) {
                 for name in names.filter(|name| name.to_lowercase() == folded) {
                     if name == text {
                         return;
@@ -266,12 +278,12 @@ impl LookupByName {
                 }
             }
         }
-        // Whatever took the name along may have made something that bears it.
+        // The action that removed the name may have created another resource with it.
         let brings = |seen: &Seen<'_>| {
             let mut sent = seen.exchange.sent.values();
             !matches!(seen.acceptance, Acceptance::Rejected(_)) && sent.any(|v| spelled(v) == text)
         };
-        let Some(near) = near.filter(|_| !case.seen[..index].iter().any(brings)) else {
+        let Some(near) = near.filter(|_| !context.seen[..index].iter().any(brings)) else {
             return;
         };
         let found = seen.acceptance == Acceptance::Accepted;
@@ -286,90 +298,100 @@ impl LookupByName {
             .conclude(fact);
     }
 
-    /// What the parameter stands for, where that was shown before with the very name.
-    fn named(&self, case: &Case<'_>, index: usize) -> Option<Meant> {
-        let history = &case.history;
-        let seen = &case.seen[index];
+    /// The resource of the parameter, if an earlier response had exactly this name.
+    fn named(&self, context: &Context<'_>, index: usize) -> Option<Meant> {
+        let history = &context.history;
+        let seen = &context.seen[index];
         let text = spelled(seen.exchange.sent.get(&self.parameter)?);
         let mut path = seen.operation?.path_names();
         let place = path.position(|p| p.name == self.parameter)?;
-        let bound = &history.bound[index];
+        let bound = &history.path_bindings[index];
         let above = (place < bound.parents.len()).then_some(place);
         let id = match above {
             Some(place) => bound.parents.get(place).copied().flatten()?,
-            None => bound.thing?,
+            None => bound.resource?,
         };
-        let thing = history.things.get(id);
+        let resource = history.resources.get(id);
         if self.by_key {
-            let is_key = thing.key == text;
-            return (is_key && history.is_own(id)).then_some(Meant { id, above });
+            let is_key = resource.key == text;
+            return (is_key && history.is_exclusive(id)).then_some(Meant { id, above });
         }
         let when = history.moments[index];
-        let known = thing.sights.iter().any(|sight| {
-            let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+        let known = resource.observations.iter().any(|sight| {
+            let about = context
+                .rulebook
+                .kinds
+                .get(sight.shown_type)
+                .map(|kind| &kind.annotations);
             let names = about.and_then(|about| about.identity.as_ref());
-            sight.when.is_before(&when)
+            sight.moment.is_before(&when)
                 && names.is_some_and(|identity| {
                     let mut names = identity.names.iter();
-                    names.any(|at| sight.value(case, at).is_some_and(|v| spelled(v) == text))
+                    names.any(|at| sight.value(context, at).is_some_and(|v| spelled(v) == text))
                 })
         });
-        (known && thing.key != text && history.is_own(id)).then_some(Meant { id, above })
+        (known && resource.key != text && history.is_exclusive(id)).then_some(Meant { id, above })
     }
 }
 
 /// The natural names that a resource was shown with before.
 fn borne<'a>(
-    case: &'a Case<'_>,
-    thing: &'a Thing,
-    when: &'a When,
+    context: &'a Context<'_>,
+    resource: &'a Resource,
+    when: &'a Moment,
 ) -> impl Iterator<Item = Cow<'a, str>> {
-    thing.sights.iter().flat_map(move |sight| {
-        let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+    resource.observations.iter().flat_map(move |sight| {
+        let about = context
+            .rulebook
+            .kinds
+            .get(sight.shown_type)
+            .map(|kind| &kind.annotations);
         let identity = about.and_then(|about| about.identity.as_ref());
         let names = identity.map_or(&[][..], |identity| &identity.names);
-        let is_before = sight.when.is_before(when);
-        let values = names.iter().filter_map(|at| sight.value(case, at));
+        let is_before = sight.moment.is_before(when);
+        let values = names.iter().filter_map(|at| sight.value(context, at));
         values.filter(move |_| is_before).map(spelled)
     })
 }
 
-fn judge_one(
-    case: &Case<'_>,
+fn evaluate_request(
+    context: &Context<'_>,
     rule: &Rule,
     (index, meant): (usize, Meant),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
-    let seen = &case.seen[index];
+    let history = &context.history;
+    let seen = &context.seen[index];
     let when = history.moments[index];
     let Some(operation) = seen.operation else {
         return;
     };
-    let key = &history.things.get(meant.id).key;
-    let is_there = history.there_since(meant.id, &when).is_some();
-    let is_own = match history.bound[index].thing {
-        Some(thing) => history.is_under(thing, &history.bound[index].parents) == Some(true),
+    let key = &history.resources.get(meant.id).key;
+    let is_there = history.exists_since(meant.id, &when).is_some();
+    let is_own = match history.path_bindings[index].resource {
+        Some(resource) => {
+            history.is_under(resource, &history.path_bindings[index].parents) == Some(true)
+        }
         None => true,
     };
-    if !is_own || verdicts.accuses(&Site::Exchange(index)) {
+    if !is_own || verdicts.has_finding_at(&Site::Exchange(index)) {
         return;
     }
     if seen.acceptance != Acceptance::Accepted {
         // Only what is not found was not named; and what is elsewhere is not to be found here.
-        let parents = &history.bound[index].parents;
+        let parents = &history.path_bindings[index].parents;
         let above = &parents[..meant.above.unwrap_or(parents.len()).min(parents.len())];
         let is_here = history.is_under(meant.id, above) == Some(true);
         if seen.exchange.status() != Some(404) || !is_here {
             return;
         }
-        let target = history.bound[index].thing;
+        let target = history.path_bindings[index].resource;
         let reads = match operation.does {
-            Does::Lists => is_there,
-            Does::Shows => {
-                is_there && target.is_some_and(|id| history.there_since(id, &when).is_some())
+            Action::Lists => is_there,
+            Action::Shows => {
+                is_there && target.is_some_and(|id| history.exists_since(id, &when).is_some())
             }
-            Does::Makes | Does::FindsOrMakes | Does::Changes | Does::Ends => false,
+            Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => false,
         };
         if reads {
             let fact = Fact {
@@ -386,15 +408,15 @@ fn judge_one(
     }
     let mut sites = Vec::new();
     let mut wrong = None;
-    for representation in case
+    for representation in context
         .representations
         .iter()
         .filter(|r| r.exchange == Some(index))
     {
-        let Some(kind) = case.rulebook.kinds.get(representation.kind) else {
+        let Some(kind) = context.rulebook.kinds.get(representation.kind) else {
             continue;
         };
-        let about = &kind.about;
+        let about = &kind.annotations;
         let at = match meant.above {
             Some(place) => about.parents.get(place).map(|(at, _)| at),
             None => about
@@ -406,7 +428,7 @@ fn judge_one(
             continue;
         };
         let site = representation.site(at);
-        if verdicts.accuses(&site) {
+        if verdicts.has_finding_at(&site) {
             continue;
         }
         if spelled(got) != *key {
@@ -421,7 +443,7 @@ fn judge_one(
         sites.push(site);
     }
     if sites.iter().any(|site| matches!(site, Site::Answer { .. }))
-        && let Some(sites) = Sites::of(sites)
+        && let Some(sites) = Sites::collect(sites)
     {
         verdicts.instance(rule, sites).conclude_at(wrong);
     }

@@ -31,17 +31,17 @@ impl Predicate for MatchesConfiguration {
         &[Need::Document, Need::Configuration]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let pointer = format!("/{}/{}", rule.service, self.key.replace('.', "/"));
-        let Some(wanted) = json::get(&case.evidence.configured, &pointer) else {
+        let Some(wanted) = json::get(&context.evidence.configured, &pointer) else {
             return;
         };
-        for thing in case.of_kind(&self.kind) {
-            let Some(value) = thing.value(&self.at) else {
+        for resource in context.of_kind(&self.kind) {
+            let Some(value) = resource.value(&self.at) else {
                 continue;
             };
             let differs = as_text(value) != as_text(wanted);
-            let instance = verdicts.instance(rule, thing.site(&self.at));
+            let instance = verdicts.instance(rule, resource.site(&self.at));
             instance.conclude(differs.then(|| Fact {
                 kind: "configured",
                 expected: format!("{}, as {} is configured", json::short(wanted), self.key),
@@ -51,7 +51,7 @@ impl Predicate for MatchesConfiguration {
         }
     }
 
-    fn stage(&self, rule: &Rule, kind: &str, value: Value) -> Evidence {
+    fn example_evidence(&self, rule: &Rule, kind: &str, value: Value) -> Evidence {
         let mut configured = json!({});
         let mut slot = &mut configured[rule.service.as_str()];
         for part in self.key.split('.') {
@@ -68,7 +68,7 @@ impl Predicate for MatchesConfiguration {
     fn examples() -> Vec<Example> {
         let kind = "auth/registration-token";
         let parameters = json!({"kind": kind, "at": "/claims/iss", "key": "application.name"});
-        let scene = Example::of("auth", parameters)
+        let scene = Example::for_rule("auth", parameters)
             .configured(json!({"auth": {"application": {"name": "Shop"}}}));
         let token = |issuer: &str| json!({"claims": {"iss": issuer}});
         vec![

@@ -5,8 +5,10 @@
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::Event;
-use crate::history::{History, List, Origin, Outcome, Shows, Sight, ThingId, When, Write, same};
-use conformant_rulebook::Does;
+use crate::history::{
+    Appearance, History, List, Moment, Observation, Origin, Outcome, ResourceId, Write, same,
+};
+use conformant_rulebook::Action;
 #[cfg(test)]
 use scenes::{ann, ann_at, invite, member, person, scene, seen};
 
@@ -75,21 +77,22 @@ enum Aspect {
     /// The status of a user who left is not joined.
     Left,
     /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
-    Nobody,
+    #[serde(alias = "nobody")]
+    Unrelated,
 }
 
 /// The relation of a user to a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     /// A member; which one, if known.
-    Joined(Option<ThingId>),
+    Joined(Option<ResourceId>),
     Guest,
     Left,
-    Nobody,
+    Unrelated,
 }
 
 /// A user and a group.
-type Pair = (ThingId, ThingId);
+type Pair = (ResourceId, ResourceId);
 
 impl Predicate for Membership {
     fn subject(&self) -> Subject {
@@ -119,30 +122,34 @@ impl Predicate for Membership {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        if matches!(self.aspect, Aspect::Listed | Aspect::Nobody) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        if matches!(self.aspect, Aspect::Listed | Aspect::Unrelated) {
             let lists = history
                 .lists
                 .iter()
-                .filter(|list| list.face == self.model.view);
+                .filter(|list| list.shown_type == self.model.view);
             for list in
                 lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
             {
-                self.judge_list(case, rule, list, verdicts);
+                self.evaluate_list(context, rule, list, verdicts);
             }
         }
-        for (_, thing) in history.things.of_kind(&self.model.view) {
-            let &[.., user, channel] = &thing.parents[..] else {
+        for (_, resource) in history.resources.of_kind(&self.model.view) {
+            let &[.., user, channel] = &resource.parents[..] else {
                 continue;
             };
-            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
-                self.judge_sight(case, rule, ((user, channel), sight), verdicts);
+            for sight in resource
+                .observations
+                .iter()
+                .filter(|sight| !sight.is_attempt())
+            {
+                self.evaluate_observation(context, rule, ((user, channel), sight), verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Vec::new();
         for site in sites.iter() {
             let model = &self.model;
@@ -167,16 +174,18 @@ impl Predicate for Membership {
         const MEMBER_SID: &str = "/member_sid";
         const READ: &str = "/last_consumed_message_index";
         let of = |aspect: &str| scene(aspect);
-        let joins = |scene: Scene| scene.answered("create-member", ann(), member("ann", 1));
-        let leaves = |scene: Scene| scene.hook("leave_channel", person(), json!({}));
-        let enters = |scene: Scene| scene.hook("join_channel", person(), json!({}));
-        let asked = |scene: Scene| scene.answered("create-invite", ann(), invite("ann"));
-        let late =
-            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
-        let sees = |scene: Scene, status: &str, member: &Value| {
+        let joins =
+            |scene: ExampleBuilder| scene.answered("create-member", ann(), member("ann", 1));
+        let leaves = |scene: ExampleBuilder| scene.hook("leave_channel", person(), json!({}));
+        let enters = |scene: ExampleBuilder| scene.hook("join_channel", person(), json!({}));
+        let asked = |scene: ExampleBuilder| scene.answered("create-invite", ann(), invite("ann"));
+        let late = |scene: ExampleBuilder| {
+            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        };
+        let sees = |scene: ExampleBuilder, status: &str, member: &Value| {
             scene.answered("fetch-user-channel", ann_at(), seen(status, member))
         };
-        let lists = |scene: Scene, items: Value| {
+        let lists = |scene: ExampleBuilder, items: Value| {
             let page =
                 json!({"channels": items, "meta": {"next_page_url": null, "key": "channels"}});
             scene.answered("read-user-channels", ann_at(), page)
@@ -210,25 +219,26 @@ impl Predicate for Membership {
             sees(late(leaves(joins(of("left")))), "notParticipating", &none).passes(),
             sees(late(leaves(joins(of("left")))), "joined", &hers).fails(STATUS),
             sees(late(joins(of("left"))), "joined", &hers).not_judged(),
-            sees(late(of("nobody")), "notParticipating", &none).passes(),
-            sees(late(of("nobody")), "joined", &hers).fails(STATUS),
-            lists(late(of("nobody")), json!([seen("invited", &none)])).fails("/channels/0/status"),
-            sees(late(joins(of("nobody"))), "joined", &hers).not_judged(),
+            sees(late(of("unrelated")), "notParticipating", &none).passes(),
+            sees(late(of("unrelated")), "joined", &hers).fails(STATUS),
+            lists(late(of("unrelated")), json!([seen("invited", &none)]))
+                .fails("/channels/0/status"),
+            sees(late(joins(of("unrelated"))), "joined", &hers).not_judged(),
         ]
     }
 }
 
 impl Membership {
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        ((user, channel), sight): (Pair, &Sight<'_>),
+        ((user, channel), sight): (Pair, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let stands = self.model.standing(case, (user, channel), &sight.when);
-        let (Some((stands, since)), Some(shown)) = (stands, sight.representation(case)) else {
+        let history = &context.history;
+        let stands = self.model.standing(context, (user, channel), &sight.moment);
+        let (Some((stands, since)), Some(shown)) = (stands, sight.representation(context)) else {
             return;
         };
         let status = shown.value(&self.model.status).and_then(Value::as_str);
@@ -249,11 +259,11 @@ impl Membership {
                 has_joined(),
                 format!("not {}, after leaving", self.model.joined),
             ),
-            (Aspect::Nobody, Standing::Nobody) => {
+            (Aspect::Unrelated, Standing::Unrelated) => {
                 let takes_part = status
                     .map(|status| status == self.model.joined || status == self.model.invited);
-                let is_listed = matches!(sight.shows, Shows::Item(_));
-                let is_hidden = is_listed && self.model.is_private(case, channel, &sight.when);
+                let is_listed = matches!(sight.shows, Appearance::Item(_));
+                let is_hidden = is_listed && self.model.is_private(context, channel, &sight.moment);
                 let wrong = takes_part.map(|part| part || is_hidden);
                 (
                     &self.model.status,
@@ -262,7 +272,7 @@ impl Membership {
                 )
             }
             (Aspect::Member, Standing::Joined(Some(member))) => {
-                let key = &history.things.get(member).key;
+                let key = &history.resources.get(member).key;
                 let named = shown.value(&self.model.member_key).map(as_text);
                 (
                     &self.model.member_key,
@@ -271,8 +281,8 @@ impl Membership {
                 )
             }
             (Aspect::Read, Standing::Joined(Some(member))) => {
-                return self.model.judge_read(
-                    case,
+                return self.model.evaluate_read_position(
+                    context,
                     rule,
                     (member, channel, sight, shown),
                     verdicts,
@@ -282,9 +292,9 @@ impl Membership {
         };
         let site = shown.site(at);
         // A user who never was a member is never joined. Effects of a membership may be delayed.
-        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Nobody);
-        let is_due = was_never || since.is_settled(&sight.when);
-        let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.accuses(&site)) else {
+        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Unrelated);
+        let is_due = was_never || since.is_settled(&sight.moment);
+        let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.has_finding_at(&site)) else {
             return;
         };
         let fact = Fact {
@@ -301,14 +311,14 @@ impl Membership {
     }
 
     /// Judges which groups a user's list contains.
-    fn judge_list(
+    fn evaluate_list(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         list: &List<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
+        let history = &context.history;
         let Some(user) = list.scope().filter(|_| list.is_readable()) else {
             return;
         };
@@ -316,25 +326,25 @@ impl Membership {
             .pages
             .iter()
             .map(|&page| Site::answer(page, list.place()));
-        let Some(sites) = Sites::of(pages) else {
+        let Some(sites) = Sites::collect(pages) else {
             return;
         };
-        if sites.iter().any(|site| verdicts.accuses(site)) {
+        if sites.iter().any(|site| verdicts.has_finding_at(site)) {
             return;
         }
-        let holds = |channel: ThingId| {
+        let holds = |channel: ResourceId| {
             let key = [user, channel]
-                .map(|id| history.things.get(id).key.as_str())
+                .map(|id| history.resources.get(id).key.as_str())
                 .join("\n");
             list.items.iter().any(|item| {
-                item.thing
-                    .is_some_and(|thing| history.things.get(thing).key == key)
+                item.resource
+                    .is_some_and(|resource| history.resources.get(resource).key == key)
             })
         };
         let mut judged = 0;
         let mut lacks = None;
-        for (channel, thing) in history.things.of_kind(&self.model.group) {
-            let stands = self.model.standing(case, (user, channel), &list.first);
+        for (channel, resource) in history.resources.of_kind(&self.model.group) {
+            let stands = self.model.standing(context, (user, channel), &list.first);
             let Some((stands, since)) = stands else {
                 continue;
             };
@@ -343,16 +353,16 @@ impl Membership {
                     let is_due = since.is_settled(&list.first);
                     judged += usize::from(is_due);
                     if is_due && !holds(channel) {
-                        lacks = lacks.or(Some(&thing.key));
+                        lacks = lacks.or(Some(&resource.key));
                     }
                 }
                 // A listed group is judged by its item.
-                (Aspect::Nobody, Standing::Nobody) => judged += usize::from(!holds(channel)),
+                (Aspect::Unrelated, Standing::Unrelated) => judged += usize::from(!holds(channel)),
                 _ => {}
             }
         }
         if judged == 0 {
-            verdicts.trivial(rule, Trivial::Empty);
+            verdicts.record_vacuous(rule, Vacuity::Empty);
             return;
         }
         verdicts
@@ -368,32 +378,38 @@ impl Membership {
 
 impl GroupModel {
     /// Compares the read position with the last observation of the member before and the first one after.
-    fn judge_read(
+    fn evaluate_read_position(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (member, channel, sight, shown): (ThingId, ThingId, &Sight<'_>, &Representation<'_>),
+        (member, channel, sight, shown): (
+            ResourceId,
+            ResourceId,
+            &Observation<'_>,
+            &Representation<'_>,
+        ),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
+        let history = &context.history;
         let site = shown.site(&self.read);
-        let sights = &history.things.get(member).sights;
-        let others =
-            |other: &&Sight<'_>| !other.is_attempt() && other.value(case, &self.read).is_some();
-        let before = sights
+        let observations = &history.resources.get(member).observations;
+        let others = |other: &&Observation<'_>| {
+            !other.is_attempt() && other.value(context, &self.read).is_some()
+        };
+        let before = observations
             .iter()
             .rev()
             .filter(others)
-            .find(|s| s.when.is_before(&sight.when));
-        let after = sights
+            .find(|s| s.moment.is_before(&sight.moment));
+        let after = observations
             .iter()
             .filter(others)
-            .find(|s| sight.when.is_before(&s.when));
+            .find(|s| sight.moment.is_before(&s.moment));
         for other in [before, after].into_iter().flatten() {
-            let (first, last) = if other.when.is_before(&sight.when) {
-                (&other.when, &sight.when)
+            let (first, last) = if other.moment.is_before(&sight.moment) {
+                (&other.moment, &sight.moment)
             } else {
-                (&sight.when, &other.when)
+                (&sight.moment, &other.moment)
             };
             let moves = |write: &&Write<'_>| {
                 let may = [&*self.view, &self.member, &self.post, ""].contains(&write.kind);
@@ -405,31 +421,32 @@ impl GroupModel {
                 may && !elsewhere && write.outcome != Outcome::Refused
             };
             let moved = || history.writes.iter().filter(moves);
-            let is_between =
-                |write: &Write<'_>| !write.when.is_before(first) && !last.is_before(&write.when);
+            let is_between = |write: &Write<'_>| {
+                !write.moment.is_before(first) && !last.is_before(&write.moment)
+            };
             let own = |write: &Write<'_>| {
                 write
                     .exchange()
                     .is_some_and(|e| Some(e) == sight.exchange || Some(e) == other.exchange)
             };
             // The write that returned the first observation precedes it.
-            if moved()
-                .any(|write| is_between(write) && !(own(write) && write.when.event == first.event))
-            {
+            if moved().any(|write| {
+                is_between(write) && !(own(write) && write.moment.event == first.event)
+            }) {
                 continue;
             }
-            let (Some(a), Some(b)) = (shown.value(&self.read), other.value(case, &self.read))
+            let (Some(a), Some(b)) = (shown.value(&self.read), other.value(context, &self.read))
             else {
                 continue;
             };
             let agrees = same(a, b);
             let is_settled = moved()
-                .filter(|write| write.when.event <= first.event)
-                .all(|write| match write.when.event == first.event {
-                    true => write.when.is_settled(last),
-                    false => write.when.is_settled(first),
+                .filter(|write| write.moment.event <= first.event)
+                .all(|write| match write.moment.event == first.event {
+                    true => write.moment.is_settled(last),
+                    false => write.moment.is_settled(first),
                 });
-            if verdicts.accuses(&site) || !is_settled {
+            if verdicts.has_finding_at(&site) || !is_settled {
                 continue;
             }
             let fact = Fact {
@@ -447,31 +464,34 @@ impl GroupModel {
     /// The relation of a user to a group at a moment, and since when; `None` if it is uncertain.
     fn standing(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         (user, channel): Pair,
-        until: &When,
-    ) -> Option<(Standing, When)> {
-        let history = &case.history;
-        let names: Vec<&String> = history.things.names_of(user).collect();
-        let made = &history.writes[history.things.get(channel).made?];
-        let creator = made
-            .exchange()
-            .and_then(|made| case.seen[made].exchange.sent.get(&self.creator_parameter));
+        until: &Moment,
+    ) -> Option<(Standing, Moment)> {
+        let history = &context.history;
+        let names: Vec<&String> = history.resources.names_of(user).collect();
+        let made = &history.writes[history.resources.get(channel).made?];
+        let creator = made.exchange().and_then(|made| {
+            context.seen[made]
+                .exchange
+                .sent
+                .get(&self.creator_parameter)
+        });
         let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
         // The creator of a group may be a member from the start.
-        let is_known = made.when.is_before(until)
-            && history.is_own(channel)
-            && !history.deeds_unseen
+        let is_known = made.moment.is_before(until)
+            && history.is_exclusive(channel)
+            && !history.has_unobserved_actions
             && !names.is_empty()
             && !creator.is_some_and(is_meant);
-        let mut stands = (Standing::Nobody, made.when);
+        let mut stands = (Standing::Unrelated, made.moment);
         for write in is_known.then_some(&history.writes)? {
-            if write.outcome == Outcome::Refused || until.is_before(&write.when) {
+            if write.outcome == Outcome::Refused || until.is_before(&write.moment) {
                 continue;
             }
             let now = match write.kind {
                 kind if kind == self.member || kind == self.invite => {
-                    match self.identity(case, history, write, channel) {
+                    match self.identity(context, history, write, channel) {
                         Some(identity) if is_meant(identity) => self.after(stands.0, write),
                         Some(_) => None,
                         None if is_elsewhere(write, channel) => None,
@@ -483,23 +503,25 @@ impl GroupModel {
             };
             let Some(now) = now else { continue };
             // A write that overlaps the observation, or has an unknown outcome, makes the relation uncertain.
-            if !write.when.is_before(until) || write.outcome == Outcome::Unknown {
+            if !write.moment.is_before(until) || write.outcome == Outcome::Unknown {
                 return None;
             }
-            stands = (now, write.when);
+            stands = (now, write.moment);
         }
         Some(stands)
     }
 
     /// The relation after a write; `None` if it does not change.
     fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
-        let joins = matches!(write.does, Does::Makes | Does::FindsOrMakes);
+        let joins = matches!(write.does, Action::Makes | Action::FindsOrMakes);
         if write.kind == self.member {
             return match before {
-                Standing::Joined(Some(_)) if joins && write.thing.is_none() => None,
-                _ if joins => Some(Standing::Joined(write.thing)),
-                _ if write.does == Does::Ends => Some(Standing::Left),
-                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Nobody => None,
+                Standing::Joined(Some(_)) if joins && write.resource.is_none() => None,
+                _ if joins => Some(Standing::Joined(write.resource)),
+                _ if write.does == Action::Ends => Some(Standing::Left),
+                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Unrelated => {
+                    None
+                }
             };
         }
         let is_invited = joins && !matches!(before, Standing::Joined(_));
@@ -509,44 +531,47 @@ impl GroupModel {
     /// The user of this group that a write is about; `None` if it is about another group or names no user.
     fn identity<'c>(
         &self,
-        case: &'c Case<'_>,
+        context: &'c Context<'_>,
         history: &History<'_>,
         write: &Write<'_>,
-        channel: ThingId,
+        channel: ResourceId,
     ) -> Option<&'c Value> {
         match write.origin {
             Origin::Exchange(index) => {
-                let sent = &case.seen[index].exchange.sent;
+                let sent = &context.seen[index].exchange.sent;
                 let here = write.parents.last() == Some(&Some(channel));
                 // An update names the member and changes nothing that the view shows.
                 sent.get(&self.user_parameter).filter(|_| here)
             }
             Origin::Hook(event) => {
-                let Some(Event::Hook(call)) = case.evidence.events.get(event) else {
+                let Some(Event::Hook(call)) = context.evidence.events.get(event) else {
                     return None;
                 };
                 let named = as_text(call.arguments.get(&self.group_argument)?);
-                let here = named == history.things.get(channel).key;
+                let here = named == history.resources.get(channel).key;
                 call.arguments.get(&self.user_argument).filter(|_| here)
             }
         }
     }
 
     /// Whether a group was last seen to be private.
-    fn is_private(&self, case: &Case<'_>, channel: ThingId, until: &When) -> bool {
-        let sights = &case.history.things.get(channel).sights;
-        let mut before = sights.iter().rev().filter(|s| s.when.is_before(until));
+    fn is_private(&self, context: &Context<'_>, channel: ResourceId, until: &Moment) -> bool {
+        let observations = &context.history.resources.get(channel).observations;
+        let mut before = observations
+            .iter()
+            .rev()
+            .filter(|s| s.moment.is_before(until));
         before
-            .find_map(|s| s.value(case, &self.visibility))
+            .find_map(|s| s.value(context, &self.visibility))
             .is_some_and(|kind| *kind == self.private)
     }
 }
 
 /// Whether a write is about another group, or does not change a relation.
-fn is_elsewhere(write: &Write<'_>, channel: ThingId) -> bool {
+fn is_elsewhere(write: &Write<'_>, channel: ResourceId) -> bool {
     let other = write.parents.last().copied().flatten();
     matches!(write.origin, Origin::Hook(_))
-        || write.does == Does::Changes
+        || write.does == Action::Changes
         || other.is_some_and(|other| other != channel)
 }
 
@@ -560,7 +585,7 @@ fn sid(kind: &str, digit: &str) -> String {
 mod scenes {
     use super::*;
 
-    pub(super) fn scene(aspect: &str) -> Scene {
+    pub(super) fn scene(aspect: &str) -> ExampleBuilder {
         let channel = json!({
             "sid": sid("CH", "1"), "account_sid": "AC1", "service_sid": sid("IS", "1"),
             "friendly_name": null, "unique_name": null, "attributes": "{}", "type": "public",
@@ -581,7 +606,7 @@ mod scenes {
             "private": "private", "user-parameter": "Identity", "creator-parameter": "CreatedBy",
             "user-argument": "identity", "group-argument": "channel_sid",
         });
-        Example::of("chat", json!({"aspect": aspect, "model": model}))
+        Example::for_rule("chat", json!({"aspect": aspect, "model": model}))
             .answered("create-user", ann(), user)
             .answered("create-channel", within, channel)
     }

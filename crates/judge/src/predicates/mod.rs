@@ -13,7 +13,7 @@ macro_rules! predicates {
 
         /// All predicates.
         pub(super) const REGISTERED: &[super::predicate::Registration] =
-            &[$(super::predicate::Registration::of::<$module::$type>($name, &[$($key)?]),)*];
+            &[$(super::predicate::Registration::new::<$module::$type>($name, &[$($key)?]),)*];
     };
 }
 

@@ -3,9 +3,9 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::case::Seen;
-use crate::history::{Outcome, Shows, Sight, Write};
-use conformant_rulebook::{Does, Place};
+use crate::context::Seen;
+use crate::history::{Appearance, Observation, Outcome, Write};
+use conformant_rulebook::{Action, ParameterLocation};
 
 /// What a write of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -29,18 +29,18 @@ impl Predicate for OtherFieldsUnchanged {
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
-        Some(operations(model, |o| o.does == Does::Changes))
+        Some(operations(model, |o| o.does == Action::Changes))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
-            let mut writes = case.history.writes.iter();
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
+            let mut writes = context.history.writes.iter();
             let Some(write) = writes.find(|write| write.exchange() == Some(index)) else {
                 continue;
             };
-            let is_change = write.does == Does::Changes && write.outcome != Outcome::Unknown;
+            let is_change = write.does == Action::Changes && write.outcome != Outcome::Unknown;
             if is_change && !(is_silent(seen) && write.outcome == Outcome::Done) {
-                self.judge_write(case, rule, write, verdicts);
+                self.evaluate_write(context, rule, write, verdicts);
             }
         }
     }
@@ -58,7 +58,7 @@ impl Predicate for OtherFieldsUnchanged {
             })
         };
         let named = |name: &str| json!({"Sid": sid, "FriendlyName": name});
-        let made = Example::of("chat", json!({"of": "chat/update-service"})).answered(
+        let made = Example::for_rule("chat", json!({"of": "chat/update-service"})).answered(
             "create-service",
             json!({"FriendlyName": "a"}),
             service("a", "RL1"),
@@ -80,59 +80,64 @@ impl Predicate for OtherFieldsUnchanged {
 }
 
 impl OtherFieldsUnchanged {
-    fn judge_write(
+    fn evaluate_write(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         write: &Write<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+        let history = &context.history;
+        let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
-        let mut sights = history.things.get(id).sights.iter();
-        let is_whole = |sight: &Sight<'_>| matches!(sight.shows, Shows::Whole(_));
-        let is_answer = |sight: &Sight<'_>| sight.exchange == write.exchange();
-        let earlier = sights.clone().rev();
-        let mut earlier = earlier.filter(|s| is_whole(s) && s.when.is_before(&write.when));
-        let after = sights.find(|s| {
-            is_whole(s) && (is_answer(s) || write.when.is_before(&s.when)) && !s.is_attempt()
+        let mut observations = history.resources.get(id).observations.iter();
+        let is_whole = |sight: &Observation<'_>| matches!(sight.shows, Appearance::Whole(_));
+        let is_answer = |sight: &Observation<'_>| sight.exchange == write.exchange();
+        let earlier = observations.clone().rev();
+        let mut earlier = earlier.filter(|s| is_whole(s) && s.moment.is_before(&write.moment));
+        let after = observations.find(|s| {
+            is_whole(s) && (is_answer(s) || write.moment.is_before(&s.moment)) && !s.is_attempt()
         });
         let (Some(before), Some(after)) = (earlier.next(), after) else {
-            verdicts.trivial(rule, Trivial::Alone);
+            verdicts.record_vacuous(rule, Vacuity::Alone);
             return;
         };
         // Only this write lies between the two, apart from the request that returned the first one.
-        let kind = history.things.get(id).kind;
+        let kind = history.resources.get(id).kind;
         let is_own = |other: &Write<'_>| {
             let by = other.exchange();
             by.is_some()
                 && (by == write.exchange() || by == before.exchange || by == after.exchange)
         };
         let is_alone = !history.writes.iter().any(|other| {
-            let between = !other.when.is_before(&before.when) && !after.when.is_before(&other.when);
+            let between =
+                !other.moment.is_before(&before.moment) && !after.moment.is_before(&other.moment);
             between && !is_own(other) && other.may_touch(id, kind)
         });
-        let Some(shown) = after.representation(case).filter(|_| is_alone) else {
+        let Some(shown) = after.representation(context).filter(|_| is_alone) else {
             return;
         };
-        let mut compared = history.compared(case, id, before, after);
+        let mut compared = history.compared(context, id, before, after);
         compared.retain(|c| !is_address(&c.pointer));
         let shown_by = history
             .writes
             .iter()
             .find(|other| after.exchange.is_some() && other.exchange() == after.exchange);
         if let Some(other) = shown_by.filter(|other| other.exchange() != write.exchange()) {
-            if other.exchange().is_some_and(|at| is_silent(&case.seen[at])) {
-                verdicts.trivial(rule, Trivial::Alone);
+            if other
+                .exchange()
+                .is_some_and(|at| is_silent(&context.seen[at]))
+            {
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 return;
             }
             compared.retain(|c| !names(other, &c.pointer));
         }
-        compared.retain(|c| !names(write, &c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
-        let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
-            verdicts.trivial(rule, Trivial::Alone);
+        compared
+            .retain(|c| !names(write, &c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
+        let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
+            verdicts.record_vacuous(rule, Vacuity::Alone);
             return;
         };
         let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {
@@ -163,7 +168,9 @@ fn is_silent(seen: &Seen<'_>) -> bool {
     seen.operation.is_some_and(|operation| {
         operation.parameters.iter().any(|p| {
             let is_sent = seen.exchange.sent.contains_key(&p.name);
-            is_sent && p.echo.is_none() && matches!(p.place, Place::Body | Place::Query)
+            is_sent
+                && p.echo.is_none()
+                && matches!(p.place, ParameterLocation::Body | ParameterLocation::Query)
         })
     })
 }

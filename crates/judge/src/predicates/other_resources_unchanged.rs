@@ -3,7 +3,7 @@
 //! Does not judge derived fields (`x-derived`, `x-counts`, `x-steps`), nor resources that other clients may reach.
 
 use super::prelude::*;
-use crate::history::{Outcome, Shows, Sight, ThingId, Write};
+use crate::history::{Appearance, Observation, Outcome, ResourceId, Write};
 
 /// What a request of this operation does not name stays as it was.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -30,37 +30,45 @@ impl Predicate for OtherResourcesUnchanged {
         Some(operations(model, |o| o.does.writes()))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
         let operation = self.of.id();
-        if case.of_operation(&rule.service, operation).next().is_none() {
+        if context
+            .of_operation(&rule.service, operation)
+            .next()
+            .is_none()
+        {
             return;
         }
         let is_of = |write: &Write<'_>| {
-            let exchange = write.exchange().map(|index| case.seen[index].exchange);
+            let exchange = write.exchange().map(|index| context.seen[index].exchange);
             exchange.is_some_and(|e| e.service == rule.service && e.operation == operation)
         };
         let is_shared = |kind: &str| {
-            let identity = case
+            let identity = context
                 .rulebook
                 .kinds
                 .get(kind)
-                .and_then(|k| k.about.identity.as_ref());
+                .and_then(|k| k.annotations.identity.as_ref());
             identity.is_some_and(|identity| identity.shared)
         };
-        let own = history.things.iter().filter(|(id, _)| history.is_own(*id));
-        for (id, thing) in own.filter(|(_, thing)| !is_shared(thing.kind)) {
-            let sights = thing.sights.iter();
-            let alone: Vec<&Sight<'_>> = sights
-                .filter(|s| !matches!(s.shows, Shows::Item(_)) && !s.is_attempt())
+        let own = history
+            .resources
+            .iter()
+            .filter(|(id, _)| history.is_exclusive(*id));
+        for (id, resource) in own.filter(|(_, resource)| !is_shared(resource.kind)) {
+            let observations = resource.observations.iter();
+            let alone: Vec<&Observation<'_>> = observations
+                .filter(|s| !matches!(s.shows, Appearance::Item(_)) && !s.is_attempt())
                 .collect();
             for pair in alone.windows(2) {
                 let (before, after) = (pair[0], pair[1]);
                 let mut writes = history.writes.iter().rev();
-                let last = writes
-                    .find(|w| before.when.is_before(&w.when) && w.when.is_before(&after.when));
+                let last = writes.find(|w| {
+                    before.moment.is_before(&w.moment) && w.moment.is_before(&after.moment)
+                });
                 if let Some(write) = last.filter(|write| is_of(write)) {
-                    judge_pair(case, rule, (write, id), (before, after), verdicts);
+                    evaluate_pair(context, rule, (write, id), (before, after), verdicts);
                 }
             }
         }
@@ -78,7 +86,7 @@ impl Predicate for OtherResourcesUnchanged {
                 "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "",
             })
         };
-        let renamed = Example::of("chat", json!({"of": "chat/update-service"}))
+        let renamed = Example::for_rule("chat", json!({"of": "chat/update-service"}))
             .answered("create-service", json!({}), service("1", "a"))
             .answered("create-service", json!({}), service("2", "b"))
             .answered(
@@ -99,7 +107,7 @@ impl Predicate for OtherResourcesUnchanged {
             })
         };
         let named = json!({"ServiceSid": sid("1"), "Sid": format!("BS{}", "1".repeat(32))});
-        let in_two_faces = Example::of("chat", json!({"of": "chat/update-service"}))
+        let in_two_faces = Example::for_rule("chat", json!({"of": "chat/update-service"}))
             .answered(
                 "fetch-user-binding",
                 named.clone(),
@@ -121,7 +129,7 @@ impl Predicate for OtherResourcesUnchanged {
         let fetched_invite =
             json!({"ServiceSid": sid("1"), "ChannelSid": path["ChannelSid"], "Sid": invite["sid"]});
         let invited = |of: &str| {
-            Example::of("chat", json!({"of": of})).answered(
+            Example::for_rule("chat", json!({"of": of})).answered(
                 "create-invite",
                 path.clone(),
                 invite.clone(),
@@ -156,18 +164,19 @@ impl Predicate for OtherResourcesUnchanged {
     }
 }
 
-fn judge_pair(
-    case: &Case<'_>,
+fn evaluate_pair(
+    context: &Context<'_>,
     rule: &Rule,
-    (write, id): (&Write<'_>, ThingId),
-    (before, after): (&Sight<'_>, &Sight<'_>),
+    (write, id): (&Write<'_>, ResourceId),
+    (before, after): (&Observation<'_>, &Observation<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
-    let kind = history.things.get(id).kind;
+    let history = &context.history;
+    let kind = history.resources.get(id).kind;
     // What else lies between the two did not touch it for certain; this write names another.
     let touched = history.writes.iter().any(|other| {
-        let between = other.when.event > before.when.event && !after.when.is_before(&other.when);
+        let between =
+            other.moment.may_follow(&before.moment) && !after.moment.is_before(&other.moment);
         between && (other.may_touch(id, kind) || history.may_end(other, id))
     });
     let Some(by) = write
@@ -176,14 +185,14 @@ fn judge_pair(
     else {
         return;
     };
-    let operation = &case.seen[by].exchange.operation;
-    let key = &history.things.get(id).key;
-    let Some(shown) = after.representation(case) else {
+    let operation = &context.seen[by].exchange.operation;
+    let key = &history.resources.get(id).key;
+    let Some(shown) = after.representation(context) else {
         let at = after.exchange.unwrap_or_default();
-        let own = history.is_under(id, &history.bound[at].parents) == Some(true);
-        let there = before.shows != Shows::NotFound;
+        let own = history.is_under(id, &history.path_bindings[at].parents) == Some(true);
+        let there = before.shows != Appearance::NotFound;
         let site = Site::Exchange(at);
-        if own && there && !verdicts.accuses(&site) {
+        if own && there && !verdicts.has_finding_at(&site) {
             let fact = Fact {
                 kind: "gone",
                 expected: format!("{key}, which {operation} did not name"),
@@ -196,9 +205,9 @@ fn judge_pair(
         }
         return;
     };
-    let mut compared = history.compared(case, id, before, after);
-    compared.retain(|c| !is_address(&c.pointer) && !verdicts.accuses_in(shown, &c.pointer));
-    let Some(sites) = Sites::of_each(&compared, |c| shown.site(&c.pointer)) else {
+    let mut compared = history.compared(context, id, before, after);
+    compared.retain(|c| !is_address(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer));
+    let Some(sites) = Sites::from_slice(&compared, |c| shown.site(&c.pointer)) else {
         return;
     };
     let wrong = compared.iter().find(|c| c.is_changed()).map(|change| {

@@ -4,10 +4,10 @@
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
-use crate::case::Seen;
+use crate::context::Seen;
 use crate::evidence::Poll;
-use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ThingId};
-use conformant_rulebook::Does;
+use crate::history::{FIRST, ITSELF, NEXT, Outcome, PREVIOUS, ResourceId};
+use conformant_rulebook::Action;
 use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ enum Aspect {
 }
 
 /// What each page of a list holds, by exchange.
-type Held = BTreeMap<usize, Vec<Option<ThingId>>>;
+type Held = BTreeMap<usize, Vec<Option<ResourceId>>>;
 
 impl Predicate for PageLinks {
     fn subject(&self) -> Subject {
@@ -54,17 +54,18 @@ impl Predicate for PageLinks {
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         let services = model.services.values();
         let operations = services.flat_map(|service| service.operations.values());
-        let lists = operations.filter(|o| o.does == Does::Lists && o.list_key.is_some());
+        let lists = operations.filter(|o| o.does == Action::Lists && o.list_key.is_some());
+        let lists = lists.filter(|o| o.paging.has_meta());
         Some(lists.map(|o| format!("{}/{}", o.service, o.id)).collect())
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut held = None;
-        for (index, seen) in case.seen.iter().enumerate() {
+        for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
                 continue;
             };
-            let from = &case.seen[via.exchange];
+            let from = &context.seen[via.exchange];
             let is_ours = from.exchange.service == rule.service
                 && from.exchange.operation == self.of.id()
                 && from.value(&via.pointer).is_some();
@@ -76,9 +77,9 @@ impl Predicate for PageLinks {
             if !is_ours || !has_right || seen.exchange.poll == Poll::Attempt {
                 continue;
             }
-            let held = held.get_or_insert_with(|| held_by_page(case));
+            let held = held.get_or_insert_with(|| held_by_page(context));
             let link = Link {
-                case,
+                context,
                 from: (via.exchange, from),
                 pointer: &via.pointer,
                 to: (index, seen),
@@ -113,11 +114,11 @@ impl Predicate for PageLinks {
             })
         };
         let path = json!({"FlowSid": format!("FW{}", "1".repeat(32)), "ExecutionSid": format!("FN{}", "1".repeat(32))});
-        let shown = |scene: Scene, number: usize, digit: &str| {
+        let shown = |scene: ExampleBuilder, number: usize, digit: &str| {
             scene.answered("read-steps", path.clone(), page(number, digit))
         };
         let walked = |aspect: &str| {
-            let first = shown(Example::of("flow", of(aspect)), 0, "1");
+            let first = shown(Example::for_rule("flow", of(aspect)), 0, "1");
             let second = shown(first, 1, "2").via(0, NEXT);
             shown(second, 2, "3").via(1, NEXT)
         };
@@ -135,18 +136,26 @@ impl Predicate for PageLinks {
             // A step was added meanwhile.
             shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
             walked("given").passes(),
-            shown(Example::of("flow", of("given")), 0, "1")
+            shown(Example::for_rule("flow", of("given")), 0, "1")
                 .answered("read-steps", path.clone(), lost)
                 .via(0, NEXT)
                 .fails(PREVIOUS),
-            shown(shown(Example::of("flow", of("numbered")), 0, "1"), 1, "2")
-                .via(0, NEXT)
-                .at("/v1/Steps?Page=1")
-                .passes(),
-            shown(shown(Example::of("flow", of("numbered")), 0, "1"), 0, "2")
-                .via(0, NEXT)
-                .at("/v1/Steps?Page=1")
-                .fails("/meta/page"),
+            shown(
+                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
+                1,
+                "2",
+            )
+            .via(0, NEXT)
+            .at("/v1/Steps?Page=1")
+            .passes(),
+            shown(
+                shown(Example::for_rule("flow", of("numbered")), 0, "1"),
+                0,
+                "2",
+            )
+            .via(0, NEXT)
+            .at("/v1/Steps?Page=1")
+            .fails("/meta/page"),
             walked("numbered").not_judged(),
         ]
     }
@@ -161,7 +170,7 @@ enum Holds {
 
 /// A link from a page that was followed.
 struct Link<'c> {
-    case: &'c Case<'c>,
+    context: &'c Context<'c>,
     from: (usize, &'c Seen<'c>),
     pointer: &'c str,
     to: (usize, &'c Seen<'c>),
@@ -220,13 +229,13 @@ impl Link<'_> {
         }
         let wrong = match self.holds() {
             Holds::Unknown => {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 return;
             }
             Holds::It => None,
             Holds::Another(actual) => Some(wrong(actual)),
         };
-        let mut shown = self.case.representations.iter();
+        let mut shown = self.context.representations.iter();
         let first = shown.find(|r| r.exchange == Some(index));
         let held = first.map_or(Site::Exchange(index), |first| {
             first.site(self.key_of(first))
@@ -236,8 +245,8 @@ impl Link<'_> {
 
     /// Where an item has its key.
     fn key_of(&self, item: &Representation<'_>) -> &str {
-        let kind = self.case.rulebook.kinds.get(item.kind);
-        let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+        let kind = self.context.rulebook.kinds.get(item.kind);
+        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
         let key = identity.and_then(|identity| identity.key.last());
         key.map_or("", String::as_str)
     }
@@ -248,8 +257,8 @@ impl Link<'_> {
 
     /// What it contains, compared with what it should contain; `None` if either is unknown.
     fn compared(&self) -> Option<Holds> {
-        let (case, history) = (self.case, &self.case.history);
-        let (at, from) = history.page_of(case, self.from.0)?;
+        let (context, history) = (self.context, &self.context.history);
+        let (at, from) = history.page_of(context, self.from.0)?;
         let list = &history.lists[at];
         let place = match self.pointer {
             FIRST => 0,
@@ -260,7 +269,7 @@ impl Link<'_> {
         let page = *list.pages.get(place).filter(|page| **page != self.to.0)?;
         let (wanted, got) = (self.held.get(&page)?, self.held.get(&self.to.0)?);
         let is_known =
-            |page: &[Option<ThingId>]| !page.is_empty() && page.iter().all(Option::is_some);
+            |page: &[Option<ResourceId>]| !page.is_empty() && page.iter().all(Option::is_some);
         if !is_known(wanted) || !is_known(got) || self.is_open(page) || !self.is_quiet(at) {
             return None;
         }
@@ -274,8 +283,11 @@ impl Link<'_> {
                 .get(page)
                 .is_some_and(|held| held[..1.min(held.len())] == got[..1])
         });
-        // Where others may act, only what no change of theirs explains is another page.
-        let is_own = history.alone || list.scope().is_some_and(|scope| history.is_own(scope));
+        // If other writers exist, only a difference that none of their actions explains is another page.
+        let is_own = history.alone
+            || list
+                .scope()
+                .is_some_and(|scope| history.is_exclusive(scope));
         let is_earlier = other.is_some_and(|other| other < place);
         (is_own || place == 0 || is_earlier).then_some(match other {
             Some(0) => Holds::Another("the first page"),
@@ -286,33 +298,33 @@ impl Link<'_> {
 
     /// Whether something was done since that page was read that may have moved what it holds.
     fn is_open(&self, page: usize) -> bool {
-        let history = &self.case.history;
+        let history = &self.context.history;
         let (then, now) = (history.moments[page], history.moments[self.to.0]);
         history.writes.iter().any(|write| {
-            let between = !write.when.is_before(&then) && !now.is_before(&write.when);
+            let between = !write.moment.is_before(&then) && !now.is_before(&write.moment);
             between && write.outcome != Outcome::Refused
         })
     }
 
     /// Whether the list was begun again later, and its first page was what it had been.
     fn is_quiet(&self, at: usize) -> bool {
-        let (case, history) = (self.case, &self.case.history);
+        let (context, history) = (self.context, &self.context.history);
         let list = &history.lists[at];
-        let sent = &case.seen[list.pages[0]].exchange.sent;
+        let sent = &context.seen[list.pages[0]].exchange.sent;
         history.lists[at + 1..].iter().any(|again| {
             let first = again.pages[0];
             again.from_start
                 && first > self.to.0
                 && again.operation.id == list.operation.id
                 && again.operation.service == list.operation.service
-                && case.seen[first].exchange.sent == *sent
+                && context.seen[first].exchange.sent == *sent
                 && self.held.get(&first) == self.held.get(&list.pages[0])
         })
     }
 
     /// Whether it leads below another parent.
     fn is_elsewhere(&self) -> bool {
-        let bound = &self.case.history.bound;
+        let bound = &self.context.history.path_bindings;
         let (ours, others) = (&bound[self.from.0].parents, &bound[self.to.0].parents);
         let mut pairs = ours.iter().zip(others);
         pairs.any(|(ours, other)| ours.zip(*other).is_some_and(|(ours, other)| ours != other))
@@ -359,20 +371,20 @@ impl Link<'_> {
 /// The number that an address asks for.
 fn page_in(target: &str) -> Option<u64> {
     let (_, query) = target.split_once('?')?;
-    let mut pairs = form_urlencoded::parse(query.as_bytes());
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let (_, number) = pairs.find(|(name, _)| name == "Page")?;
     number.parse().ok()
 }
 
-fn held_by_page(case: &Case<'_>) -> Held {
+fn held_by_page(context: &Context<'_>) -> Held {
     let mut held = Held::new();
-    for list in &case.history.lists {
+    for list in &context.history.lists {
         for &page in &list.pages {
             held.entry(page).or_default();
         }
         for item in &list.items {
-            if let Some(page) = case.representations[item.representation].exchange {
-                held.entry(page).or_default().push(item.thing);
+            if let Some(page) = context.representations[item.representation].exchange {
+                held.entry(page).or_default().push(item.resource);
             }
         }
     }

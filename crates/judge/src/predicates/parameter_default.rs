@@ -34,9 +34,9 @@ impl Predicate for ParameterDefault {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
+            for (index, seen) in context.of_operation(&rule.service, operation) {
                 if seen.exchange.sent.contains_key(&self.parameter) {
                     continue;
                 }
@@ -54,7 +54,7 @@ impl Predicate for ParameterDefault {
         let parameters = json!({
             "operations": ["read-flows"], "parameter": "PageSize", "at": "/meta/page_size", "default": 50,
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let page = |size: u64| json!({"meta": {"page_size": size}, "flows": []});
         vec![
             scene.clone().shown("read-flows", page(50)).passes(),
@@ -69,7 +69,7 @@ impl Predicate for ParameterDefault {
     }
 }
 
-/// What is wrong when `got` stands where the default should; nothing when it is right.
+/// The difference between the documented default and `got`; `None` if they agree.
 pub(crate) fn differs(parameter: &str, default: &Value, got: &Value) -> Option<Fact> {
     if json::equal(default, got) {
         return None;

@@ -2,6 +2,7 @@
 
 use super::prelude::*;
 use crate::compare::agrees;
+use crate::parameter::beyond;
 use conformant_rulebook::rules::Comparison;
 
 /// A parameter comes back in the response. Prefer `x-echo`; write this for cases that it cannot express.
@@ -17,7 +18,7 @@ pub struct ParameterEcho {
     /// How the two are compared.
     #[serde(default, rename = "as")]
     pub compare: Comparison,
-    /// Further values that may stand there instead.
+    /// Further accepted values.
     #[serde(default)]
     or: Vec<Value>,
 }
@@ -39,16 +40,23 @@ impl Predicate for ParameterEcho {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
-            for (index, seen) in case.of_operation(&rule.service, operation) {
+            for (index, seen) in context.of_operation(&rule.service, operation) {
                 let Some(sent) = seen.exchange.sent.get(&self.parameter) else {
                     continue;
                 };
+                let mut parameters = seen.operation.iter().flat_map(|o| &o.parameters);
+                let parameter = parameters.find(|p| p.name == self.parameter);
+                let is_beyond = parameter.is_some_and(|p| beyond(sent, &p.schema).is_some());
+                // A value beyond its bound may be cut, and what exists already comes back unchanged.
+                if is_beyond || context.history.returns_existing(context, index) {
+                    continue;
+                }
                 let values = seen.select(&self.at);
                 let places = values.iter().map(|(at, _)| Site::answer(index, at));
-                let Some(sites) = Sites::of(places) else {
-                    verdicts.trivial(rule, Trivial::Empty);
+                let Some(sites) = Sites::collect(places) else {
+                    verdicts.record_vacuous(rule, Vacuity::Empty);
                     continue;
                 };
                 let wrong = values.iter().find_map(|(at, got)| {
@@ -65,7 +73,7 @@ impl Predicate for ParameterEcho {
         let parameters = json!({
             "operations": ["read-executions"], "parameter": "FlowSid", "at": "/executions/*/flow_sid",
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let page = |flows: [&str; 2]| {
             let items = flows.map(|flow| json!({"flow_sid": flow}));
             json!({"meta": {"key": "executions"}, "executions": items})
@@ -91,7 +99,7 @@ impl Predicate for ParameterEcho {
     }
 }
 
-/// What is wrong when `sent` came back as `got`; nothing when it is right.
+/// The difference between `sent` and the returned value; `None` if they agree.
 pub(crate) fn differs(
     sent: &Value,
     got: &Value,

@@ -2,8 +2,8 @@
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
-use crate::history::{Shows, ThingId, When};
-use conformant_rulebook::Does;
+use crate::history::{Appearance, Moment, ResourceId};
+use conformant_rulebook::Action;
 
 /// This operation finds a resource under the parents that it belongs to, and under no others.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -28,30 +28,30 @@ impl Predicate for ParentScope {
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
         Some(operations(model, |o| {
-            let kind = o.thing.as_ref().and_then(|kind| model.kinds.get(kind));
+            let kind = o.resource.as_ref().and_then(|kind| model.kinds.get(kind));
             let Some(about) = kind
-                .map(|kind| &kind.about)
+                .map(|kind| &kind.annotations)
                 .filter(|a| !a.parents.is_empty())
             else {
                 return false;
             };
             match o.does {
-                Does::Lists => true,
+                Action::Lists => true,
                 // What is known by its parents is never under others.
-                Does::Shows | Does::Changes | Does::Ends => !about.is_composed(),
-                Does::Makes | Does::FindsOrMakes => false,
+                Action::Shows | Action::Changes | Action::Ends => !about.is_composed(),
+                Action::Makes | Action::FindsOrMakes => false,
             }
         }))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, self.of.id()) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, self.of.id()) {
             match (seen.operation.map(|o| o.does), &seen.acceptance) {
                 (_, Acceptance::Inconclusive(_)) | (None, _) => {}
-                (Some(Does::Lists), _) => judge_page(case, rule, index, verdicts),
+                (Some(Action::Lists), _) => evaluate_page(context, rule, index, verdicts),
                 (Some(does), found) => {
                     let accepted = *found == Acceptance::Accepted;
-                    judge_one(case, rule, (index, does, accepted), verdicts);
+                    evaluate_request(context, rule, (index, does, accepted), verdicts);
                 }
             }
         }
@@ -77,7 +77,7 @@ impl Predicate for ParentScope {
         };
         let page = |members: Value| json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
         let two = |operation: &str| {
-            Example::of("chat", json!({"of": operation}))
+            Example::for_rule("chat", json!({"of": operation}))
                 .answered("create-member", within("1"), member("1", "1"))
                 .answered("create-member", within("2"), member("2", "2"))
         };
@@ -103,55 +103,55 @@ impl Predicate for ParentScope {
 }
 
 /// What belongs to it instead.
-fn belongs(case: &Case<'_>, id: ThingId) -> String {
-    let parents = case.history.things.get(id).parents.iter();
-    let mut keys = parents.map(|&parent| case.history.things.get(parent).key.as_str());
+fn belongs(context: &Context<'_>, id: ResourceId) -> String {
+    let parents = context.history.resources.get(id).parents.iter();
+    let mut keys = parents.map(|&parent| context.history.resources.get(parent).key.as_str());
     keys.next_back().unwrap_or_default().to_owned()
 }
 
-fn judge_one(
-    case: &Case<'_>,
+fn evaluate_request(
+    context: &Context<'_>,
     rule: &Rule,
-    (index, does, accepted): (usize, Does, bool),
+    (index, does, accepted): (usize, Action, bool),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
-    let bound = &history.bound[index];
+    let history = &context.history;
+    let bound = &history.path_bindings[index];
     let when = history.moments[index];
-    let Some(id) = bound.thing else { return };
+    let Some(id) = bound.resource else { return };
     let Some(is_own) = history.is_under(id, &bound.parents) else {
         return;
     };
     let site = Site::Exchange(index);
     // The operation's own rule judges requests under the right parent.
-    let is_there = history.there_since(id, &when).is_some();
-    if !is_there || is_own || verdicts.accuses(&site) {
+    let is_there = history.exists_since(id, &when).is_some();
+    if !is_there || is_own || verdicts.has_finding_at(&site) {
         return;
     }
     let (found, witness) = match does {
         // A deletion may return nothing: judge it by whether the resource survives.
-        Does::Ends => match survives(case, id, &when) {
+        Action::Ends => match survives(context, id, &when) {
             Some((survives, exchange)) => (!survives, exchange),
             None => return,
         },
-        Does::Shows | Does::Lists | Does::Changes | Does::Makes | Does::FindsOrMakes => {
+        Action::Shows | Action::Lists | Action::Changes | Action::Makes | Action::FindsOrMakes => {
             (accepted, None)
         }
     };
     let wrong = found.then(|| Fact {
         kind: "wrong-parent",
-        expected: format!("nothing there: it belongs to {}", belongs(case, id)),
-        actual: format!("{} found", history.things.get(id).key),
+        expected: format!("nothing there: it belongs to {}", belongs(context, id)),
+        actual: format!("{} found", history.resources.get(id).key),
         ..Fact::default()
     });
     let earlier = history
-        .things
+        .resources
         .get(id)
-        .sights
+        .observations
         .iter()
         .find_map(|s| s.exchange.filter(|&e| e < index));
     let others = earlier.into_iter().chain(witness).map(Site::Exchange);
-    let sites = Sites::of(others.chain([site]));
+    let sites = Sites::collect(others.chain([site]));
     if let Some(sites) = sites {
         verdicts.instance(rule, sites).conclude(wrong);
     }
@@ -159,40 +159,51 @@ fn judge_one(
 
 /// Whether a resource still exists after a moment, and the exchange that shows it; `None` if something
 /// else happened to it before the next observation.
-fn survives(case: &Case<'_>, id: ThingId, after: &When) -> Option<(bool, Option<usize>)> {
-    let history = &case.history;
-    let thing = history.things.get(id);
-    let sight = thing.sights.iter().find(|s| {
-        let under = s.exchange.map(|e| &history.bound[e].parents);
+fn survives(
+    context: &Context<'_>,
+    id: ResourceId,
+    after: &Moment,
+) -> Option<(bool, Option<usize>)> {
+    let history = &context.history;
+    let resource = history.resources.get(id);
+    let sight = resource.observations.iter().find(|s| {
+        let under = s.exchange.map(|e| &history.path_bindings[e].parents);
         let is_own = under.is_some_and(|parents| history.is_under(id, parents) == Some(true));
-        after.is_before(&s.when) && is_own
+        after.is_before(&s.moment) && is_own
     })?;
     let touched = history.writes.iter().any(|write| {
-        let between = after.event < write.when.event && write.when.event < sight.when.event;
-        between && write.may_touch(id, thing.kind)
+        let between = write.moment.may_follow(after) && sight.moment.may_follow(&write.moment);
+        between && write.may_touch(id, resource.kind)
     });
-    (!touched).then_some((sight.shows != Shows::NotFound, sight.exchange))
+    (!touched).then_some((sight.shows != Appearance::NotFound, sight.exchange))
 }
 
-/// The items of a page, where another's resource is known that could stand there.
-fn judge_page(case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
-    let history = &case.history;
-    let bound = &history.bound[index];
-    let kind = bound.face.and_then(|face| case.rulebook.kinds.get(face));
-    let identity = kind.and_then(|kind| kind.about.identity.as_ref());
+/// The items of a page, if a resource of another parent is known that must not be among them.
+fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mut Verdicts<'_>) {
+    let history = &context.history;
+    let bound = &history.path_bindings[index];
+    let kind = bound
+        .shown_type
+        .and_then(|shown_type| context.rulebook.kinds.get(shown_type));
+    let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
     let Some(key) = identity.and_then(|identity| identity.key.first()) else {
         return;
     };
-    let of = kind.and_then(|kind| kind.about.of()).unwrap_or_default();
+    let of = kind
+        .and_then(|kind| kind.annotations.of())
+        .unwrap_or_default();
     let (mut items, mut foreign) = (Vec::new(), None);
-    for (id, thing) in history.things.of_kind(of) {
+    for (id, resource) in history.resources.of_kind(of) {
         let is_own = history.is_under(id, &bound.parents);
-        let on_page = thing.sights.iter().find(|s| s.exchange == Some(index));
-        match on_page.and_then(|sight| sight.representation(case)) {
+        let on_page = resource
+            .observations
+            .iter()
+            .find(|s| s.exchange == Some(index));
+        match on_page.and_then(|sight| sight.representation(context)) {
             Some(item) => items.push((id, item, is_own)),
             None if is_own == Some(false) => {
-                let mut sights = thing.sights.iter();
-                foreign = foreign.or(sights.find_map(|sight| sight.representation(case)));
+                let mut observations = resource.observations.iter();
+                foreign = foreign.or(observations.find_map(|sight| sight.representation(context)));
             }
             None => {}
         }
@@ -202,25 +213,25 @@ fn judge_page(case: &Case<'_>, rule: &Rule, index: usize, verdicts: &mut Verdict
     let sites = foreign
         .into_iter()
         .chain(items.iter().map(|(_, item, _)| *item));
-    let Some(sites) = Sites::of(sites.map(|shown| shown.site(key))) else {
+    let Some(sites) = Sites::collect(sites.map(|shown| shown.site(key))) else {
         return;
     };
     if (foreign.is_none() && wrong.is_none()) || items.is_empty() {
-        verdicts.trivial(rule, Trivial::Alone);
+        verdicts.record_vacuous(rule, Vacuity::Alone);
         return;
     }
     let wrong = wrong.map(|&(id, item, _)| {
         let fact = Fact {
             kind: "wrong-parent",
-            expected: format!("nothing of {}", belongs(case, id)),
-            actual: format!("{} in the list", history.things.get(id).key),
+            expected: format!("nothing of {}", belongs(context, id)),
+            actual: format!("{} in the list", history.resources.get(id).key),
             ..Fact::default()
         };
         (item.site(""), fact)
     });
     if wrong
         .as_ref()
-        .is_some_and(|(site, _)| verdicts.accuses(site))
+        .is_some_and(|(site, _)| verdicts.has_finding_at(site))
     {
         return;
     }

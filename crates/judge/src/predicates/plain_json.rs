@@ -24,8 +24,8 @@ impl Predicate for PlainJson {
     }
 
     /// Judges every accepted response and every payload of the service.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.seen.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
             let Outcome::Answered { response, .. } = &exchange.outcome else {
                 continue;
@@ -35,7 +35,7 @@ impl Predicate for PlainJson {
             let is_document = exchange.document().is_some() && !is_xml;
             if exchange.service == rule.service && accepted && is_document {
                 let site = |pointer: &str| Site::answer(index, pointer);
-                judge(
+                evaluate(
                     rule,
                     exchange.notes(),
                     site,
@@ -44,24 +44,24 @@ impl Predicate for PlainJson {
                 );
             }
         }
-        for (payload, one) in case.evidence.payloads.iter().enumerate() {
+        for (payload, one) in context.evidence.payloads.iter().enumerate() {
             if one.kind.split('/').next() == Some(rule.service.as_str()) {
                 let site = |pointer: &str| Site::Payload {
                     payload,
                     pointer: pointer.to_owned(),
                 };
-                judge(rule, &one.notes, site, (0, one.step), verdicts);
+                evaluate(rule, &one.notes, site, (0, one.step), verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         vec![Mutation::new(sites.last().clone(), Change::Marked)]
     }
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::of("media", json!({}));
+        let scene = Example::for_rule("media", json!({}));
         let media = json!({"sid": "ME1"});
         let mark = Note::ByteOrderMark;
         vec![
@@ -77,7 +77,7 @@ impl Predicate for PlainJson {
 }
 
 /// Judges one document by what was odd about its text.
-fn judge(
+fn evaluate(
     rule: &Rule,
     notes: &[Note],
     site: impl Fn(&str) -> Site,
@@ -152,9 +152,9 @@ mod tests {
             ..Evidence::default()
         };
         let rulebook = crate::load::embedded().expect("the embedded rulebook is sound");
-        let judgement = judge(&rulebook, &Schemas::default(), &evidence);
-        assert_eq!(judgement.tallies["flow/json/plain"].judged(), 1);
-        let found = judgement.findings.iter();
+        let judgment = judge(&rulebook, &Schemas::default(), &evidence);
+        assert_eq!(judgment.tallies["flow/json/plain"].judged(), 1);
+        let found = judgment.findings.iter();
         found
             .inspect(|f| assert_eq!(f.step, 7))
             .map(|f| format!("{} {} {} {}", f.rule, f.level.word(), f.pointer, f.kind))

@@ -1,13 +1,13 @@
 //! Imports of the predicates' files.
 
-pub(super) use crate::case::{Case, Representation};
 pub(super) use crate::change::Change;
+pub(super) use crate::context::{Context, Representation};
 #[cfg(test)]
-pub(super) use crate::examples::{Example, Scene};
+pub(super) use crate::examples::{Example, ExampleBuilder};
 pub(super) use crate::mutation::Mutation;
 pub(super) use crate::predicate::{Need, Predicate};
 pub(super) use crate::sites::{Site, Sites};
-pub(super) use crate::verdicts::{Fact, Trivial, Verdicts};
+pub(super) use crate::verdicts::{Fact, Vacuity, Verdicts};
 pub(super) use conformant_base::json;
 pub(super) use conformant_rulebook::{
     AppliesTo, Model, Operation, PayloadRule, References, Rule, Subject,
@@ -61,7 +61,7 @@ impl Kinds {
 pub(super) fn operations(model: &Model<'_>, fits: impl Fn(&Operation) -> bool) -> Vec<String> {
     let services = model.services.values();
     let operations = services.flat_map(|service| service.operations.values());
-    let fitting = operations.filter(|o| o.thing.is_some() && fits(o));
+    let fitting = operations.filter(|o| o.resource.is_some() && fits(o));
     fitting.map(|o| format!("{}/{}", o.service, o.id)).collect()
 }
 

@@ -2,14 +2,14 @@
 //! observed.
 
 use super::prelude::*;
-use crate::history::{History, ThingId};
+use crate::history::{History, ResourceId};
 
 /// A field names a resource of the same scope.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReferenceScope {
-    /// Where the id stands.
-    shown: Vec<Place>,
+    /// Pointer to the id.
+    shown: Vec<ReferenceField>,
     /// The kind of the resource that it names.
     to: String,
 }
@@ -17,7 +17,7 @@ pub struct ReferenceScope {
 /// A field that names another resource.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Place {
+struct ReferenceField {
     /// The representation.
     kind: String,
     /// Where in it.
@@ -46,22 +46,22 @@ impl Predicate for ReferenceScope {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        for (id, thing) in history.things.iter() {
-            for sight in &thing.sights {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        for (id, resource) in history.resources.iter() {
+            for sight in &resource.observations {
                 let mut places = self.shown.iter();
-                let place = places.find(|place| place.kind == sight.face);
-                let shown = place.and_then(|place| Some((place, sight.representation(case)?)));
+                let place = places.find(|place| place.kind == sight.shown_type);
+                let shown = place.and_then(|place| Some((place, sight.representation(context)?)));
                 let Some((place, shown)) = shown else {
                     continue;
                 };
                 let named = shown.value(&place.at).and_then(Value::as_str);
                 let site = shown.site(&place.at);
-                let Some(named) = named.filter(|_| !verdicts.accuses(&site)) else {
+                let Some(named) = named.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
                 };
-                self.judge_one(case, rule, (id, named, site), verdicts);
+                self.evaluate_request(context, rule, (id, named, site), verdicts);
             }
         }
     }
@@ -86,17 +86,15 @@ impl Predicate for ReferenceScope {
         };
         let within = |service: &str| json!({"ServiceSid": sid("IS", service)});
         let shown = json!([{"kind": "chat/user", "at": "/role_sid"}]);
-        let of_one = Example::of("chat", json!({"shown": shown, "to": "chat/role"})).answered(
-            "create-role",
-            within("1"),
-            role("1", "1"),
-        );
+        let of_one = Example::for_rule("chat", json!({"shown": shown, "to": "chat/role"}))
+            .answered("create-role", within("1"), role("1", "1"));
         let of_two = of_one
             .clone()
             .answered("create-role", within("2"), role("2", "2"));
         let ann = json!({"ServiceSid": sid("IS", "1"), "Identity": "a"});
-        let given =
-            |scene: Scene, role: &str| scene.answered("create-user", ann.clone(), user(role));
+        let given = |scene: ExampleBuilder, role: &str| {
+            scene.answered("create-user", ann.clone(), user(role))
+        };
         vec![
             given(of_two.clone(), "1").passes(),
             given(of_two.clone(), "2").fails("/role_sid"),
@@ -107,48 +105,57 @@ impl Predicate for ReferenceScope {
 }
 
 /// Whether the reference leads into the scope of the resource; `None` if that is unknown.
-fn is_within(history: &History<'_>, id: ThingId, target: ThingId) -> Option<bool> {
+fn is_within(history: &History<'_>, id: ResourceId, target: ResourceId) -> Option<bool> {
     let own = |kind: &str| {
-        let thing = history.things.get(id);
-        let mut parents = thing.parents.iter().copied();
-        if thing.kind == kind {
+        let resource = history.resources.get(id);
+        let mut parents = resource.parents.iter().copied();
+        if resource.kind == kind {
             return Some(id);
         }
-        parents.find(|&parent| history.things.get(parent).kind == kind)
+        parents.find(|&parent| history.resources.get(parent).kind == kind)
     };
-    let scopes = &history.things.get(target).parents;
+    let scopes = &history.resources.get(target).parents;
     let mut known = scopes
         .iter()
-        .filter_map(|&scope| Some(own(history.things.get(scope).kind)? == scope))
+        .filter_map(|&scope| Some(own(history.resources.get(scope).kind)? == scope))
         .peekable();
     known.peek()?;
     Some(known.all(|is_own| is_own))
 }
 
 impl ReferenceScope {
-    fn judge_one(
+    fn evaluate_request(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (id, named, site): (ThingId, &str, Site),
+        (id, named, site): (ResourceId, &str, Site),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let mut targets = history.things.of_kind(&self.to);
+        let history = &context.history;
+        let mut targets = history.resources.of_kind(&self.to);
         let target = targets.find(|(_, target)| target.key == named);
         let Some(is_own) = target.and_then(|(target, _)| is_within(history, id, target)) else {
             return;
         };
-        // What could stand there instead, and must not.
-        let mut others = history.things.of_kind(&self.to);
-        let foreign = others.find_map(|(other, thing)| {
-            let key = case.rulebook.kinds.get(&self.to)?.about.identity.as_ref()?;
+        // An invalid id for a mutation.
+        let mut others = history.resources.of_kind(&self.to);
+        let foreign = others.find_map(|(other, resource)| {
+            let key = context
+                .rulebook
+                .kinds
+                .get(&self.to)?
+                .annotations
+                .identity
+                .as_ref()?;
             let key = key.key.first()?;
-            let shown = thing.sights.iter().find_map(|s| s.representation(case))?;
+            let shown = resource
+                .observations
+                .iter()
+                .find_map(|s| s.representation(context))?;
             (is_within(history, id, other) == Some(false)).then(|| shown.site(key))
         });
         let Some(foreign) = foreign else {
-            verdicts.trivial(rule, Trivial::Alone);
+            verdicts.record_vacuous(rule, Vacuity::Alone);
             return;
         };
         let wrong = (!is_own).then(|| Fact {

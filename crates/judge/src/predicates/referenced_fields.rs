@@ -2,8 +2,8 @@
 //! that were not observed, nor absent fields.
 
 use super::prelude::*;
-use crate::compare::leaves_open;
-use crate::history::{Sight, ThingId, same};
+use crate::compare::is_unspecified;
+use crate::history::{Observation, ResourceId, same};
 use std::collections::BTreeMap;
 
 /// A field references a resource; further fields are copies of the fields of that resource.
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct ReferencedFields {
     /// The resource type with the reference.
     kind: String,
-    /// Where the reference stands.
+    /// Pointer to the reference.
     at: String,
     /// The resource type of the referenced resource.
     with: String,
@@ -42,15 +42,17 @@ impl Predicate for ReferencedFields {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        let mut naming: BTreeMap<ThingId, Vec<(ThingId, &Sight<'_>)>> = BTreeMap::new();
-        for (id, thing) in history.things.iter() {
-            let shown = |sight: &&Sight<'_>| sight.face == self.kind && !sight.is_attempt();
-            for sight in thing.sights.iter().filter(shown) {
-                let key = sight.value(case, &self.at).and_then(Value::as_str);
-                let mut things = history.things.of_kind(&self.with);
-                if let Some((named, _)) = things.find(|(_, thing)| key == Some(&thing.key)) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
+        for (id, resource) in history.resources.iter() {
+            let shown =
+                |sight: &&Observation<'_>| sight.shown_type == self.kind && !sight.is_attempt();
+            for sight in resource.observations.iter().filter(shown) {
+                let key = sight.value(context, &self.at).and_then(Value::as_str);
+                let mut resources = history.resources.of_kind(&self.with);
+                if let Some((named, _)) = resources.find(|(_, resource)| key == Some(&resource.key))
+                {
                     naming.entry(named).or_default().push((id, sight));
                 }
             }
@@ -62,7 +64,7 @@ impl Predicate for ReferencedFields {
             }
             // A resource that is named in every message of a list is compared with each of them once.
             for (_, sight) in by {
-                self.judge_sight(case, rule, (named, sight), verdicts);
+                self.evaluate_observation(context, rule, (named, sight), verdicts);
             }
         }
     }
@@ -88,20 +90,21 @@ impl Predicate for ReferencedFields {
         };
         let path = json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1")});
         let sends = |parameters: &Value, size: i64| {
-            Example::of("chat", parameters.clone()).answered(
+            Example::for_rule("chat", parameters.clone()).answered(
                 "create-message",
                 path.clone(),
                 message(size),
             )
         };
-        let fetched = |scene: Scene, message: Value| {
+        let fetched = |scene: ExampleBuilder, message: Value| {
             let path = json!({"ChatServiceSid": sid("IS", "1"), "MediaSid": sid("ME", "1")});
             scene
                 .of_service("media")
                 .answered("fetch-media", path, media(message))
         };
-        let late =
-            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        let late = |scene: ExampleBuilder| {
+            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        };
         let size = json!({
             "kind": "chat/message", "at": "/media/sid", "with": "media/media", "same": {"/media/size": "/size"},
         });
@@ -123,26 +126,26 @@ impl Predicate for ReferencedFields {
 }
 
 impl ReferencedFields {
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (named, naming): (ThingId, &Sight<'_>),
+        (named, naming): (ResourceId, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(here) = naming.representation(case) else {
+        let Some(here) = naming.representation(context) else {
             return;
         };
-        let sights = &case.history.things.get(named).sights;
-        let counts = |sight: &&Sight<'_>| {
-            let is_later = naming.when.is_before(&sight.when);
-            sight.face == self.with && !sight.is_attempt() && (is_later || !self.follows)
+        let observations = &context.history.resources.get(named).observations;
+        let counts = |sight: &&Observation<'_>| {
+            let is_later = naming.moment.is_before(&sight.moment);
+            sight.shown_type == self.with && !sight.is_attempt() && (is_later || !self.follows)
         };
-        for sight in sights.iter().filter(counts) {
-            let Some(there) = sight.representation(case) else {
+        for sight in observations.iter().filter(counts) {
+            let Some(there) = sight.representation(context) else {
                 continue;
             };
-            let has_followed = naming.when.is_settled(&sight.when);
+            let has_followed = naming.moment.is_settled(&sight.moment);
             for (mine, its) in &self.same {
                 // With `follows` the field of the resource is at fault, otherwise the copy.
                 let (site, beside) = match self.follows {
@@ -150,13 +153,13 @@ impl ReferencedFields {
                     false => (here.site(mine), there.site(its)),
                 };
                 let values = here.value(mine).zip(there.value(its));
-                let Some((a, b)) = values.filter(|_| !verdicts.accuses(&site)) else {
+                let Some((a, b)) = values.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
                 };
                 let is_same = same(a, b);
                 let is_open = match self.follows {
                     true => !has_followed,
-                    false => leaves_open(its, b),
+                    false => is_unspecified(its, b),
                 };
                 if is_open {
                     continue;

@@ -129,11 +129,11 @@ impl Predicate for RegistrationIdentity {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        if case.evidence.deeds_unseen {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if context.evidence.has_unobserved_actions {
             return;
         }
-        let all = self.registrations(case, &rule.service);
+        let all = self.registrations(context, &rule.service);
         for (n, later) in all.iter().enumerate() {
             let earlier: Vec<&Registration> =
                 all[..n].iter().filter(|e| self.fits(e, later)).collect();
@@ -144,7 +144,7 @@ impl Predicate for RegistrationIdentity {
                 true => earlier.last(),
                 false => earlier.iter().find(is_same).or(earlier.last()),
             };
-            let Some(other) = other.filter(|_| !verdicts.accuses(&later.site)) else {
+            let Some(other) = other.filter(|_| !verdicts.has_finding_at(&later.site)) else {
                 continue;
             };
             let wrong = (other.user == later.user) != wants_same;
@@ -178,12 +178,12 @@ impl Predicate for RegistrationIdentity {
                 "phone": "cellphone", "country": "country_code", "operation": POLL,
                 "registration": "custom_user_id", "at": "/registration/auth_id",
             });
-            Example::of(
+            Example::for_rule(
                 "auth",
                 json!({"differs": differs, "create": create, "scan": scan}),
             )
         };
-        let with = |scene: Scene, email: &str, phone: &str, id: u64| {
+        let with = |scene: ExampleBuilder, email: &str, phone: &str, id: u64| {
             let sent = json!({
                 "FORMAT": "json", "user[email]": email, "user[cellphone]": phone, "user[country_code]": "1",
             });
@@ -244,9 +244,9 @@ impl RegistrationIdentity {
     }
 
     /// All registrations of the service, in order.
-    fn registrations(&self, case: &Case<'_>, service: &str) -> Vec<Registration> {
+    fn registrations(&self, context: &Context<'_>, service: &str) -> Vec<Registration> {
         let mut found = Vec::new();
-        for (index, seen) in case.seen.iter().enumerate() {
+        for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
             if exchange.service != service || seen.acceptance != Acceptance::Accepted {
                 continue;
@@ -260,7 +260,7 @@ impl RegistrationIdentity {
             } else if exchange.operation == self.scan.operation {
                 let registration = sent(&self.scan.registration);
                 let Some((phone, country)) =
-                    registration.and_then(|of| self.scan.phone_of(case, &of))
+                    registration.and_then(|of| self.scan.phone_of(context, &of))
                 else {
                     continue;
                 };
@@ -285,9 +285,9 @@ impl RegistrationIdentity {
 
 impl Scan {
     /// The phone and country of the only scan of the code that was shown for a registration.
-    fn phone_of(&self, case: &Case<'_>, registration: &str) -> Option<(String, String)> {
+    fn phone_of(&self, context: &Context<'_>, registration: &str) -> Option<(String, String)> {
         let calls = |name: &str| {
-            let events = case.evidence.events.iter();
+            let events = context.evidence.events.iter();
             let calls = events.filter_map(move |event| match event {
                 Event::Hook(call) if call.name == name && call.result.is_ok() => Some(call),
                 Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,

@@ -1,8 +1,9 @@
-//! `rejected-create` with `of`: a rejected creation creates nothing. Compares two readings of the list of its scope.
+//! `rejected-create` with `of`: a rejected creation creates nothing, and with `once` an accepted one creates one resource. Compares two
+//! readings of the list of its scope.
 
 use super::prelude::*;
-use crate::history::{Item, List, Outcome, ThingId, Write};
-use conformant_rulebook::Does;
+use crate::history::{Item, List, Outcome, ResourceId, Write};
+use conformant_rulebook::Action;
 
 /// What this operation was refused is not there afterwards.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -10,6 +11,9 @@ use conformant_rulebook::Does;
 pub struct RejectedCreate {
     /// The operation with its service.
     of: OperationName,
+    /// Judge accepted creations in place of rejected ones.
+    #[serde(default)]
+    once: bool,
 }
 
 impl Predicate for RejectedCreate {
@@ -29,38 +33,44 @@ impl Predicate for RejectedCreate {
         let is_listed = |made: &Operation| {
             let service = model.services.get(&made.service);
             let mut others = service.into_iter().flat_map(|s| s.operations.values());
-            others.any(|o| o.does == Does::Lists && o.path == made.path)
+            others.any(|o| o.does == Action::Lists && o.path == made.path)
         };
-        Some(operations(model, |o| o.does == Does::Makes && is_listed(o)))
+        Some(operations(model, |o| {
+            o.does == Action::Makes && is_listed(o)
+        }))
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
         let is_of = |write: &&Write<'_>| {
-            let exchange = write.exchange().map(|index| case.seen[index].exchange);
+            let exchange = write.exchange().map(|index| context.seen[index].exchange);
             exchange.is_some_and(|e| e.service == rule.service && e.operation == self.of.id())
         };
-        let refused = history
-            .writes
-            .iter()
-            .filter(|w| w.outcome == Outcome::Refused);
+        let outcome = if self.once {
+            Outcome::Done
+        } else {
+            Outcome::Refused
+        };
+        let asked = history.writes.iter().filter(|w| w.outcome == outcome);
         let mut judged: Vec<usize> = Vec::new();
-        for write in refused.filter(is_of) {
+        for write in asked.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
-                let kind = case.rulebook.kinds.get(list.face);
-                let shows = kind.and_then(|kind| kind.about.of()) == Some(write.kind);
+                let kind = context.rulebook.kinds.get(list.shown_type);
+                let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
                 shows
                     && list.parents == write.parents
                     && list.filters.is_empty()
                     && list.is_complete
             });
-            let before = lists.clone().rfind(|list| list.last.is_before(&write.when));
-            let after = lists.find(|list| write.when.is_before(&list.first) && !list.is_attempt);
+            let before = lists
+                .clone()
+                .rfind(|list| list.last.is_before(&write.moment));
+            let after = lists.find(|list| write.moment.is_before(&list.first) && !list.is_attempt);
             if let (Some(before), Some(after)) = (before, after)
                 && !judged.contains(&after.pages[0])
             {
                 judged.push(after.pages[0]);
-                judge_lists(case, rule, write, (before, after), verdicts);
+                evaluate_lists(context, rule, write, (before, after), verdicts);
             }
         }
     }
@@ -80,16 +90,23 @@ impl Predicate for RejectedCreate {
             })
         };
         let path = json!({"ServiceSid": service, "ChannelSid": channel});
-        let listed = |scene: Scene, members: Value| {
+        let listed = |scene: ExampleBuilder, members: Value| {
             let page =
                 json!({"members": members, "meta": {"next_page_url": null, "key": "members"}});
             scene.answered("read-members", path.clone(), page)
         };
-        let made = Example::of("chat", json!({"of": "chat/create-member"}))
+        let made = Example::for_rule("chat", json!({"of": "chat/create-member"}))
             .answered("create-service", json!({}), json!({"sid": service}))
             .answered("create-member", path.clone(), member("1"));
-        let refused = |scene: Scene| scene.refused("create-member", path.clone());
+        let refused = |scene: ExampleBuilder| scene.refused("create-member", path.clone());
         let once = refused(listed(made.clone(), json!([member("1")])));
+        let again = |is_once: bool| {
+            let parameters = json!({"of": "chat/create-member", "once": is_once});
+            let scene = Example::for_rule("chat", parameters)
+                .answered("create-service", json!({}), json!({"sid": service}))
+                .answered("create-member", path.clone(), member("1"));
+            listed(scene, json!([member("1")])).answered("create-member", path.clone(), member("2"))
+        };
         vec![
             listed(once.clone(), json!([member("1")])).passes(),
             listed(once, json!([member("1"), member("2")])).fails("/members/1"),
@@ -98,75 +115,91 @@ impl Predicate for RejectedCreate {
                 json!([member("1")]),
             )
             .not_judged(),
-            listed(refused(made), json!([member("1")])).not_judged(),
+            listed(refused(made.clone()), json!([member("1")])).not_judged(),
+            listed(again(true), json!([member("1"), member("2")])).passes(),
+            listed(again(true), json!([member("1"), member("2"), member("3")])).fails("/members/2"),
+            listed(again(false), json!([member("1"), member("2"), member("3")])).not_judged(),
         ]
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         // Another key: it is no longer what was listed before.
         vec![Mutation::new(sites.last().clone(), Change::Near)]
     }
 }
 
-fn judge_lists(
-    case: &Case<'_>,
+fn evaluate_lists(
+    context: &Context<'_>,
     rule: &Rule,
     write: &Write<'_>,
     (before, after): (&List<'_>, &List<'_>),
     verdicts: &mut Verdicts<'_>,
 ) {
-    let history = &case.history;
+    let history = &context.history;
     let scope = before.scope();
-    if scope.map_or(!history.alone, |scope| !history.is_own(scope)) {
+    if scope.map_or(!history.alone, |scope| !history.is_exclusive(scope)) {
         return;
     }
     // A list that lags may show later what came before.
-    let made_before = |id: ThingId| {
+    let made_before = |id: ResourceId| {
         let made = history
-            .things
+            .resources
             .get(id)
             .made
             .map(|made| &history.writes[made]);
-        made.is_some_and(|made| made.when.is_before(&before.first))
+        made.is_some_and(|made| made.moment.is_before(&before.first))
     };
     let newest = history
-        .things
+        .resources
         .of_kind(write.kind)
         .map(|(id, _)| id)
         .filter(|&id| made_before(id) && history.belongs(id, before) == Some(true));
-    let newest = newest.max_by_key(|&id| history.things.get(id).made);
+    let newest = newest.max_by_key(|&id| history.resources.get(id).made);
     let opened = history.writes.iter().any(|other| {
-        let between = before.first.event < other.when.event && other.when.event < after.last.event;
-        let named = other.thing.is_some() && other.does == Does::Makes;
-        let makes = matches!(other.does, Does::Makes | Does::FindsOrMakes);
+        let between =
+            other.moment.may_follow(&before.first) && !after.last.is_before(&other.moment);
+        let named = other.resource.is_some() && other.does == Action::Makes;
+        let makes = matches!(other.does, Action::Makes | Action::FindsOrMakes);
         let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();
         between && may_bring && other.outcome != Outcome::Refused && !named
     });
     if opened || !newest.is_some_and(|id| before.holds(id)) {
         return;
     }
-    let is_new = |item: &&Item| match item.thing {
-        Some(id) => !before.holds(id) && history.things.get(id).made.is_none(),
+    let is_new = |item: &&Item| match item.resource {
+        Some(id) => !before.holds(id) && history.resources.get(id).made.is_none(),
         None => false,
     };
-    let key = case.rulebook.kinds.get(after.face).and_then(|kind| {
-        let identity = kind.about.identity.as_ref()?;
-        identity.key.first().cloned()
-    });
-    let shown = |item: &Item| &case.representations[item.representation];
+    let key = context
+        .rulebook
+        .kinds
+        .get(after.shown_type)
+        .and_then(|kind| {
+            let identity = kind.annotations.identity.as_ref()?;
+            identity.key.first().cloned()
+        });
+    let shown = |item: &Item| &context.representations[item.representation];
     let items = after
         .items
         .iter()
         .map(|item| shown(item).site(key.as_deref().unwrap_or_default()));
-    let Some(sites) = Sites::of(items) else {
-        verdicts.trivial(rule, Trivial::Empty);
+    let Some(sites) = Sites::collect(items) else {
+        verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
     };
     let wrong = after.items.iter().find(is_new).map(|item| {
         let fact = Fact {
-            kind: "made-though-refused",
+            kind: if write.outcome == Outcome::Done {
+                "made-twice"
+            } else {
+                "made-though-refused"
+            },
             expected: "nothing that was not made".to_owned(),
-            actual: "one more after a refusal".to_owned(),
+            actual: if write.outcome == Outcome::Done {
+                "one more than was made".to_owned()
+            } else {
+                "one more after a refusal".to_owned()
+            },
             ..Fact::default()
         };
         (shown(item).site(""), fact)

@@ -4,9 +4,9 @@ use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::compare::as_text;
 use crate::history::Outcome;
-use conformant_rulebook::Does;
+use conformant_rulebook::Action;
 
-/// After a creation by this operation was refused, no path finds anything under the name that it asked for.
+/// After a rejected creation by this operation, no path selects a resource by the name in the request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RejectedName {
@@ -37,22 +37,22 @@ impl Predicate for RejectedName {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
         for write in &history.writes {
             let Some(index) = write.exchange() else {
                 continue;
             };
-            let exchange = case.seen[index].exchange;
+            let exchange = context.seen[index].exchange;
             let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            let is_refused = write.outcome == Outcome::Refused && write.does == Does::Makes;
+            let is_refused = write.outcome == Outcome::Refused && write.does == Action::Makes;
             let name = exchange.sent.get(&self.parameter).map(as_text);
             if let Some(name) = name.filter(|name| is_this && is_refused && !name.is_empty())
-                && history.bound[index]
+                && history.path_bindings[index]
                     .scope()
-                    .is_some_and(|scope| history.is_own(scope))
+                    .is_some_and(|scope| history.is_exclusive(scope))
             {
-                self.judge_name(case, rule, (index, &name), verdicts);
+                self.evaluate_name(context, rule, (index, &name), verdicts);
             }
         }
     }
@@ -71,7 +71,7 @@ impl Predicate for RejectedName {
         });
         let scene = |parameters: Value| {
             let sent = json!({"ServiceSid": sid("IS")});
-            Example::of("chat", parameters).answered("create-channel", sent, channel.clone())
+            Example::for_rule("chat", parameters).answered("create-channel", sent, channel.clone())
         };
         let refused = scene(parameters).refused(
             "create-channel",
@@ -103,18 +103,24 @@ impl Predicate for RejectedName {
 }
 
 impl RejectedName {
-    fn judge_name(
+    fn evaluate_name(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         (refused, name): (usize, &str),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
+        let history = &context.history;
         let cut: Option<String> = self.max.map(|max| name.chars().take(max).collect());
         let is_it = |text: &str| text == name || cut.as_deref() == Some(text);
-        let scope = |index: usize| history.bound[index].parents.first().copied().flatten();
-        for (index, seen) in case.seen.iter().enumerate().skip(refused + 1) {
+        let scope = |index: usize| {
+            history.path_bindings[index]
+                .parents
+                .first()
+                .copied()
+                .flatten()
+        };
+        for (index, seen) in context.seen.iter().enumerate().skip(refused + 1) {
             let named = seen.exchange.sent.get(&self.path).map(as_text);
             let later = history.moments[refused].is_before(&history.moments[index]);
             let is_answered = matches!(seen.exchange.status(), Some(200..=299 | 400..=499));
@@ -126,18 +132,21 @@ impl RejectedName {
                 continue;
             }
             // Another request may have brought it all the same.
-            let brought = case.seen[..index].iter().enumerate().any(|(other, seen)| {
-                let sent = seen.exchange.sent.get(&self.parameter).map(as_text);
-                let done = matches!(
-                    seen.acceptance,
-                    Acceptance::Accepted | Acceptance::Inconclusive(_)
-                );
-                other != refused
-                    && done
-                    && sent.is_some_and(|sent| is_it(&sent) || sent.starts_with(name))
-            });
+            let brought = context.seen[..index]
+                .iter()
+                .enumerate()
+                .any(|(other, seen)| {
+                    let sent = seen.exchange.sent.get(&self.parameter).map(as_text);
+                    let done = matches!(
+                        seen.acceptance,
+                        Acceptance::Accepted | Acceptance::Inconclusive(_)
+                    );
+                    other != refused
+                        && done
+                        && sent.is_some_and(|sent| is_it(&sent) || sent.starts_with(name))
+                });
             let site = Site::Exchange(index);
-            if brought || verdicts.accuses(&site) {
+            if brought || verdicts.has_finding_at(&site) {
                 continue;
             }
             let found = seen.acceptance == Acceptance::Accepted;

@@ -58,8 +58,8 @@ impl Predicate for RejectsParameter {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
             let sent = seen.exchange.sent.get(&self.parameter);
             let Some(wrong) = sent.and_then(|sent| self.wrong(sent)) else {
                 continue;
@@ -67,7 +67,8 @@ impl Predicate for RejectsParameter {
             let site = Site::Exchange(index);
             match &seen.acceptance {
                 Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
-                _ if verdicts.accuses(&site) || seen.exchange.credentials.flaw().is_some() => {}
+                _ if verdicts.has_finding_at(&site)
+                    || seen.exchange.credentials.flaw().is_some() => {}
                 found @ (Acceptance::Accepted | Acceptance::Rejected(_)) => {
                     let fact = Fact {
                         kind: "accepted",
@@ -95,7 +96,7 @@ impl Predicate for RejectsParameter {
             if let (Some(all), Value::Object(how)) = (parameters.as_object_mut(), how) {
                 all.extend(how);
             }
-            Example::of("flow", parameters)
+            Example::for_rule("flow", parameters)
         };
         let sent =
             |value: Value| json!({"FlowSid": "FW1", "To": "a", "From": "b", "Parameters": value});
@@ -106,8 +107,9 @@ impl Predicate for RejectsParameter {
         });
         let list = json!([{"url": "https://a"}, {"url": "http://b"}]);
         let like = json!({"at": "/*/url", "like": "^https://"});
-        let refused = |scene: Scene, value: Value| scene.refused("create-execution", sent(value));
-        let taken = |scene: Scene, value: Value| {
+        let refused =
+            |scene: ExampleBuilder, value: Value| scene.refused("create-execution", sent(value));
+        let taken = |scene: ExampleBuilder, value: Value| {
             scene.answered("create-execution", sent(value), execution.clone())
         };
         // What it takes for a change that has the request accepted.

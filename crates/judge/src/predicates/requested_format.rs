@@ -27,8 +27,8 @@ impl Predicate for RequestedFormat {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.seen.iter().enumerate() {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
             let Some(asked) = exchange.sent.get(&self.parameter).map(as_text) else {
                 continue;
@@ -41,7 +41,7 @@ impl Predicate for RequestedFormat {
             if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
                 continue;
             }
-            // A byte order mark is no text, and one or two bytes a character are the same here.
+            // A byte order mark is not part of the text, and the width of characters does not matter here.
             let mut text = response.body.iter().filter(|b| b.is_ascii_graphic());
             let is_xml = text.next() == Some(&b'<');
             let got = if is_xml { "xml" } else { "json" };
@@ -55,7 +55,7 @@ impl Predicate for RequestedFormat {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let texts = ["{}", "<a/>"].into_iter();
         texts
             .map(|text| Mutation::new(sites.last().clone(), Change::Text(text)))
@@ -64,7 +64,7 @@ impl Predicate for RequestedFormat {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::of("auth", json!({"parameter": "FORMAT"}));
+        let scene = Example::for_rule("auth", json!({"parameter": "FORMAT"}));
         let asked = |format: &str| json!({"FORMAT": format});
         let user = r#"{"success": true, "user": {"id": 1}, "message": ""}"#;
         vec![

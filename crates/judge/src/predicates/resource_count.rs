@@ -3,8 +3,8 @@
 //! Judges resources that the scenario created. Counts may lag.
 
 use super::prelude::*;
-use crate::history::{Outcome, Sight, Thing, ThingId, When, Write};
-use conformant_rulebook::Does;
+use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
+use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
 use std::collections::BTreeSet;
 
@@ -37,15 +37,28 @@ impl Predicate for ResourceCount {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let history = &case.history;
-        for (id, thing) in history.things.iter() {
-            for sight in thing.sights.iter().filter(|sight| !sight.is_attempt()) {
-                let about = case.rulebook.kinds.get(sight.face).map(|kind| &kind.about);
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let history = &context.history;
+        for (id, resource) in history.resources.iter() {
+            for sight in resource
+                .observations
+                .iter()
+                .filter(|sight| !sight.is_attempt())
+            {
+                let about = context
+                    .rulebook
+                    .kinds
+                    .get(sight.shown_type)
+                    .map(|kind| &kind.annotations);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
-                let is_shown = self.kinds.contain(sight.face);
-                if let Some(counted) = counted.filter(|_| is_shown && history.is_own(id)) {
-                    self.judge_sight(case, rule, (id, thing, sight, counted), verdicts);
+                let is_shown = self.kinds.contain(sight.shown_type);
+                if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
+                    self.evaluate_observation(
+                        context,
+                        rule,
+                        (id, resource, sight, counted),
+                        verdicts,
+                    );
                 }
             }
         }
@@ -74,16 +87,17 @@ impl Predicate for ResourceCount {
             json!({"kinds": ["chat/channel", "chat/channel-v3"], "at": "/members_count"});
         let path =
             json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "1"});
-        let made = Example::of("chat", parameters)
+        let made = Example::for_rule("chat", parameters)
             .answered(
                 "create-channel",
                 json!({"ServiceSid": sid("IS", "1")}),
                 channel(0),
             )
             .answered("create-member", path, member("1"));
-        let late =
-            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
-        let shown = |scene: Scene, members: u64| {
+        let late = |scene: ExampleBuilder| {
+            (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
+        };
+        let shown = |scene: ExampleBuilder, members: u64| {
             let path =
                 json!({"ServiceSid": sid("IS", "1"), "Sid": sid("CH", "1"), "Type": "private"});
             scene.answered("update-channel-type-v3", path, channel(members))
@@ -98,20 +112,20 @@ impl Predicate for ResourceCount {
 }
 
 impl ResourceCount {
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (id, thing, sight, counted): (ThingId, &Thing<'_>, &Sight<'_>, &Counted),
+        (id, resource, sight, counted): (ResourceId, &Resource<'_>, &Observation<'_>, &Counted),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let Some(shown) = sight.representation(case) else {
+        let history = &context.history;
+        let Some(shown) = sight.representation(context) else {
             return;
         };
         let site = shown.site(&self.at);
         let got = shown.value(&self.at).and_then(Value::as_u64);
-        let Some(got) = got.filter(|_| !verdicts.accuses(&site)) else {
+        let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
             return;
         };
         // What is counted is below the resource itself, or below one that it names.
@@ -119,32 +133,33 @@ impl ResourceCount {
             None => Some(id),
             Some(at) => {
                 let key = shown.value(at).and_then(Value::as_str);
-                let mut things = history.things.iter();
-                let named = things.find(|(_, other)| key == Some(other.key.as_str()));
+                let mut resources = history.resources.iter();
+                let named = resources.find(|(_, other)| key == Some(other.key.as_str()));
                 named.map(|(id, _)| id)
             }
         };
-        let Some(scope) = scope.filter(|&scope| history.is_own(scope)) else {
+        let Some(scope) = scope.filter(|&scope| history.is_exclusive(scope)) else {
             return;
         };
         let Some(made) = history
-            .things
+            .resources
             .get(scope)
             .made
             .map(|write| &history.writes[write])
         else {
             return;
         };
-        let Some((present, last)) = present(case, scope, counted, (made, sight)) else {
+        let Some((present, last)) = present(context, scope, counted, (made, sight)) else {
             return;
         };
         let expected = match &counted.above {
             // What was there from the beginning is counted as it was then.
             None => {
-                let mut sights = thing.sights.iter();
-                let first = sights.find(|s| s.exchange.is_some() && s.exchange == made.exchange());
+                let mut observations = resource.observations.iter();
+                let first =
+                    observations.find(|s| s.exchange.is_some() && s.exchange == made.exchange());
                 let base = first
-                    .and_then(|s| s.value(case, &self.at))
+                    .and_then(|s| s.value(context, &self.at))
                     .and_then(Value::as_u64);
                 if sight.exchange == made.exchange() {
                     return;
@@ -153,9 +168,9 @@ impl ResourceCount {
             }
             Some(above) => {
                 let horizon = shown.value(&above.than).and_then(Value::as_i64);
-                let index = |id: &ThingId| {
-                    let mut sights = history.things.get(*id).sights.iter();
-                    sights.find_map(|s| s.value(case, &above.at)?.as_i64())
+                let index = |id: &ResourceId| {
+                    let mut observations = history.resources.get(*id).observations.iter();
+                    observations.find_map(|s| s.value(context, &above.at)?.as_i64())
                 };
                 let indexes: Option<Vec<i64>> = present.iter().map(index).collect();
                 horizon.zip(indexes).map(|(horizon, indexes)| {
@@ -164,8 +179,8 @@ impl ResourceCount {
             }
         };
         let Some(expected) = expected else { return };
-        let is_settled = last.is_none_or(|last| last.is_settled(&sight.when));
-        let is_known = !history.deeds_unseen || !moved_by_people(case, &counted.of);
+        let is_settled = last.is_none_or(|last| last.is_settled(&sight.moment));
+        let is_known = !history.has_unobserved_actions || !moved_by_people(context, &counted.of);
         if got != expected && !(is_settled && is_known) {
             return;
         }
@@ -180,66 +195,65 @@ impl ResourceCount {
 }
 
 /// Whether people create or delete resources of a type, observed or not.
-fn moved_by_people(case: &Case<'_>, kind: &str) -> bool {
-    [Does::Makes, Does::FindsOrMakes, Does::Ends]
+fn moved_by_people(context: &Context<'_>, kind: &str) -> bool {
+    [Action::Makes, Action::FindsOrMakes, Action::Ends]
         .into_iter()
-        .any(|does| case.rulebook.index.does(does, kind))
+        .any(|does| context.rulebook.index.does(does, kind))
 }
 
-/// What is counted and was there when a resource was seen, with what changed it last; nothing where that is not
-/// known for certain.
+/// The counted resources at an observation, with the last change of each; `None` if that is uncertain.
 fn present(
-    case: &Case<'_>,
-    scope: ThingId,
+    context: &Context<'_>,
+    scope: ResourceId,
     counted: &Counted,
-    (made, sight): (&Write<'_>, &Sight<'_>),
-) -> Option<(BTreeSet<ThingId>, Option<When>)> {
-    let history = &case.history;
+    (made, sight): (&Write<'_>, &Observation<'_>),
+) -> Option<(BTreeSet<ResourceId>, Option<Moment>)> {
+    let history = &context.history;
     let mut present = BTreeSet::new();
     let mut last = None;
     let of = history.writes.iter().filter(|write| {
         let counts = write.kind == counted.of || write.kind.is_empty();
-        let is_since = !write.when.is_before(&made.when);
+        let is_since = !write.moment.is_before(&made.moment);
         counts
             && is_since
             && write.outcome != Outcome::Refused
-            && write.when.event <= sight.when.event
+            && write.moment.event <= sight.moment.event
     });
     for write in of {
-        let thing = write.thing.filter(|_| write.outcome == Outcome::Done)?;
-        if !sight.when.is_before(&write.when) && !write.when.is_before(&sight.when) {
+        let resource = write.resource.filter(|_| write.outcome == Outcome::Done)?;
+        if !sight.moment.is_before(&write.moment) && !write.moment.is_before(&sight.moment) {
             return None;
         }
-        let is_here = history.things.is_below(thing, scope);
+        let is_here = history.resources.is_below(resource, scope);
         match write.does {
-            Does::Makes | Does::FindsOrMakes if is_here => {
+            Action::Makes | Action::FindsOrMakes if is_here => {
                 // What was found where it was may have been there from the beginning.
-                if write.does == Does::FindsOrMakes && !present.contains(&thing) {
+                if write.does == Action::FindsOrMakes && !present.contains(&resource) {
                     return None;
                 }
-                present.insert(thing);
-                last = Some(write.when);
+                present.insert(resource);
+                last = Some(write.moment);
             }
-            Does::Ends if is_here => {
-                present.remove(&thing);
-                last = Some(write.when);
+            Action::Ends if is_here => {
+                present.remove(&resource);
+                last = Some(write.moment);
             }
-            Does::Makes
-            | Does::FindsOrMakes
-            | Does::Changes
-            | Does::Ends
-            | Does::Shows
-            | Does::Lists => {}
+            Action::Makes
+            | Action::FindsOrMakes
+            | Action::Changes
+            | Action::Ends
+            | Action::Shows
+            | Action::Lists => {}
         }
     }
     // Authors may have read what they wrote themselves.
-    let own = |id: &ThingId| {
+    let own = |id: &ResourceId| {
         let by = history
-            .things
+            .resources
             .get(*id)
             .made
             .and_then(|write| history.writes[write].exchange());
-        by.is_some_and(|by| case.seen[by].exchange.sent.contains_key("From"))
+        by.is_some_and(|by| context.seen[by].exchange.sent.contains_key("From"))
     };
     (counted.above.is_none() || !present.iter().any(own)).then_some((present, last))
 }

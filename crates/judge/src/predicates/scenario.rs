@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::{Event, Statement};
-use crate::story::differs;
+use crate::statement::differs;
 use conformant_rulebook::expect::Comparison;
 use std::sync::Arc;
 
@@ -23,15 +23,15 @@ impl Predicate for Scenario {
         &[Need::Steps]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let statements = case.evidence.statements.iter().enumerate();
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let statements = context.evidence.statements.iter().enumerate();
         for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
             let expect = &statement.expect;
             if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
-                verdicts.trivial(rule, Trivial::Absent);
+                verdicts.record_vacuous(rule, Vacuity::Absent);
                 continue;
             }
-            if let Some(seen) = statement.exchange.map(|index| &case.seen[index]) {
+            if let Some(seen) = statement.exchange.map(|index| &context.seen[index]) {
                 if let Acceptance::Inconclusive(why) = &seen.acceptance {
                     verdicts.inconclusive(rule, why);
                     continue;
@@ -52,9 +52,9 @@ impl Predicate for Scenario {
             };
             let mut wrong = differs(expect, &statement.result);
             if wrong.is_none()
-                && let Some(why) = tells_nothing(case, statement)
+                && let Some(why) = vacuity(context, statement)
             {
-                verdicts.trivial(rule, why);
+                verdicts.record_vacuous(rule, why);
                 continue;
             }
             // For callbacks that did not come, the finding names the wait.
@@ -75,7 +75,7 @@ impl Predicate for Scenario {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let scene = Example::of("flow", json!({}));
+        let scene = Example::for_rule("flow", json!({}));
         let kept_out = json!({"at": "/flows/*/sid", "excludes": "FW1"});
         let listed = json!({"at": "/flows/*/sid", "includes": "FW1"});
         let page = |items: Value| json!({ "flows": items });
@@ -93,7 +93,7 @@ impl Predicate for Scenario {
                 .stated(ended.clone(), json!({"status": "active"}))
                 .fails("/status"),
             scene.clone().stated(ended, json!({})).not_judged(),
-            // A list without anything shows that something is kept out where it was listed before.
+            // An empty list demonstrates the absence of an item that it contained before.
             scene
                 .clone()
                 .stated(listed, mine)
@@ -107,13 +107,13 @@ impl Predicate for Scenario {
 }
 
 /// Why a statement that holds could not have failed.
-fn tells_nothing(case: &Case<'_>, statement: &Statement) -> Option<Trivial> {
+fn vacuity(context: &Context<'_>, statement: &Statement) -> Option<Vacuity> {
     let Statement { expect, result, .. } = statement;
     let is_callbacks = result.get("waited").is_some();
     if is_callbacks && result.get("count") == Some(&json!(0)) {
         let is_sound = |event: &Event| matches!(event, Event::Delivery(_));
-        let came = case.evidence.events.iter().any(is_sound);
-        return (!came).then_some(Trivial::Silence);
+        let came = context.evidence.events.iter().any(is_sound);
+        return (!came).then_some(Vacuity::Silence);
     }
     let selected = json::expand(result, &expect.at);
     let is_empty = match selected.first() {
@@ -127,6 +127,6 @@ fn tells_nothing(case: &Case<'_>, statement: &Statement) -> Option<Trivial> {
         (Comparison::Includes(wanted), Comparison::Excludes(unwanted)) => wanted == unwanted,
         _ => false,
     };
-    let has_twin = case.evidence.statements.iter().any(twin);
-    (is_empty && !has_twin).then_some(Trivial::Empty)
+    let has_twin = context.evidence.statements.iter().any(twin);
+    (is_empty && !has_twin).then_some(Vacuity::Empty)
 }

@@ -4,7 +4,7 @@ use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::{Event, Poll};
 use crate::history::Origin;
-use crate::history::{Outcome, STEADY, Shows, Sight, ThingId, Write};
+use crate::history::{Appearance, Observation, Outcome, ResourceId, STEADY, Write};
 
 /// After this was done to a resource, its state is that one.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -39,25 +39,25 @@ impl Predicate for StateAfterHook {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &case.history.writes {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &context.history.writes {
             let Origin::Hook(event) = write.origin else {
                 continue;
             };
-            let called = match case.evidence.events.get(event) {
+            let called = match context.evidence.events.get(event) {
                 Some(Event::Hook(call)) => call.name == self.after,
                 _ => false,
             };
             if let Some(id) = write
-                .thing
+                .resource
                 .filter(|_| called && write.outcome == Outcome::Done)
             {
-                self.judge_write(case, rule, (write, id), verdicts);
+                self.evaluate_write(context, rule, (write, id), verdicts);
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let before = Change::To(self.from.clone());
         vec![Mutation::new(sites.last().clone(), before)]
     }
@@ -74,7 +74,7 @@ impl Predicate for StateAfterHook {
         let parameters = json!({
             "kind": "flow/flow", "at": "/status", "after": "publish_flow", "from": "draft", "is": "published",
         });
-        let draft = Example::of("flow", parameters)
+        let draft = Example::for_rule("flow", parameters)
             .hook("create_flow", json!({}), json!({"flow_sid": sid}))
             .answered("fetch-flow", json!({"Sid": sid}), flow("draft"));
         let published = draft
@@ -83,11 +83,12 @@ impl Predicate for StateAfterHook {
         let twice = published
             .clone()
             .hook("publish_flow", json!({"flow_sid": sid}), json!({}));
-        let seen = |scene: Scene, status: &str| {
+        let seen = |scene: ExampleBuilder, status: &str| {
             scene.answered("fetch-flow", json!({"Sid": sid}), flow(status))
         };
-        let late =
-            |scene: Scene| (0..11).fold(scene, |scene, _| scene.refused("fetch-step", json!({})));
+        let late = |scene: ExampleBuilder| {
+            (0..11).fold(scene, |scene, _| scene.refused("fetch-step", json!({})))
+        };
         vec![
             seen(late(published.clone()), "published").passes(),
             seen(late(published.clone()), "draft").fails("/status"),
@@ -100,65 +101,74 @@ impl Predicate for StateAfterHook {
 }
 
 impl StateAfterHook {
-    fn judge_write(
+    fn evaluate_write(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
-        (write, id): (&Write<'_>, ThingId),
+        (write, id): (&Write<'_>, ResourceId),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let thing = history.things.get(id);
-        let made = thing.made.and_then(|made| history.writes[made].exchange());
+        let history = &context.history;
+        let resource = history.resources.get(id);
+        let made = resource
+            .made
+            .and_then(|made| history.writes[made].exchange());
         let moves_itself = made.is_some_and(|made| {
-            let sent = &case.seen[made].exchange.sent;
+            let sent = &context.seen[made].exchange.sent;
             let says = |name: &String| sent.get(name).is_some_and(|said| as_text(said) != "0");
             self.unless.iter().any(says)
         });
-        let mut earlier = thing.sights.iter().rev();
-        let before =
-            earlier.find(|s| s.when.is_before(&write.when) && s.value(case, &self.at).is_some());
-        let was = before.and_then(|sight| sight.value(case, &self.at));
+        let mut earlier = resource.observations.iter().rev();
+        let before = earlier
+            .find(|s| s.moment.is_before(&write.moment) && s.value(context, &self.at).is_some());
+        let was = before.and_then(|sight| sight.value(context, &self.at));
         // What was done after that observation may have moved it already.
         let may_have_moved = before.is_some_and(|before| {
-            let since = write.when.span.began.duration_since(before.when.span.ended);
+            let since = write
+                .moment
+                .span
+                .began
+                .duration_since(before.moment.span.ended);
             let is_old = since.unsigned_abs() >= STEADY;
             is_old
                 || history.writes.iter().any(|other| {
-                    let between =
-                        before.when.is_before(&other.when) && !write.when.is_before(&other.when);
-                    between && other.origin != write.origin && other.may_touch(id, thing.kind)
+                    let between = before.moment.is_before(&other.moment)
+                        && !write.moment.is_before(&other.moment);
+                    between && other.origin != write.origin && other.may_touch(id, resource.kind)
                 })
         });
         if moves_itself
             || may_have_moved
-            || !history.is_own(id)
+            || !history.is_exclusive(id)
             || was.is_none_or(|was| !json::equal(was, &self.from))
         {
             return;
         }
-        let later = |s: &&Sight<'_>| {
-            write.when.is_before(&s.when) && !s.is_attempt() && s.face == self.kind
+        let later = |s: &&Observation<'_>| {
+            write.moment.is_before(&s.moment) && !s.is_attempt() && s.shown_type == self.kind
         };
-        for sight in thing.sights.iter().filter(later) {
+        for sight in resource.observations.iter().filter(later) {
             let touched = history.writes.iter().any(|other| {
-                let between =
-                    !other.when.is_before(&write.when) && !sight.when.is_before(&other.when);
-                between && other.origin != write.origin && other.may_touch(id, thing.kind)
+                let between = !other.moment.is_before(&write.moment)
+                    && !sight.moment.is_before(&other.moment);
+                between && other.origin != write.origin && other.may_touch(id, resource.kind)
             });
-            if touched || matches!(sight.shows, Shows::NotFound) {
+            if touched || matches!(sight.shows, Appearance::NotFound) {
                 break;
             }
-            let Some(shown) = sight.representation(case) else {
+            let Some(shown) = sight.representation(context) else {
                 continue;
             };
             let site = shown.site(&self.at);
-            let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+            let Some(got) = shown
+                .value(&self.at)
+                .filter(|_| !verdicts.has_finding_at(&site))
+            else {
                 continue;
             };
             let follows = json::equal(got, &self.is);
             let would_be_told = follows && sight.poll == Poll::Last;
-            if !would_be_told && !write.when.is_settled(&sight.when) {
+            if !would_be_told && !write.moment.is_settled(&sight.moment) {
                 continue;
             }
             let fact = (!follows).then(|| Fact {

@@ -4,7 +4,7 @@
 
 use super::prelude::*;
 use crate::evidence::Event;
-use crate::history::{Origin, SETTLE, Sight, Thing};
+use crate::history::{Observation, Origin, Resource, SETTLE};
 use conformant_base::clock::Timestamp;
 use conformant_rulebook::annotations::Transition;
 use jiff::SignedDuration;
@@ -22,7 +22,7 @@ pub struct StateTimer {
     at: String,
     /// What is judged.
     aspect: Aspect,
-    /// After how many seconds it moves where nothing was asked for.
+    /// The number of seconds if the request sets none.
     #[serde(default)]
     unasked: Option<i64>,
 }
@@ -38,7 +38,7 @@ enum Aspect {
     After,
     /// That it does not move at all, where zero seconds were asked for.
     Never,
-    /// That it moves neither too early nor too late, where nothing was asked for.
+    /// That it changes neither too early nor too late, if the request sets no number of seconds.
     Default,
 }
 
@@ -55,26 +55,26 @@ impl Predicate for StateTimer {
         &[Need::History, Need::Clock]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(kind) = case.rulebook.kinds.get(&self.of) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let steps = kind.about.steps_at(&self.at).unwrap_or_default();
+        let steps = kind.annotations.steps_at(&self.at).unwrap_or_default();
         for step in steps.iter().filter(|step| step.by == "time") {
-            for (_, thing) in case
+            for (_, resource) in context
                 .history
-                .things
-                .of_kind(kind.about.of().unwrap_or(&self.of))
+                .resources
+                .of_kind(kind.annotations.of().unwrap_or(&self.of))
             {
-                let sights = thing.sights.iter();
-                for sight in sights.filter(|s| s.face == self.of && !s.is_attempt()) {
-                    self.judge_sight(case, rule, step, (thing, sight), verdicts);
+                let observations = resource.observations.iter();
+                for sight in observations.filter(|s| s.shown_type == self.of && !s.is_attempt()) {
+                    self.evaluate_observation(context, rule, step, (resource, sight), verdicts);
                 }
             }
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let states = ["expired", "pending"].map(|state| Change::To(json!(state)));
         let sites = sites.iter();
         let changed =
@@ -93,7 +93,7 @@ impl Predicate for StateTimer {
         };
         let created = |aspect: &str, sent: Value| {
             let answer = json!({"success": true, "approval_request": {"uuid": uuid}});
-            Example::of("auth", parameters(aspect)).answered(
+            Example::for_rule("auth", parameters(aspect)).answered(
                 "create-approval-request",
                 sent,
                 answer,
@@ -109,7 +109,7 @@ impl Predicate for StateTimer {
                 json!({"FORMAT": "json", "AUTH_ID": 1, "message": "a"}),
             )
         };
-        let fetched = |scene: Scene, status: &str| {
+        let fetched = |scene: ExampleBuilder, status: &str| {
             let shown =
                 json!({"success": true, "approval_request": {"uuid": uuid, "status": status}});
             let path = json!({"FORMAT": "json", "PUSH_UUID": uuid});
@@ -132,31 +132,32 @@ impl Predicate for StateTimer {
 }
 
 impl StateTimer {
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         step: &Transition,
-        (thing, sight): (&Thing<'_>, &Sight<'_>),
+        (resource, sight): (&Resource<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let made = thing.made.map(|made| &case.history.writes[made]);
-        let (Some(made), Some(shown)) = (made, sight.representation(case)) else {
+        let made = resource.made.map(|made| &context.history.writes[made]);
+        let (Some(made), Some(shown)) = (made, sight.representation(context)) else {
             return;
         };
         let Some(state) = shown.value(&self.at).and_then(Value::as_str) else {
             return;
         };
-        let Some((seconds, was_asked)) = seconds(case, step, made.exchange(), self.unasked) else {
+        let Some((seconds, was_asked)) = seconds(context, step, made.exchange(), self.unasked)
+        else {
             return;
         };
         let (is_before, is_after) = (state == step.from, state == step.to);
-        let made = made.when.span;
+        let made = made.moment.span;
         let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
         let after = SignedDuration::from_secs(seconds);
-        let is_early = apart(made.began, sight.when.span.ended) <= after - WHOLE_SECOND;
+        let is_early = apart(made.began, sight.moment.span.ended) <= after - WHOLE_SECOND;
         let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
-        let is_over = apart(made.ended, sight.when.span.began) >= after + settle;
+        let is_over = apart(made.ended, sight.moment.span.began) >= after + settle;
         let is_some = was_asked && seconds > 0;
         let (counts, is_wrong, expected) = match self.aspect {
             Aspect::NotBefore => (is_some && is_early, is_after, &step.from),
@@ -167,9 +168,9 @@ impl StateTimer {
         };
         let is_late = self.aspect == Aspect::After
             && is_over
-            && self.came_too_late(case, (step, state), thing, made.ended, after + settle);
+            && self.came_too_late(context, (step, state), resource, made.ended, after + settle);
         let site = shown.site(&self.at);
-        if !counts || !(is_before || is_after || is_late) || verdicts.accuses(&site) {
+        if !counts || !(is_before || is_after || is_late) || verdicts.has_finding_at(&site) {
             return;
         }
         let fact = Fact {
@@ -189,34 +190,34 @@ impl StateTimer {
     /// Whether only people lead to its state, and all their actions came after its time.
     fn came_too_late(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         (step, state): (&Transition, &str),
-        thing: &Thing<'_>,
+        resource: &Resource<'_>,
         made: Timestamp,
         over: SignedDuration,
     ) -> bool {
-        let kind = case.rulebook.kinds.get(&self.of);
-        let steps = kind.and_then(|kind| kind.about.steps_at(&self.at));
+        let kind = context.rulebook.kinds.get(&self.of);
+        let steps = kind.and_then(|kind| kind.annotations.steps_at(&self.at));
         let mut steps = steps.unwrap_or_default().iter();
         let Some(by) = steps.find(|other| other.from == step.from && other.to == state) else {
             return false;
         };
-        let is_it = |event: usize| match case.evidence.events.get(event) {
+        let is_it = |event: usize| match context.evidence.events.get(event) {
             Some(Event::Hook(call)) => call.name == by.by,
             Some(Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_)) | None => false,
         };
-        let reactions = thing
+        let reactions = resource
             .writes
             .iter()
-            .map(|&write| &case.history.writes[write]);
+            .map(|&write| &context.history.writes[write]);
         let reactions = reactions.filter_map(|write| match write.origin {
-            Origin::Hook(event) => Some((event, write.when.span.began)),
+            Origin::Hook(event) => Some((event, write.moment.span.began)),
             Origin::Exchange(_) => None,
         });
         let mut reactions = reactions.peekable();
         let mut is_done = false;
         reactions.peek().is_some()
-            && !case.history.deeds_unseen
+            && !context.history.has_unobserved_actions
             && reactions.all(|(event, began)| {
                 is_done |= is_it(event);
                 began.duration_since(made) >= over
@@ -225,16 +226,16 @@ impl StateTimer {
     }
 }
 
-/// After how many seconds the step is taken, as the request that made the resource said; else as the
-/// document says of a request that says nothing. And whether the request said so.
+/// The number of seconds until the transition, from the request that created the resource or else the
+/// documented default; and whether the request set it.
 fn seconds(
-    case: &Case<'_>,
+    context: &Context<'_>,
     step: &Transition,
     made: Option<usize>,
     unasked: Option<i64>,
 ) -> Option<(i64, bool)> {
     let name = step.after.as_ref()?.rsplit('/').next()?;
-    let sent = case.seen[made?].exchange.sent.get(name);
+    let sent = context.seen[made?].exchange.sent.get(name);
     match sent {
         Some(sent) => Some((crate::compare::as_text(sent).parse().ok()?, true)),
         None => Some((unasked?, false)),

@@ -35,22 +35,35 @@ impl Predicate for StateTransition {
 
     /// Judges each resource that was observed at least twice. Between two observations several steps may have
     /// been taken, so any state that can be reached will do.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let mut last: BTreeMap<String, (&Representation<'_>, &str)> = BTreeMap::new();
-        for thing in case.of_kind(&self.kind) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        // The newest observations of each resource: several if they overlap.
+        let mut last: BTreeMap<String, Vec<(&Representation<'_>, &str)>> = BTreeMap::new();
+        for resource in context.of_kind(&self.kind) {
             let (Some(identity), Some(state)) = (
-                thing.value(&self.key).map(Value::to_string),
-                thing.value(&self.at).and_then(Value::as_str),
+                resource.value(&self.key).map(Value::to_string),
+                resource.value(&self.at).and_then(Value::as_str),
             ) else {
                 continue;
             };
-            let Some((earlier, before)) = last.insert(identity, (thing, state)) else {
-                verdicts.trivial(rule, Trivial::Alone);
+            let newest = last.entry(identity).or_default();
+            if newest
+                .iter()
+                .any(|(other, _)| overlap(context, other, resource))
+            {
+                newest.push((resource, state));
+                continue;
+            }
+            let earlier = std::mem::replace(newest, vec![(resource, state)]);
+            let unreachable =
+                |(_, before): &&(&Representation<'_>, &str)| !self.can_reach(before, state);
+            let broken = earlier.iter().find(unreachable);
+            let Some((compared, before)) = broken.or(earlier.first()) else {
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
-            let sites = [earlier.site(&self.at), thing.site(&self.at)];
+            let sites = [compared.site(&self.at), resource.site(&self.at)];
             let instance = verdicts.instance(rule, sites);
-            instance.conclude((!self.can_reach(before, state)).then(|| Fact {
+            instance.conclude(broken.is_some().then(|| Fact {
                 kind: "transition",
                 expected: format!("{before} or what follows it"),
                 actual: state.to_owned(),
@@ -66,17 +79,29 @@ impl Predicate for StateTransition {
             "kind": kind, "key": "/sid", "at": "/status",
             "steps": [["waiting", "active"], ["active", "ended"]],
         });
-        let scene = Example::of("flow", parameters);
+        let scene = Example::for_rule("flow", parameters);
         let execution = |status: &str| json!({"sid": "FN1", "status": status});
         let from = |from: &str, to: &str| {
             let first = scene.clone().payload(kind, execution(from));
             first.payload(kind, execution(to))
+        };
+        let read_at_once = |state: &str| {
+            let first = scene.clone().shown("fetch-execution", execution("ended"));
+            first.shown("fetch-execution", execution(state)).raced(2)
         };
         vec![
             from("active", "active").passes(),
             from("waiting", "ended").passes(),
             from("ended", "active").fails("/status"),
             from("active", "unheard-of").fails("/status"),
+            // Reads at the same time may show the states in any order.
+            read_at_once("active").not_judged(),
+            read_at_once("active")
+                .shown("fetch-execution", execution("ended"))
+                .passes(),
+            read_at_once("active")
+                .shown("fetch-execution", execution("active"))
+                .fails("/status"),
             scene
                 .clone()
                 .payload(kind, execution("active"))
@@ -102,4 +127,11 @@ impl StateTransition {
         }
         false
     }
+}
+
+/// Whether neither of two observations is before the other.
+fn overlap(context: &Context<'_>, one: &Representation<'_>, other: &Representation<'_>) -> bool {
+    let moment = |one: &Representation<'_>| Some(context.history.moments[one.exchange?]);
+    let both = moment(one).zip(moment(other));
+    both.is_some_and(|(one, other)| one.overlaps(&other))
 }

@@ -3,8 +3,8 @@
 
 use super::REGISTERED;
 use crate::evidence::Evidence;
-use crate::examples::{ComesTo, Example, RULE};
-use crate::{Judgement, Memo, Tally, judge_known, predicate_of};
+use crate::examples::{Example, ExpectedVerdict, RULE};
+use crate::{DocumentCache, Judgment, Tally, judge_with_cache, predicate_of};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_rulebook::{Check, Origin, Rule, Rulebook, Rules};
@@ -52,8 +52,8 @@ fn loosen(schema: &mut Value) {
 }
 
 fn rule(example: &Example, predicate: &str) -> Rule {
-    let catalogue = crate::load::catalogue();
-    let written = Check::of_json(catalogue, predicate, &example.parameters);
+    let registry = crate::load::predicates();
+    let written = Check::from_json(registry, predicate, &example.parameters);
     Rule {
         id: RULE.to_owned(),
         service: example.service.to_owned(),
@@ -70,43 +70,43 @@ fn rule(example: &Example, predicate: &str) -> Rule {
     }
 }
 
-fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgement {
-    judge_known(
+fn judged(rulebook: &Rulebook, evidence: &Evidence) -> Judgment {
+    judge_with_cache(
         rulebook,
         &Schemas::default(),
         evidence,
-        &Memo::default(),
+        &DocumentCache::default(),
         usize::MAX,
     )
 }
 
 /// The difference from the result that the example states.
 fn problem(rulebook: &Rulebook, example: &Example) -> Option<String> {
-    let judgement = judged(rulebook, &example.evidence);
-    let count = judgement.tallies.get(RULE).map_or(0, Tally::judged);
-    let found = pointers(&judgement);
-    let holds = match example.comes_to {
-        ComesTo::Passes => count > 0 && found.is_empty(),
-        ComesTo::Fails(pointer) => found == [pointer],
-        ComesTo::NotJudged => count == 0 && found.is_empty(),
+    let judgment = judged(rulebook, &example.evidence);
+    let count = judgment.tallies.get(RULE).map_or(0, Tally::judged);
+    let found = pointers(&judgment);
+    let holds = match example.expected {
+        ExpectedVerdict::Passes => count > 0 && found.is_empty(),
+        ExpectedVerdict::Fails(pointer) => found == [pointer],
+        ExpectedVerdict::NotJudged => count == 0 && found.is_empty(),
     };
     if !holds {
         return Some(format!("judged {count} times, found {found:?}"));
     }
     let is_broken =
-        example.comes_to != ComesTo::Passes || can_be_broken(rulebook, example, &judgement);
+        example.expected != ExpectedVerdict::Passes || can_be_broken(rulebook, example, &judgment);
     (!is_broken).then(|| "no change breaks it".to_owned())
 }
 
-fn pointers(judgement: &Judgement) -> Vec<&str> {
-    let found = judgement.findings.iter().filter(|f| f.rule == RULE);
+fn pointers(judgment: &Judgment) -> Vec<&str> {
+    let found = judgment.findings.iter().filter(|f| f.rule == RULE);
     found.map(|f| f.pointer.as_str()).collect()
 }
 
-fn can_be_broken(rulebook: &Rulebook, example: &Example, judgement: &Judgement) -> bool {
+fn can_be_broken(rulebook: &Rulebook, example: &Example, judgment: &Judgment) -> bool {
     let predicate = predicate_of(&rulebook.rules[RULE]).expect("it is a written rule");
-    let examples = judgement.examples(RULE).iter();
-    let mut mutations = examples.flat_map(|sites| predicate.break_it(sites));
+    let examples = judgment.examples(RULE).iter();
+    let mut mutations = examples.flat_map(|sites| predicate.mutations(sites));
     mutations.any(|mutation| {
         let mut changed = example.evidence.clone();
         mutation.apply(&mut changed) && !pointers(&judged(rulebook, &changed)).is_empty()
@@ -120,7 +120,7 @@ fn every_example_comes_to_what_it_says() {
     for entry in REGISTERED {
         let examples = (entry.examples)();
         for wanted in ["Passes", "Fails", "NotJudged"] {
-            let has = |e: &Example| format!("{:?}", e.comes_to).starts_with(wanted);
+            let has = |e: &Example| format!("{:?}", e.expected).starts_with(wanted);
             assert!(
                 examples.iter().any(has),
                 "{}: no example {wanted}",
@@ -131,7 +131,7 @@ fn every_example_comes_to_what_it_says() {
             let rule = rule(example, entry.name);
             rulebook.rules.insert(rule);
             if let Some(why) = problem(&rulebook, example) {
-                let of = (&example.parameters, example.comes_to);
+                let of = (&example.parameters, example.expected);
                 problems.push(format!("{}: {of:?}: {why}", entry.name));
             }
         }

@@ -42,18 +42,18 @@ impl Predicate for TimeDifference {
         &[Need::Document, Need::Clock]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let with_now = self.at.is_none() || self.after.is_none();
         let skew = if with_now { SKEW_SECONDS } else { 0.0 };
-        for thing in case.of_kind(&self.kind) {
+        for resource in context.of_kind(&self.kind) {
             let (Some(later), Some(earlier)) = (
-                seconds_at(case, thing, self.at.as_deref()),
-                seconds_at(case, thing, self.after.as_deref()),
+                seconds_at(context, resource, self.at.as_deref()),
+                seconds_at(context, resource, self.after.as_deref()),
             ) else {
                 continue;
             };
             let given = [&self.after, &self.at].into_iter().flatten();
-            let Some(sites) = Sites::of(given.map(|at| thing.site(at))) else {
+            let Some(sites) = Sites::collect(given.map(|at| resource.site(at))) else {
                 continue;
             };
             let apart = later - earlier;
@@ -75,7 +75,7 @@ impl Predicate for TimeDifference {
         }
     }
 
-    fn stage(&self, _: &Rule, kind: &str, value: Value) -> Evidence {
+    fn example_evidence(&self, _: &Rule, kind: &str, value: Value) -> Evidence {
         let given = self.at.as_deref().or(self.after.as_deref());
         let seconds = given.and_then(|at| value.pointer(at)?.as_i64());
         Evidence {
@@ -90,9 +90,9 @@ impl Predicate for TimeDifference {
         let token = |issued: i64, expires: i64| json!({"claims": {"iat": issued, "exp": expires}});
         let lifetime =
             json!({"kind": kind, "at": "/claims/exp", "after": "/claims/iat", "seconds": 900});
-        let lifetime = Example::of("auth", lifetime);
+        let lifetime = Example::for_rule("auth", lifetime);
         let fresh = json!({"kind": kind, "after": "/claims/exp", "seconds": 0});
-        let fresh = Example::of("auth", fresh).payload(kind, token(0, 900));
+        let fresh = Example::for_rule("auth", fresh).payload(kind, token(0, 900));
         let at = |seconds: i64| clock::from_unix_ms(seconds * 1000);
         vec![
             lifetime.clone().payload(kind, token(100, 1000)).passes(),
@@ -110,13 +110,20 @@ impl Predicate for TimeDifference {
     }
 }
 
-fn seconds_at(case: &Case<'_>, thing: &Representation<'_>, pointer: Option<&str>) -> Option<f64> {
+fn seconds_at(
+    context: &Context<'_>,
+    resource: &Representation<'_>,
+    pointer: Option<&str>,
+) -> Option<f64> {
     match pointer {
         Some(pointer) => {
-            let value = thing.value(pointer)?;
+            let value = resource.value(pointer)?;
             let instant = || Some(instant(value)?.as_duration().as_secs_f64());
             value.as_f64().or_else(instant)
         }
-        None => case.evidence.now.map(|now| now.as_duration().as_secs_f64()),
+        None => context
+            .evidence
+            .now
+            .map(|now| now.as_duration().as_secs_f64()),
     }
 }

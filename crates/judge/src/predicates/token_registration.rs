@@ -1,6 +1,7 @@
 //! `token-registration`: a scanned token registers its user if it is valid, and does not if it has exactly one flaw.
 //!
-//! Does not judge tokens with several flaws, codes that were scanned before, or times within the clock skew.
+//! Does not judge tokens with several flaws, valid tokens of the future, codes that were scanned before, or times within
+//! the clock skew.
 
 use super::prelude::*;
 use crate::evidence::{Event, HookCall};
@@ -13,6 +14,8 @@ use std::collections::BTreeSet;
 
 /// Seconds by which clocks may differ.
 const SKEW: f64 = 5.0;
+/// For how long after `exp` a service may still accept a token (RFC 7519, 4.1.4).
+const LEEWAY: f64 = 300.0;
 /// The only algorithm that tokens are verified with.
 const ALGORITHM: &str = "HS256";
 
@@ -21,7 +24,7 @@ const ALGORITHM: &str = "HS256";
 #[serde(deny_unknown_fields)]
 pub struct TokenRegistration {
     /// The property of the token.
-    token: Like,
+    token: TokenPart,
     /// How codes with tokens are shown and scanned.
     codes: Codes,
 }
@@ -36,7 +39,7 @@ struct Codes {
     scan: String,
     /// The argument of both hooks with the code.
     code: String,
-    /// Where the scan's result says whether the user was registered.
+    /// Pointer to the member of the scan's result that is true if the user was registered.
     registered: String,
     /// The setting of the service that describes the application.
     application: String,
@@ -72,7 +75,7 @@ struct Claim {
 /// A property of a token: valid in one of two ways, or invalid for one reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-enum Like {
+enum TokenPart {
     /// Valid.
     Good,
     /// Valid, with the longest lifetime.
@@ -93,7 +96,9 @@ enum Like {
     TooLong,
     /// Expires too far from now, or never.
     TooFar,
-    /// Expired.
+    /// Expired within the leeway that services may allow.
+    JustExpired,
+    /// Expired before that.
     Expired,
     /// Names another application.
     OtherApplication,
@@ -113,17 +118,17 @@ impl Predicate for TokenRegistration {
         &[Need::Hooks, Need::Configuration, Need::Clock]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(application) = configured(case, &rule.service, &self.codes.application) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let Some(application) = configured(context, &rule.service, &self.codes.application) else {
             return;
         };
         let mut shown = BTreeSet::new();
         let mut scanned = BTreeSet::new();
-        for (event, happened) in case.evidence.events.iter().enumerate() {
+        for (event, happened) in context.evidence.events.iter().enumerate() {
             let Event::Hook(call) = happened else {
                 continue;
             };
-            let (Ok(result), Some(qr)) = (&call.result, said(call, &self.codes.code)) else {
+            let (Ok(result), Some(qr)) = (&call.result, argument(call, &self.codes.code)) else {
                 continue;
             };
             if call.name == self.codes.show {
@@ -138,7 +143,9 @@ impl Predicate for TokenRegistration {
             };
             // A second scan does not register the user again.
             let is_first = scanned.insert(token.of.clone());
-            let is_judged = is_first && shown.contains(qr);
+            // Another scan at the same time may have been the first.
+            let is_contended = call.race.is_some() && self.token.is_good();
+            let is_judged = is_first && shown.contains(qr) && !is_contended;
             if !is_judged || token.like(application, call, &self.codes) != Some(self.token) {
                 continue;
             }
@@ -167,7 +174,7 @@ impl Predicate for TokenRegistration {
         }
     }
 
-    fn break_it(&self, sites: &Sites) -> Vec<Mutation> {
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let other = Change::To(json!(!self.token.is_good()));
         vec![Mutation::new(sites.last().clone(), other)]
     }
@@ -186,7 +193,7 @@ impl Predicate for TokenRegistration {
                 "issuer": {"at": "/iss", "is": "name"},
                 "audience": {"at": "/context/auth_app_id", "is": "id"}, "lifetime": 900,
             });
-            let scene = Example::of("auth", json!({"token": token, "codes": codes}));
+            let scene = Example::for_rule("auth", json!({"token": token, "codes": codes}));
             scene.configured(json!({"auth": {"application": application}}))
         };
         let claims = |expires: i64| {
@@ -195,7 +202,7 @@ impl Predicate for TokenRegistration {
                 "context": {"custom_user_id": "u", "auth_app_id": "1"},
             })
         };
-        let scanned = |scene: Scene, claims: &Value, key: &str, registered: bool| {
+        let scanned = |scene: ExampleBuilder, claims: &Value, key: &str, registered: bool| {
             let header = json!({"alg": "HS256", "typ": "JWT"});
             let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
             let message = format!("{}.{}", part(&header), part(claims));
@@ -216,6 +223,8 @@ impl Predicate for TokenRegistration {
         };
         let mut foreign = claims(600);
         foreign["iss"] = json!("shop");
+        let mut early = claims(600);
+        early["iat"] = json!(300);
         vec![
             scanned(scene("good"), &claims(600), "k", true).passes(),
             scanned(scene("good"), &claims(600), "k", false).fails(REGISTERED),
@@ -226,13 +235,18 @@ impl Predicate for TokenRegistration {
             // With two flaws, either may be the reason.
             scanned(scene("other-issuer"), &foreign, "another", true).not_judged(),
             scanned(scene("too-long"), &claims(901), "k", true).fails(REGISTERED),
+            // A token of the future may be valid.
+            scanned(scene("good"), &early, "k", false).not_judged(),
             // Clocks differ.
             scanned(scene("expired"), &claims(0), "k", true).not_judged(),
+            scanned(scene("just-expired"), &claims(-60), "k", true).fails(REGISTERED),
+            scanned(scene("expired"), &claims(-60), "k", true).not_judged(),
+            scanned(scene("expired"), &claims(-600), "k", true).fails(REGISTERED),
         ]
     }
 }
 
-impl Like {
+impl TokenPart {
     const fn is_good(self) -> bool {
         matches!(self, Self::Good | Self::LongestLived)
     }
@@ -249,19 +263,20 @@ impl Like {
             Self::NoIssue => "has no time of issue",
             Self::TooLong => "has too long a lifetime",
             Self::TooFar => "expires too far from now",
-            Self::Expired => "has expired",
+            Self::JustExpired => "expired less than five minutes ago",
+            Self::Expired => "expired more than five minutes ago",
             Self::OtherApplication => "is for another application",
         }
     }
 }
 
 /// A setting of a service.
-fn configured<'c>(case: &'c Case<'_>, service: &str, key: &str) -> Option<&'c Value> {
-    case.evidence.configured.get(service)?.get(key)
+fn configured<'c>(context: &'c Context<'_>, service: &str, key: &str) -> Option<&'c Value> {
+    context.evidence.configured.get(service)?.get(key)
 }
 
 /// An argument of a hook that is a text.
-fn said<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
+fn argument<'c>(call: &'c HookCall, name: &str) -> Option<&'c str> {
     call.arguments.get(name)?.as_str()
 }
 
@@ -298,7 +313,7 @@ impl<'c> Token<'c> {
     }
 
     /// Its property; `None` if it is uncertain, or if there are several flaws.
-    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<Like> {
+    fn like(&self, application: &Value, call: &HookCall, codes: &Codes) -> Option<TokenPart> {
         let own = |name: &str| application.get(name).filter(|value| **value != REDACTED);
         let claim = |pointer: &str| json::get(&self.claims, pointer);
         let mut flaws = Vec::new();
@@ -310,49 +325,55 @@ impl<'c> Token<'c> {
         let is_own = algorithm.eq_ignore_ascii_case(ALGORITHM);
         match algorithm {
             ALGORITHM => {}
-            _ if is_own => flaws.push(Like::AlgorithmInOtherCase),
-            _ => flaws.push(Like::OtherAlgorithm),
+            _ if is_own => flaws.push(TokenPart::AlgorithmInOtherCase),
+            _ => flaws.push(TokenPart::OtherAlgorithm),
         }
         if is_own && !self.is_signed_with(own(&codes.key)?.as_str()?) {
-            flaws.push(Like::OtherKey);
+            flaws.push(TokenPart::OtherKey);
         }
         let differs =
             |value: Option<&Value>, wanted: &str| value.and_then(Value::as_str) != Some(wanted);
         if differs(self.header.get("typ"), &codes.token_type) {
-            flaws.push(Like::OtherType);
+            flaws.push(TokenPart::OtherType);
         }
         if differs(claim(&codes.issuer.at), own(&codes.issuer.is)?.as_str()?) {
-            flaws.push(Like::OtherIssuer);
+            flaws.push(TokenPart::OtherIssuer);
         }
         if differs(
             claim(&codes.audience.at),
             own(&codes.audience.is)?.as_str()?,
         ) {
-            flaws.push(Like::OtherApplication);
+            flaws.push(TokenPart::OtherApplication);
         }
         let (issued, expires) = (number(claim("/iat")), number(claim("/exp")));
         if issued.is_none() {
-            flaws.push(Like::NoIssue);
+            flaws.push(TokenPart::NoIssue);
         }
         let lifetime = expires
             .zip(issued)
             .map(|(expires, issued)| expires - issued);
         if lifetime.is_some_and(|lifetime| lifetime > codes.lifetime) {
-            flaws.push(Like::TooLong);
+            flaws.push(TokenPart::TooLong);
         }
         let (began, ended) = (seconds(call.span.began), seconds(call.span.ended));
         match expires {
-            None => flaws.push(Like::TooFar),
-            Some(expires) if expires > ended + codes.lifetime + SKEW => flaws.push(Like::TooFar),
+            None => flaws.push(TokenPart::TooFar),
+            Some(expires) if expires > ended + codes.lifetime + SKEW => {
+                flaws.push(TokenPart::TooFar);
+            }
             // A token issued now with the longest lifetime expires within the clock skew of the bound.
             Some(expires) if expires > began + codes.lifetime => return None,
-            Some(expires) if expires < began - SKEW => flaws.push(Like::Expired),
+            Some(expires) if expires < began - LEEWAY - SKEW => flaws.push(TokenPart::Expired),
+            Some(expires) if expires < began - SKEW => flaws.push(TokenPart::JustExpired),
             Some(expires) if expires < ended + SKEW => return None,
             Some(_) => {}
         }
+        // No line says whether a token counts before its time of issue.
+        let is_early = issued.is_some_and(|issued| issued > ended + SKEW);
         match (flaws.as_slice(), lifetime) {
-            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(Like::LongestLived),
-            ([], Some(_)) => Some(Like::Good),
+            ([], _) if is_early => None,
+            ([], Some(lifetime)) if lifetime >= codes.lifetime => Some(TokenPart::LongestLived),
+            ([], Some(_)) => Some(TokenPart::Good),
             ([flaw], _) => Some(*flaw),
             _ => None,
         }

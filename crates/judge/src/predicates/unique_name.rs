@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::compare::as_text;
-use crate::history::ThingId;
+use crate::history::ResourceId;
 use conformant_rulebook::Kind;
 
 /// What a creation by this operation brings under a name that another resource has.
@@ -50,8 +50,8 @@ impl Predicate for UniqueName {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in case.of_operation(&rule.service, &self.operation) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, seen) in context.of_operation(&rule.service, &self.operation) {
             let refused = matches!(seen.exchange.status(), Some(400..=499));
             let accepted = seen.acceptance == Acceptance::Accepted;
             let name = seen.exchange.sent.get(&self.parameter).map(as_text);
@@ -59,7 +59,7 @@ impl Predicate for UniqueName {
             if let Some(name) = name.filter(|name| !name.is_empty() && !flawed)
                 && (accepted || refused && self.held == Held::Here)
             {
-                self.judge_one(case, rule, (index, &name, accepted), verdicts);
+                self.evaluate_request(context, rule, (index, &name, accepted), verdicts);
             }
         }
     }
@@ -80,7 +80,7 @@ impl Predicate for UniqueName {
             let parameters = json!({
                 "operation": "create-channel", "parameter": "UniqueName", "at": "/unique_name", "held": held,
             });
-            Example::of("chat", parameters).answered(
+            Example::for_rule("chat", parameters).answered(
                 "create-channel",
                 sent("1", "a"),
                 channel("1", "1", "a"),
@@ -98,7 +98,7 @@ impl Predicate for UniqueName {
             };
             let first =
                 json!({"ServiceSid": sid("IS", "1"), "UniqueName": "a", "FriendlyName": "x"});
-            Example::of("chat", parameters.clone())
+            Example::for_rule("chat", parameters.clone())
                 .answered("create-channel", first, called("1", "a"))
                 .answered("create-channel", sent, called(second, "a"))
         };
@@ -125,95 +125,103 @@ impl Predicate for UniqueName {
 }
 
 impl UniqueName {
-    fn judge_one(
+    fn evaluate_request(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         (index, name, accepted): (usize, &str, bool),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
+        let history = &context.history;
         let when = history.moments[index];
-        let scope = history.bound[index].scope();
-        let operation = case.seen[index].operation;
-        let kind = operation.and_then(|o| case.rulebook.kinds.get(o.thing.as_deref()?));
-        let Some((scope, of)) = scope.zip(kind.and_then(|kind| kind.about.of())) else {
+        let scope = history.path_bindings[index].scope();
+        let operation = context.seen[index].operation;
+        let kind = operation.and_then(|o| context.rulebook.kinds.get(o.resource.as_deref()?));
+        let Some(about) = kind.map(|kind| &kind.annotations) else {
             return;
         };
-        if self.held == Held::Freely && self.sends_a_name(case, index, kind) {
+        // Resources without a parent share the scope of the whole service.
+        let is_root = about.parents.is_empty();
+        let Some(of) = about.of().filter(|_| scope.is_some() || is_root) else {
+            return;
+        };
+        if self.held == Held::Freely && self.sends_a_name(context, index, kind) {
             return;
         }
         // In a scope that other clients reach, any resource may have the name.
-        if !history.is_own(scope) && self.held != Held::Elsewhere {
+        let is_own = scope.is_none_or(|scope| history.is_exclusive(scope));
+        if !is_own && self.held != Held::Elsewhere {
             return;
         }
-        let holder = history.things.of_kind(of).find_map(|(id, thing)| {
-            let mut sights = thing.sights.iter().filter(|s| s.when.is_before(&when));
+        let holder = history.resources.of_kind(of).find_map(|(id, resource)| {
+            let mut observations = resource
+                .observations
+                .iter()
+                .filter(|s| s.moment.is_before(&when));
             let bears = |text: &str| match self.held {
                 Held::Here | Held::Elsewhere | Held::Freely => text == name,
                 Held::InOtherCase => text != name && text.to_lowercase() == name.to_lowercase(),
             };
-            let within = thing.parents.last().is_some_and(|&parent| parent == scope);
-            let apart = thing.parents.last().is_some_and(|&parent| parent != scope);
-            let fits = if self.held == Held::Elsewhere {
-                apart
-            } else {
-                within
+            let parent = resource.parents.last().copied();
+            let fits = match self.held {
+                Held::Elsewhere => parent.is_some() && parent != scope,
+                Held::Here | Held::InOtherCase | Held::Freely => parent == scope,
             };
-            let is_there = fits && history.there_since(id, &when).is_some();
-            let shown = sights.find(|s| {
-                s.value(case, &self.at)
+            let fits = fits && (!is_root || history.is_exclusive(id));
+            let is_there = fits && history.exists_since(id, &when).is_some();
+            let shown = observations.find(|s| {
+                s.value(context, &self.at)
                     .and_then(Value::as_str)
                     .is_some_and(bears)
             });
-            let shown = shown.filter(|_| is_there)?.representation(case)?;
+            let shown = shown.filter(|_| is_there)?.representation(context)?;
             Some((id, shown))
         });
         let Some(holder) = holder else { return };
-        // Where one of the scope has the name as well, the other one decides nothing.
+        // If a resource of the scope has the name, too, the other one does not matter.
         if self.held != Held::Here
             && self.held != Held::Freely
-            && Self::is_taken(case, (index, name), scope)
+            && Self::is_taken(context, (index, name), scope)
         {
             return;
         }
-        self.conclude(case, rule, (index, accepted), holder, verdicts);
+        self.conclude(context, rule, (index, accepted), holder, verdicts);
     }
 
     fn conclude(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         (index, accepted): (usize, bool),
-        (holder, holding): (ThingId, &Representation<'_>),
+        (holder, holding): (ResourceId, &Representation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let key = &case.history.things.get(holder).key;
+        let key = &context.history.resources.get(holder).key;
         if !accepted {
             verdicts
                 .instance(rule, Site::Exchange(index))
                 .conclude(None);
             return;
         }
-        let identity = case
+        let identity = context
             .representations
             .iter()
             .find(|r| r.exchange == Some(index));
-        let about = identity.and_then(|r| Some(&case.rulebook.kinds.get(r.kind)?.about));
+        let about = identity.and_then(|r| Some(&context.rulebook.kinds.get(r.kind)?.annotations));
         let at = about.and_then(|about| about.identity.as_ref()?.key.first());
         let Some((shown, at)) = identity.zip(at) else {
             return;
         };
         let Some(got) = shown.value(at) else { return };
         let site = shown.site(&self.at);
-        if verdicts.accuses(&site) {
+        if verdicts.has_finding_at(&site) {
             return;
         }
         let same = as_text(got) == *key;
         let wrong = match self.held {
             Held::Here => (!same).then(|| (format!("{key}, or a refusal"), as_text(got))),
             Held::Elsewhere | Held::InOtherCase | Held::Freely => {
-                same.then(|| (format!("a thing apart from {key}"), as_text(got)))
+                same.then(|| (format!("another resource than {key}"), as_text(got)))
             }
         };
         let fact = wrong.map(|(expected, actual)| Fact {
@@ -222,16 +230,16 @@ impl UniqueName {
             actual,
             ..Fact::default()
         });
-        let sites = Sites::of([holding.site(at), shown.site(at), site]);
+        let sites = Sites::collect([holding.site(at), shown.site(at), site]);
         if let Some(sites) = sites {
             verdicts.instance(rule, sites).conclude(fact);
         }
     }
 
     /// Whether a request also gives a name that binds.
-    fn sends_a_name(&self, case: &Case<'_>, index: usize, kind: Option<&Kind>) -> bool {
-        let names = kind.and_then(|kind| Some(&kind.about.identity.as_ref()?.names));
-        let seen = &case.seen[index];
+    fn sends_a_name(&self, context: &Context<'_>, index: usize, kind: Option<&Kind>) -> bool {
+        let names = kind.and_then(|kind| Some(&kind.annotations.identity.as_ref()?.names));
+        let seen = &context.seen[index];
         let mut parameters = seen.operation.iter().flat_map(|o| &o.parameters);
         parameters.any(|p| {
             let is_name = p
@@ -243,15 +251,23 @@ impl UniqueName {
         })
     }
 
-    /// Whether anything that was done before may have brought the very name into the scope.
-    fn is_taken(case: &Case<'_>, (index, name): (usize, &str), scope: ThingId) -> bool {
-        let history = &case.history;
-        case.seen[..index].iter().enumerate().any(|(other, seen)| {
-            let mut sent = seen.exchange.sent.values();
-            let is_here = history.bound[other].parents.contains(&Some(scope));
-            is_here
-                && seen.acceptance == Acceptance::Accepted
-                && sent.any(|value| as_text(value) == name)
-        })
+    /// Whether an earlier action may have brought the name into the scope.
+    fn is_taken(
+        context: &Context<'_>,
+        (index, name): (usize, &str),
+        scope: Option<ResourceId>,
+    ) -> bool {
+        let history = &context.history;
+        context.seen[..index]
+            .iter()
+            .enumerate()
+            .any(|(other, seen)| {
+                let mut sent = seen.exchange.sent.values();
+                let is_here =
+                    scope.is_none() || history.path_bindings[other].parents.contains(&scope);
+                is_here
+                    && seen.acceptance == Acceptance::Accepted
+                    && sent.any(|value| as_text(value) == name)
+            })
     }
 }

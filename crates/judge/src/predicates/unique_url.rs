@@ -32,11 +32,11 @@ impl Predicate for UniqueUrl {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for name in self.kinds.iter() {
-            let kind = case.rulebook.kinds.get(name);
-            if let Some(identity) = kind.and_then(|kind| kind.about.identity.as_ref()) {
-                judge_kind(case, rule, (name, &identity.key), verdicts);
+            let kind = context.rulebook.kinds.get(name);
+            if let Some(identity) = kind.and_then(|kind| kind.annotations.identity.as_ref()) {
+                evaluate_kind(context, rule, (name, &identity.key), verdicts);
             }
         }
     }
@@ -45,7 +45,7 @@ impl Predicate for UniqueUrl {
     fn examples() -> Vec<Example> {
         let kind = "chat/webhook";
         let webhook = |sid: &str, url: Value| json!({"sid": sid, "url": url});
-        let first = Example::of("chat", json!({"kinds": [kind]}))
+        let first = Example::for_rule("chat", json!({"kinds": [kind]}))
             .payload(kind, webhook("WH1", json!("/hooks/WH1")));
         let beside = |sid: &str, url: Value| first.clone().payload(kind, webhook(sid, url));
         vec![
@@ -57,24 +57,24 @@ impl Predicate for UniqueUrl {
     }
 }
 
-fn judge_kind(
-    case: &Case<'_>,
+fn evaluate_kind(
+    context: &Context<'_>,
     rule: &Rule,
     (kind, key): (&str, &[String]),
     verdicts: &mut Verdicts<'_>,
 ) {
     let mut owners: BTreeMap<&str, &Representation<'_>> = BTreeMap::new();
-    for thing in case.of_kind(kind) {
-        let url = thing.value(URL).and_then(Value::as_str);
-        let (Some(url), Some(identity)) = (url.filter(|url| !url.is_empty()), thing.key(key))
+    for resource in context.of_kind(kind) {
+        let url = resource.value(URL).and_then(Value::as_str);
+        let (Some(url), Some(identity)) = (url.filter(|url| !url.is_empty()), resource.key(key))
         else {
             continue;
         };
         let is_another = |owner: &&Representation<'_>| owner.key(key).as_ref() != Some(&identity);
-        let owner = *owners.entry(url).or_insert(thing);
+        let owner = *owners.entry(url).or_insert(resource);
         let clash = Some(owner).filter(is_another);
         let Some(other) = clash.or_else(|| owners.values().copied().find(is_another)) else {
-            verdicts.trivial(rule, Trivial::Alone);
+            verdicts.record_vacuous(rule, Vacuity::Alone);
             continue;
         };
         let fact = clash.map(|_| Fact {
@@ -83,7 +83,7 @@ fn judge_kind(
             actual: json::short(&Value::from(url)),
             ..Fact::default()
         });
-        let sites = [other, thing].map(|shown| shown.site(URL));
+        let sites = [other, resource].map(|shown| shown.site(URL));
         verdicts.instance(rule, sites).conclude(fact);
     }
 }

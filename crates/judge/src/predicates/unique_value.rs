@@ -35,29 +35,29 @@ impl Predicate for UniqueValue {
     }
 
     /// Judges each resource when it is first observed together with another one of its scope.
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut scopes: BTreeMap<String, BTreeMap<String, (String, Site)>> = BTreeMap::new();
-        for thing in case.of_kind(&self.kind) {
-            // What was never set is no name, however it is written.
-            let value = thing.value(&self.at);
+        for resource in context.of_kind(&self.kind) {
+            // Null and the empty text are unset names.
+            let value = resource.value(&self.at);
             let Some(value) = value.filter(|v| !v.is_null() && *v != "") else {
                 continue;
             };
             let (Some(identity), Some(scope)) = (
-                thing.value(&self.key).map(Value::to_string),
-                thing.key(&self.scope),
+                resource.value(&self.key).map(Value::to_string),
+                resource.key(&self.scope),
             ) else {
                 continue;
             };
-            let site = thing.site(&self.at);
+            let site = resource.site(&self.at);
             let owners = scopes.entry(scope).or_default();
             let others = owners.values().filter(|(owner, _)| *owner != identity);
-            let sites = Sites::beside(others.map(|(_, site)| site), site.clone());
+            let sites = Sites::first_with_last(others.map(|(_, site)| site), site.clone());
             let (owner, _) = owners
                 .entry(value.to_string())
                 .or_insert_with(|| (identity.clone(), site));
             let Some(sites) = sites else {
-                verdicts.trivial(rule, Trivial::Alone);
+                verdicts.record_vacuous(rule, Vacuity::Alone);
                 continue;
             };
             let fact = (*owner != identity).then(|| Fact {
@@ -80,7 +80,8 @@ impl Predicate for UniqueValue {
             "kind": kind, "key": "/sid", "at": "/identity", "scope": ["/service_sid"],
         });
         let user = |service: &str, sid: &str, identity: Value| json!({"service_sid": service, "sid": sid, "identity": identity});
-        let first = Example::of("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
+        let first =
+            Example::for_rule("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
         vec![
             first
                 .clone()

@@ -3,8 +3,8 @@
 
 use super::prelude::*;
 use crate::compare::{as_text, instant};
-use crate::history::{Outcome, Shows, Sight, Write};
-use conformant_rulebook::Does;
+use crate::history::{Appearance, Observation, Outcome, Write};
+use conformant_rulebook::Action;
 use std::time::Duration;
 
 /// How long after a observation a change moves every clock.
@@ -16,7 +16,7 @@ const APART: Duration = Duration::from_secs(2);
 pub struct UpdatedAtAdvances {
     /// Operation id without the service.
     operation: String,
-    /// Where the time stands.
+    /// Pointer to the time.
     at: String,
 }
 
@@ -35,15 +35,15 @@ impl Predicate for UpdatedAtAdvances {
         &[Need::History]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &case.history.writes {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &context.history.writes {
             let Some(index) = write.exchange() else {
                 continue;
             };
-            let exchange = case.seen[index].exchange;
+            let exchange = context.seen[index].exchange;
             let is_this = exchange.service == rule.service && exchange.operation == self.operation;
-            if is_this && write.does == Does::Changes && write.outcome == Outcome::Done {
-                self.judge_write(case, rule, write, verdicts);
+            if is_this && write.does == Action::Changes && write.outcome == Outcome::Done {
+                self.evaluate_write(context, rule, write, verdicts);
             }
         }
     }
@@ -62,7 +62,7 @@ impl Predicate for UpdatedAtAdvances {
             })
         };
         let parameters = json!({"operation": "update-service", "at": "/date_updated"});
-        let made = Example::of("chat", parameters)
+        let made = Example::for_rule("chat", parameters)
             .answered("create-service", json!({}), service("a", 0))
             .refused("create-role", json!({}))
             .refused("create-role", json!({}));
@@ -74,6 +74,19 @@ impl Predicate for UpdatedAtAdvances {
         vec![
             updated("b", 3).passes(),
             updated("b", 0).fails("/date_updated"),
+            Example::for_rule(
+                "chat",
+                json!({"operation": "update-service", "at": "/date_updated"}),
+            )
+            .answered("create-service", json!({}), service("a", 9))
+            .refused("create-role", json!({}))
+            .refused("create-role", json!({}))
+            .answered(
+                "update-service",
+                json!({"Sid": sid, "FriendlyName": "b"}),
+                service("b", 3),
+            )
+            .fails("/date_updated"),
             updated("a", 0).not_judged(),
             made.not_judged(),
         ]
@@ -81,35 +94,41 @@ impl Predicate for UpdatedAtAdvances {
 }
 
 impl UpdatedAtAdvances {
-    fn judge_write(
+    fn evaluate_write(
         &self,
-        case: &Case<'_>,
+        context: &Context<'_>,
         rule: &Rule,
         write: &Write<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
-        let history = &case.history;
-        let Some(id) = write.thing.filter(|&id| history.is_own(id)) else {
+        let history = &context.history;
+        let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
             return;
         };
-        let sights = &history.things.get(id).sights;
-        let is_whole = |s: &&Sight<'_>| matches!(s.shows, Shows::Whole(_)) && !s.is_attempt();
-        let mut earlier = sights.iter().rev().filter(is_whole);
-        let before = earlier.find(|s| s.when.is_before(&write.when));
-        let is_after =
-            |s: &&Sight<'_>| s.exchange == write.exchange() || write.when.is_before(&s.when);
-        let after = sights.iter().filter(is_whole).filter(is_after);
+        let observations = &history.resources.get(id).observations;
+        let is_whole =
+            |s: &&Observation<'_>| matches!(s.shows, Appearance::Whole(_)) && !s.is_attempt();
+        let mut earlier = observations.iter().rev().filter(is_whole);
+        let before = earlier.find(|s| s.moment.is_before(&write.moment));
+        let is_after = |s: &&Observation<'_>| {
+            s.exchange == write.exchange() || write.moment.is_before(&s.moment)
+        };
+        let after = observations.iter().filter(is_whole).filter(is_after);
         let Some(before) = before else { return };
-        let since = write.when.span.began.duration_since(before.when.span.ended);
+        let since = write
+            .moment
+            .span
+            .began
+            .duration_since(before.moment.span.ended);
         if since.is_negative() || since.unsigned_abs() < APART {
             return;
         }
-        // What is sent as it was changes nothing.
+        // A value that is sent unchanged changes nothing.
         let changes = write.named.iter().any(|named| {
-            let was = before.value(case, &named.echo.at);
+            let was = before.value(context, &named.echo.at);
             was.is_some_and(|was| as_text(was) != as_text(named.value))
         });
-        let Some(shown) = before.representation(case).filter(|_| changes) else {
+        let Some(shown) = before.representation(context).filter(|_| changes) else {
             return;
         };
         let time_site = shown.site(&self.at);
@@ -117,11 +136,14 @@ impl UpdatedAtAdvances {
             return;
         };
         for sight in after {
-            let Some(shown) = sight.representation(case) else {
+            let Some(shown) = sight.representation(context) else {
                 continue;
             };
             let site = shown.site(&self.at);
-            let Some(got) = shown.value(&self.at).filter(|_| !verdicts.accuses(&site)) else {
+            let Some(got) = shown
+                .value(&self.at)
+                .filter(|_| !verdicts.has_finding_at(&site))
+            else {
                 continue;
             };
             let (Some(from), Some(to)) = (instant(was), instant(got)) else {
@@ -135,7 +157,7 @@ impl UpdatedAtAdvances {
             };
             verdicts
                 .instance(rule, [time_site.clone(), site])
-                .conclude((from == to).then_some(fact));
+                .conclude((to <= from).then_some(fact));
         }
     }
 }

@@ -83,25 +83,25 @@ impl Predicate for UploadedFile {
         &[Need::Answer]
     }
 
-    fn judge(&self, case: &Case<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for write in &case.history.writes {
-            let (Some(index), Some(id)) = (write.exchange(), write.thing) else {
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for write in &context.history.writes {
+            let (Some(index), Some(id)) = (write.exchange(), write.resource) else {
                 continue;
             };
             let Some(file) = self
                 .upload
-                .file(case, index)
+                .file(context, index)
                 .filter(|_| write.outcome == Outcome::Done)
             else {
                 continue;
             };
-            for sight in &case.history.things.get(id).sights {
+            for sight in &context.history.resources.get(id).observations {
                 let is_later = sight.exchange != Some(index);
                 let shown = sight
-                    .representation(case)
+                    .representation(context)
                     .filter(|shown| shown.kind == self.kind);
                 if let Some(shown) = shown.filter(|_| is_later == self.later) {
-                    self.judge_sight(rule, &file, shown, verdicts);
+                    self.evaluate_observation(rule, &file, shown, verdicts);
                 }
             }
         }
@@ -125,7 +125,7 @@ impl Predicate for UploadedFile {
                  Content-Type: text/plain\r\n\r\nhello\r\n--x--\r\n"
             );
             let sent = json!({"ChatServiceSid": service, "media": {"$file": name}});
-            Example::of("media", parameters)
+            Example::for_rule("media", parameters)
                 .answered("upload-media", sent, shown)
                 .sending("multipart/form-data; boundary=x", &form)
         };
@@ -154,7 +154,7 @@ impl Predicate for UploadedFile {
 }
 
 impl UploadedFile {
-    fn judge_sight(
+    fn evaluate_observation(
         &self,
         rule: &Rule,
         file: &File<'_>,
@@ -206,8 +206,9 @@ pub(super) fn essence(media_type: &str) -> String {
 }
 
 /// Whether a recording replaced bytes that are not valid UTF-8.
-pub(super) fn is_lossy(case: &Case<'_>, bytes: &[u8]) -> bool {
-    case.evidence.deeds_unseen && bytes.windows(3).any(|three| three == "\u{fffd}".as_bytes())
+pub(super) fn is_lossy(context: &Context<'_>, bytes: &[u8]) -> bool {
+    context.evidence.has_unobserved_actions
+        && bytes.windows(3).any(|three| three == "\u{fffd}".as_bytes())
 }
 
 impl Upload {
@@ -218,8 +219,8 @@ impl Upload {
     }
 
     /// The file of an accepted upload, if its bytes are known.
-    pub(super) fn file<'c>(&self, case: &'c Case<'_>, index: usize) -> Option<File<'c>> {
-        let seen = &case.seen[index];
+    pub(super) fn file<'c>(&self, context: &'c Context<'_>, index: usize) -> Option<File<'c>> {
+        let seen = &context.seen[index];
         let exchange = seen.exchange;
         let is_upload =
             exchange.operation == self.operation && seen.acceptance == Acceptance::Accepted;
@@ -234,7 +235,7 @@ impl Upload {
         // A wrong size in the request is the fault of the client.
         let stated = exchange.request.headers.get("Content-Size");
         let is_stated = stated.is_none_or(|stated| stated.parse() == Ok(file.content.len()));
-        (is_stated && !is_lossy(case, &exchange.request.body)).then_some(File {
+        (is_stated && !is_lossy(context, &exchange.request.body)).then_some(File {
             name: file.file_name,
             media_type: file.media_type,
             content: file.content,

@@ -1,11 +1,11 @@
-//! Changes at random: how much of all that a run showed could be otherwise without anyone noticing.
+//! Random mutations: the sampled mutation score of a run.
 //!
-//! What is drawn of a story depends on the seed and its id alone.
+//! The sample of a scenario depends on the seed and its id only.
 
-use super::blind::Blinds;
-use super::finds_more;
+use super::has_more_findings;
+use super::survivors::SurvivingMutants;
 use crate::evidence::{Evidence, Exchange, Expectation};
-use crate::{Change, Judgement, Memo, Mutation, Other, Site, judge_again};
+use crate::{Change, DocumentCache, Judgment, Mutation, Other, Site, judge_mutated};
 use conformant_record::{RunRecord, Sample};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -15,43 +15,43 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use std::sync::{Mutex, PoisonError};
 
-/// Changes of a whole run, shared out evenly among its stories.
+/// Mutations per run, distributed evenly over its scenarios.
 const BUDGET: usize = 5_000;
-/// A story is given at least and at most so many.
+/// Minimum and maximum per scenario.
 const PER_STORY: (usize, usize) = (4, 200);
-/// Draws for one change until one can be made.
+/// Attempts to draw one applicable mutation.
 const DRAWS_MAX: usize = 6;
 
-/// Draws changes and keeps what came of them.
+/// Draws mutations and collects their results.
 #[derive(Debug)]
 pub(super) struct Sampler {
     seed: u64,
     per_story: usize,
-    blinds: Mutex<Blinds>,
+    survivors: Mutex<SurvivingMutants>,
 }
 
 impl Sampler {
-    pub(super) fn new(seed: u64, stories: usize) -> Self {
+    pub(super) fn new(seed: u64, scenarios: usize) -> Self {
         let (least, most) = PER_STORY;
         Self {
             seed,
-            per_story: (BUDGET / stories.max(1)).clamp(least, most),
-            blinds: Mutex::default(),
+            per_story: (BUDGET / scenarios.max(1)).clamp(least, most),
+            survivors: Mutex::default(),
         }
     }
 
-    /// Changes one story at random, one place at a time.
-    pub(super) fn story(
+    /// Applies random mutations to one scenario, one at a time.
+    pub(super) fn sample_scenario(
         &self,
         rulebook: &Rulebook,
         schemas: &Schemas,
         evidence: &mut Evidence,
-        judgement: &Judgement,
-        memo: &Memo,
+        judgment: &Judgment,
+        cache: &DocumentCache,
     ) {
         let digest = Sha256::digest(format!("{}/{}", self.seed, evidence.scenario));
-        let mut drawn = Drawn(ChaCha8Rng::from_seed(digest.into()));
-        let mut blinds = Blinds::default();
+        let mut drawn = Generator(ChaCha8Rng::from_seed(digest.into()));
+        let mut survivors = SurvivingMutants::default();
         for _ in 0..self.per_story {
             let made = (0..DRAWS_MAX).find_map(|_| {
                 let mutation = drawn.mutation(evidence)?;
@@ -61,42 +61,45 @@ impl Sampler {
             let Some((mutation, undo)) = made else {
                 continue;
             };
-            let changed = judge_again(rulebook, schemas, evidence, memo);
-            let is_noticed = finds_more(&changed, judgement);
+            let changed = judge_mutated(rulebook, schemas, evidence, cache);
+            let is_noticed = has_more_findings(&changed, judgment);
             undo.restore(evidence);
-            blinds.add(evidence, &mutation, is_noticed);
+            survivors.add(evidence, &mutation, is_noticed);
         }
-        let mut all = self.blinds.lock().unwrap_or_else(PoisonError::into_inner);
-        all.merge(blinds);
+        let mut all = self
+            .survivors
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        all.merge(survivors);
     }
 
-    /// What the record says of it.
+    /// The summary for the record.
     pub(super) fn finish(self, rulebook: &Rulebook, record: &RunRecord) -> Sample {
-        let blinds = self
-            .blinds
+        let survivors = self
+            .survivors
             .into_inner()
             .unwrap_or_else(PoisonError::into_inner);
         Sample {
             per_story: self.per_story,
-            ..blinds.sample(rulebook, record)
+            ..survivors.sample(rulebook, record)
         }
     }
 }
 
-/// What chance gives, the same for the same seed.
-struct Drawn(ChaCha8Rng);
+/// Pseudorandom choices, equal for equal seeds.
+struct Generator(ChaCha8Rng);
 
-impl Drawn {
+impl Generator {
     fn below(&mut self, count: usize) -> usize {
         let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
         draw % count.max(1)
     }
 
-    fn of<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
+    fn choose<'i, T>(&mut self, items: &'i [T]) -> Option<&'i T> {
         items.get(self.below(items.len()))
     }
 
-    /// A change of what this evidence holds; it may turn out to change nothing.
+    /// A mutation of this evidence; it may turn out to change nothing.
     fn mutation(&mut self, evidence: &Evidence) -> Option<Mutation> {
         let exchanges = evidence.exchanges.len();
         let payloads = evidence.payloads.len();
@@ -111,7 +114,7 @@ impl Drawn {
                 statement: waits[statement],
                 pointer: String::new(),
             };
-            let change = self.of(&[Change::Lost, Change::Doubled])?.clone();
+            let change = self.choose(&[Change::Lost, Change::Doubled])?.clone();
             return Some(Mutation::new(site, change));
         }
         let (whole, document) = match at.checked_sub(exchanges) {
@@ -121,16 +124,16 @@ impl Drawn {
             ),
             None => {
                 let exchange = &evidence.exchanges[at];
-                // One in five changes the answer as such.
+                // One in five changes a whole response.
                 if self.below(5) == 0 {
-                    let change = self.of(&as_such(exchange))?.clone();
+                    let change = self.choose(&response_changes(exchange))?.clone();
                     return Some(Mutation::new(Site::Exchange(at), change));
                 }
                 (Site::answer(at, ""), exchange.document()?)
             }
         };
         let places = places(document);
-        let (pointer, value) = self.of(&places)?;
+        let (pointer, value) = self.choose(&places)?;
         let change = self.change(&whole, pointer, value, &places)?;
         Some(Mutation::new(whole.below(pointer), change))
     }
@@ -143,7 +146,7 @@ impl Drawn {
         places: &[(String, &Value)],
     ) -> Option<Change> {
         if value.is_array() {
-            return self.of(&[Change::Twice, Change::Swapped]).cloned();
+            return self.choose(&[Change::Twice, Change::Swapped]).cloned();
         }
         Some(match self.below(6) {
             0 => Change::Gone,
@@ -158,7 +161,7 @@ impl Drawn {
                     .filter(|(at, there)| at != pointer && same_type(there, value))
                     .map(|(at, _)| at.as_str())
                     .collect();
-                Change::As(whole.below(self.of(&siblings)?))
+                Change::As(whole.below(self.choose(&siblings)?))
             }
             4 => Change::Up,
             _ => Change::Near,
@@ -166,8 +169,8 @@ impl Drawn {
     }
 }
 
-/// What an answer as such may change to: whoever prepares the ground, or leaves it open whether a request is accepted, asks no more.
-fn as_such(exchange: &Exchange) -> Vec<Change> {
+/// Changes of a whole response. Setup steps, and requests without an expectation, have fewer.
+fn response_changes(exchange: &Exchange) -> Vec<Change> {
     let other = match &exchange.expectation {
         Expectation::Accepted(_) if !exchange.setup => Some(Change::Refused),
         Expectation::Rejected(_) => Some(Change::Accepted(None)),
@@ -180,7 +183,7 @@ fn same_type(one: &Value, other: &Value) -> bool {
     std::mem::discriminant(one) == std::mem::discriminant(other)
 }
 
-/// Statements about waits for callbacks that came.
+/// Statements about waits for callbacks that were received.
 fn waits(evidence: &Evidence) -> Vec<usize> {
     let came = |result: &Value| {
         let requests = result.get("requests").and_then(Value::as_array);
@@ -193,7 +196,7 @@ fn waits(evidence: &Evidence) -> Vec<usize> {
         .collect()
 }
 
-/// Every place of a document: what holds no other value, and lists with something in them.
+/// All places of a document: leaf values, and non-empty lists.
 fn places(document: &Value) -> Vec<(String, &Value)> {
     fn collect<'v>(at: &mut String, value: &'v Value, places: &mut Vec<(String, &'v Value)>) {
         let length = at.len();
@@ -211,7 +214,7 @@ fn places(document: &Value) -> Vec<(String, &Value)> {
                 }
                 for (index, item) in items.iter().enumerate() {
                     conformant_base::json::push(at, &index.to_string());
-                    // An item may be dropped, too.
+                    // Items may also be removed.
                     if item.is_object() {
                         places.push((at.clone(), item));
                     }
@@ -235,7 +238,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn every_place_of_a_document_may_be_drawn() {
+    fn all_places_of_a_document_are_candidates() {
         let document = json!({"a": 1, "l": [{"x": "y"}], "e": [], "o": {"n": null}});
         let at: Vec<String> = places(&document).into_iter().map(|(at, _)| at).collect();
         assert_eq!(at, ["/a", "/l", "/l/0", "/l/0/x", "/o/n"]);

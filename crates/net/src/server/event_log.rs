@@ -176,9 +176,9 @@ impl EventLog {
             return None;
         }
         let fits = |entry: &&Entry| entry.number > number && entry.world == world;
-        let told = pages.latest.iter().filter(fits);
-        let told = told.map(|entry| entry.to_json(&self.redactor)).collect();
-        Some((pages.written, told))
+        let entries = pages.latest.iter().filter(fits);
+        let entries = entries.map(|entry| entry.to_json(&self.redactor)).collect();
+        Some((pages.written, entries))
     }
 
     /// Wakes all waiting readers.
@@ -205,7 +205,7 @@ impl Entry {
             } => json!({
                 "number": self.number,
                 "at": at,
-                "kind": if super::is_control(target) { "deed" } else { "exchange" },
+                "kind": if super::is_control(target) { "action" } else { "exchange" },
                 "method": redactor.redact(method),
                 "target": redactor.redact(target),
                 "sent": sent.to_json(redactor),
@@ -273,15 +273,15 @@ mod tests {
             ..log.clone()
         };
         ask(&other, "GET", "/flow/v1/Flows", "");
-        let told = |after| {
-            let told = log.event_log.after("a", after, Duration::ZERO);
-            told.expect("it is open")
+        let entries_after = |after| {
+            let entries = log.event_log.after("a", after, Duration::ZERO);
+            entries.expect("it is open")
         };
-        let (last, seen) = told(0);
+        let (last, seen) = entries_after(0);
         assert_eq!(last, 3);
         let kinds: Vec<_> = seen.iter().map(|entry| &entry["kind"]).collect();
-        assert_eq!(kinds, ["exchange", "deed"]);
-        assert_eq!(told(last), (last, Vec::new()));
+        assert_eq!(kinds, ["exchange", "action"]);
+        assert_eq!(entries_after(last), (last, Vec::new()));
         log.event_log.close();
         assert_eq!(log.event_log.after("a", 0, Duration::from_secs(9)), None);
     }

@@ -4,6 +4,7 @@
 //!   isolated.
 //! - `httpmock` bounds neither bodies nor idle sockets: the server is for clients of this machine only.
 
+mod concurrent;
 mod develop;
 mod dispatcher;
 mod event_log;
@@ -43,6 +44,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+
+/// Requests that a server with a port handles at the same time.
+const HANDLERS: usize = 4;
 
 /// Observes requests of clients and their responses.
 pub type Witness = Arc<dyn Fn(Exchanged<'_>) + Send + Sync>;
@@ -173,7 +177,8 @@ pub enum Error {
 
 /// A running server; stops when dropped.
 pub struct Server {
-    http: MockServer,
+    /// Several behind a relay: each handles one request at a time.
+    http: Vec<MockServer>,
     worlds: Arc<Worlds>,
     /// Present if a port was requested, which `httpmock` does not support.
     _relay: Option<Relay>,
@@ -192,18 +197,20 @@ impl std::fmt::Debug for Server {
 impl Server {
     /// Starts a server.
     pub fn start(settings: Settings) -> Result<Self, Error> {
-        let http = MockServer::start();
+        let handlers = if settings.port.is_some() { HANDLERS } else { 1 };
+        let http: Vec<MockServer> = (0..handlers).map(|_| MockServer::start()).collect();
         let event_log = Arc::<EventLog>::default();
         let relay = match settings.port {
             None => None,
             Some(port) => {
                 let (host, port) = settings.plainly(port);
-                let told = Arc::clone(&event_log);
-                let relay = Relay::start((host, port).into(), *http.address(), told);
+                let log = Arc::clone(&event_log);
+                let handlers = http.iter().map(|http| *http.address()).collect();
+                let relay = Relay::start((host, port).into(), handlers, log);
                 Some(relay.map_err(|source| Error::Listen { host, port, source })?)
             }
         };
-        let address = relay.as_ref().map_or(*http.address(), Relay::address);
+        let address = relay.as_ref().map_or(*http[0].address(), Relay::address);
         #[cfg(feature = "tls")]
         let front = settings.front(address)?;
         #[cfg(feature = "tls")]
@@ -215,15 +222,17 @@ impl Server {
             event_log,
         )?);
         worlds.begin()?;
-        let answering = Arc::clone(&worlds);
-        http.mock(|when, then| {
-            when.any_request();
-            then.respond_with(move |request| {
-                let request = read(request);
-                let is_head = request.method == "HEAD";
-                written(relay::mark_response(answering.answer(request), is_head))
+        for http in &http {
+            let answering = Arc::clone(&worlds);
+            http.mock(|when, then| {
+                when.any_request();
+                then.respond_with(move |request| {
+                    let request = read(request);
+                    let is_head = request.method == "HEAD";
+                    to_httpmock(relay::mark_response(answering.answer(request), is_head))
+                });
             });
-        });
+        }
         Ok(Self {
             http,
             worlds,
@@ -266,7 +275,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         // `httpmock` reuses servers together with their handlers.
-        self.http.reset();
+        self.http.iter().for_each(MockServer::reset);
         self.worlds.dispatcher.close();
         self.worlds.event_log.close();
     }
@@ -448,7 +457,7 @@ impl Worlds {
             }
             Err(NoWorld::Unseeded(error)) => return refusal(500, &error.to_string()).into(),
         };
-        let mut answered = world.answer(request);
+        let mut answered = world.answer_overlapping(request);
         if let Some(people) = world.people() {
             let how = (began.elapsed(), answered.scripted.as_deref());
             people
@@ -569,7 +578,7 @@ fn read(request: &HttpMockRequest) -> Request {
     }
 }
 
-fn written(response: Response) -> HttpMockResponse {
+fn to_httpmock(response: Response) -> HttpMockResponse {
     HttpMockResponse::builder()
         .status(response.status)
         .headers(response.headers.iter())

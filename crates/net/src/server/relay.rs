@@ -34,7 +34,7 @@ pub(super) fn mark_response(answered: Answered, is_head: bool) -> Response {
     response
 }
 
-/// A listener that forwards every connection to another address; dropping it frees the port.
+/// A listener that forwards connections to other addresses in turn; dropping it frees the port.
 #[derive(Debug)]
 pub(super) struct Relay {
     address: SocketAddr,
@@ -48,15 +48,14 @@ impl Relay {
     /// Starts listening; port 0 for any free one. Event streams read the event log.
     pub(super) fn start(
         at: SocketAddr,
-        to: SocketAddr,
+        to: Vec<SocketAddr>,
         event_log: Arc<EventLog>,
     ) -> io::Result<Self> {
         let listener = TcpListener::bind(at)?;
         let address = listener.local_addr()?;
         let closed = Arc::new(AtomicBool::new(false));
         let closing = Arc::clone(&closed);
-        let way = Destination { to, event_log };
-        std::thread::spawn(move || accept(&listener, &way, &closing));
+        std::thread::spawn(move || accept(&listener, (&to, &event_log), &closing));
         Ok(Self { address, closed })
     }
 
@@ -81,15 +80,19 @@ pub(super) fn wake(mut address: SocketAddr) {
 }
 
 /// Destination of connections and source of event streams.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Destination {
     to: SocketAddr,
     event_log: Arc<EventLog>,
 }
 
-fn accept(listener: &TcpListener, way: &Destination, closed: &AtomicBool) {
+fn accept(
+    listener: &TcpListener,
+    (to, event_log): (&[SocketAddr], &Arc<EventLog>),
+    closed: &AtomicBool,
+) {
     let open = Arc::new(AtomicUsize::new(0));
-    for client in listener.incoming() {
+    for (client, to) in listener.incoming().zip(to.iter().cycle()) {
         if closed.load(Ordering::SeqCst) {
             return;
         }
@@ -100,7 +103,11 @@ fn accept(listener: &TcpListener, way: &Destination, closed: &AtomicBool) {
             open.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
-        let (open, way) = (Arc::clone(&open), way.clone());
+        let open = Arc::clone(&open);
+        let way = Destination {
+            to: *to,
+            event_log: Arc::clone(event_log),
+        };
         std::thread::spawn(move || {
             // A broken connection has ended; the error has no receiver.
             drop(forward(&client, &way));

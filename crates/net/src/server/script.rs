@@ -223,12 +223,12 @@ impl FromStr for Scripted {
 
 /// Parses one scripted response or a list of them.
 pub fn read(bytes: &[u8]) -> Result<Vec<Scripted>, ScriptError> {
-    let told = |e: serde_json::Error| ScriptError::Json(e.to_string());
-    let value: Value = serde_json::from_slice(bytes).map_err(told)?;
+    let invalid = |e: serde_json::Error| ScriptError::Json(e.to_string());
+    let value: Value = serde_json::from_slice(bytes).map_err(invalid)?;
     if value.is_array() {
-        return serde_json::from_value(value).map_err(told);
+        return serde_json::from_value(value).map_err(invalid);
     }
-    Ok(vec![serde_json::from_value(value).map_err(told)?])
+    Ok(vec![serde_json::from_value(value).map_err(invalid)?])
 }
 
 /// The scripted responses of one sandbox and their counters.
@@ -243,7 +243,7 @@ pub(super) struct Script {
 struct Part {
     scripted: Scripted,
     seen: u64,
-    played: u64,
+    answered: u64,
 }
 
 impl Script {
@@ -279,7 +279,7 @@ impl Script {
             self.parts.push(Part {
                 scripted,
                 seen: 0,
-                played: 0,
+                answered: 0,
             });
         }
         Ok(names)
@@ -296,7 +296,7 @@ impl Script {
     /// Resets the counters.
     pub(super) fn rewind(&mut self) {
         for part in &mut self.parts {
-            (part.seen, part.played) = (0, 0);
+            (part.seen, part.answered) = (0, 0);
         }
     }
 
@@ -325,7 +325,7 @@ impl Script {
             let Calls { first, last } = part.scripted.calls;
             let is_due = part.seen >= first && last.is_none_or(|last| part.seen <= last);
             if is_due && met.is_none() {
-                part.played += 1;
+                part.answered += 1;
                 met = Some((part.scripted.name.clone(), part.scripted.answer));
             }
         }
@@ -337,7 +337,7 @@ impl Script {
         let listed = self.parts.iter().map(|part| {
             let mut shown = json!(part.scripted);
             shown["called"] = json!(part.seen);
-            shown["played"] = json!(part.played);
+            shown["played"] = json!(part.answered);
             shown
         });
         listed.collect()
@@ -435,7 +435,10 @@ mod tests {
 
     #[test]
     fn an_unknown_operation_is_refused() {
-        let told = Script::new(routes(), &[scripted("chat/create-servce=cut")]).unwrap_err();
-        assert!(told.to_string().contains("matches no operation"), "{told}");
+        let error = Script::new(routes(), &[scripted("chat/create-servce=cut")]).unwrap_err();
+        assert!(
+            error.to_string().contains("matches no operation"),
+            "{error}"
+        );
     }
 }

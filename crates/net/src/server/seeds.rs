@@ -207,8 +207,9 @@ impl Step {
         let is_form = media_type
             .as_deref()
             .is_none_or(|media_type| media_type == FORM);
-        let pairs: Vec<(String, String)> =
-            form_urlencoded::parse(&request.body).into_owned().collect();
+        let pairs: Vec<(String, String)> = url::form_urlencoded::parse(&request.body)
+            .into_owned()
+            .collect();
         if request.body.is_empty() {
             step.headers.remove("Content-Type");
         } else if is_form && std::str::from_utf8(&request.body).is_ok() {
@@ -260,7 +261,7 @@ impl Step {
             request.body = STANDARD.decode(text)?;
         } else if !self.form.is_empty() {
             request.headers.set("Content-Type", FORM);
-            let mut form = form_urlencoded::Serializer::new(String::new());
+            let mut form = url::form_urlencoded::Serializer::new(String::new());
             for (name, value) in &self.form {
                 let one = std::slice::from_ref(value);
                 for value in value.as_array().map_or(one, Vec::as_slice) {
@@ -372,10 +373,10 @@ mod tests {
             .unwrap();
         assert_eq!(request.target, "/chat/IS1/Users");
         assert_eq!(request.body, b"Identity=%24%7Bs.sid%7D");
-        let told = seeds.for_world("").unwrap().steps[0]
+        let error = seeds.for_world("").unwrap().steps[0]
             .request(&BTreeMap::new())
             .unwrap_err();
-        assert!(matches!(told, LineError::NoAnswer(name) if name == "s"));
+        assert!(matches!(error, LineError::NoAnswer(name) if name == "s"));
     }
 
     #[test]
@@ -395,8 +396,8 @@ mod tests {
                 "line 1: expected only one of",
             ),
         ] {
-            let told = Seeds::read(text).unwrap_err().to_string();
-            assert!(told.starts_with(why), "{told}");
+            let error = Seeds::read(text).unwrap_err().to_string();
+            assert!(error.starts_with(why), "{error}");
         }
     }
 }

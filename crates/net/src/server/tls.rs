@@ -164,20 +164,20 @@ impl Session<'_> {
     /// Decrypts bytes of the client.
     fn decrypt(&self, mut bytes: &[u8]) -> io::Result<Vec<u8>> {
         let mut tls = self.lock();
-        let mut said = Vec::new();
+        let mut plaintext = Vec::new();
         while !bytes.is_empty() {
             tls.read_tls(&mut bytes)?;
             let state = tls.process_new_packets();
             // Sends the alert to the client.
             self.flush(&mut tls)?;
             state.map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))?;
-            match tls.reader().read_to_end(&mut said) {
+            match tls.reader().read_to_end(&mut plaintext) {
                 Ok(_) => {}
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Err(e) => return Err(e),
             }
         }
-        Ok(said)
+        Ok(plaintext)
     }
 
     fn encrypt(&self, plain: &[u8]) -> io::Result<()> {
@@ -251,8 +251,8 @@ fn serve_connection(
 /// Forwards the client's bytes until their end.
 fn forward_requests(session: &Session<'_>, mut server: &TcpStream) -> io::Result<()> {
     while let Some(bytes) = read_part(session.client)? {
-        let said = session.decrypt(&bytes)?;
-        server.write_all(&said)?;
+        let plaintext = session.decrypt(&bytes)?;
+        server.write_all(&plaintext)?;
         if session
             .lock()
             .process_new_packets()

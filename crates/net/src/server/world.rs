@@ -9,11 +9,13 @@ use super::script::{self, Action, Script};
 use super::seeds::{Seed, SeedError, Step};
 use conformant_base::clock::{self, Timestamp, VirtualClock};
 use conformant_base::http::{Request, Response};
-use conformant_reference::{Callback, Delivery, Fault, Reference, Settings, Switch, Variant};
+use conformant_reference::{
+    Callback, Checked, Delivery, Fault, Reference, Settings, Switch, Variant,
+};
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -106,6 +108,10 @@ pub struct World {
     clock: WorldClock,
     state: Mutex<State>,
     deliver: Arc<dyn Deliver>,
+    /// Number of changing requests under way over sockets.
+    pub(super) under_way: AtomicUsize,
+    /// Held while a request is served, if they are served one after the other.
+    pub(super) turn: Mutex<()>,
 }
 
 pub(super) struct State {
@@ -171,6 +177,8 @@ impl World {
             clock,
             state: Mutex::new(state),
             deliver,
+            under_way: AtomicUsize::new(0),
+            turn: Mutex::default(),
         }
     }
 
@@ -244,6 +252,8 @@ impl World {
             clock: self.clock.fork(),
             state: Mutex::new(state),
             deliver,
+            under_way: AtomicUsize::new(0),
+            turn: Mutex::default(),
         }
     }
 
@@ -269,6 +279,11 @@ impl World {
 
     /// Handles a request; the caller must [`run`](Self::run) the due callbacks.
     pub(super) fn answer(&self, request: &Request) -> Answered {
+        self.answer_checked(request, None)
+    }
+
+    /// The same for a request of a race, with what it read before the others wrote.
+    pub(super) fn answer_checked(&self, request: &Request, checked: Option<Checked>) -> Answered {
         if let Some(response) = self.develop(request) {
             return response.into();
         }
@@ -280,22 +295,22 @@ impl World {
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
             "/_control/lease" => self.lease(request),
-            path if path.starts_with("/_control/") => return self.carry_out(request),
-            _ => return self.answer_scripted(request),
+            path if path.starts_with("/_control/") => return self.carry_out(request, checked),
+            _ => return self.answer_scripted(request, checked),
         };
         response.into()
     }
 
     /// A request to a service, which may have a scripted response.
-    fn answer_scripted(&self, request: &Request) -> Answered {
+    fn answer_scripted(&self, request: &Request, checked: Option<Checked>) -> Answered {
         let met = self.state().script.match_call(request);
         let Some((name, act)) = met else {
-            return self.carry_out(request);
+            return self.carry_out(request, checked);
         };
         let mut answered = match (script::refusal(act), act) {
             (Some(response), _) => response.into(),
             (None, Action::Stale) => self.answer_stale(request),
-            (None, _) => self.carry_out(request),
+            (None, _) => self.carry_out(request, checked),
         };
         answered.wire = match act {
             Action::Delay(by) => Wire::Delay(by),
@@ -315,13 +330,13 @@ impl World {
             Some(before) if request.method == "GET" => before.handle(request, now).into(),
             Some(_) | None => {
                 drop(state);
-                self.carry_out(request)
+                self.carry_out(request, None)
             }
         }
     }
 
     /// The response of the reference.
-    fn carry_out(&self, request: &Request) -> Answered {
+    fn carry_out(&self, request: &Request, checked: Option<Checked>) -> Answered {
         let now = self.now();
         let mut state = self.state();
         if let Some(origin) = self.beginning.origin_for(request) {
@@ -330,7 +345,10 @@ impl World {
         let may_change = request.method != "GET" && request.method != "HEAD";
         let before =
             (may_change && state.script.needs_history()).then(|| Box::new(state.reference.clone()));
-        let response = state.reference.handle(request, now);
+        let response = match checked {
+            Some(checked) => state.reference.write(request, now, checked),
+            None => state.reference.handle(request, now),
+        };
         if may_change && response.is_success() {
             state.before = before;
             if self.beginning.keeps && state.since.len() < InitialState::KEPT_MAX {

@@ -191,9 +191,7 @@ impl Client {
         within: Duration,
     ) -> Result<Answer, Fault> {
         encode::request(request).map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
-        if let Some(pace) = &self.pace {
-            pace.wait(&self.interrupted)?;
-        }
+        self.wait_for_turn()?;
         let deadline = clock::monotonic() + within;
         let target = self.target(base.origin());
         let mut resent = false;
@@ -225,6 +223,27 @@ impl Client {
             answer.notes.push(Note::Resent);
         }
         Ok(answer)
+    }
+
+    /// Waits until the rate limit admits one more exchange.
+    pub(super) fn wait_for_turn(&self) -> Result<(), Fault> {
+        match &self.pace {
+            Some(pace) => pace.wait(&self.interrupted),
+            None => Ok(()),
+        }
+    }
+
+    /// Opens a new connection.
+    pub(super) fn open(
+        &self,
+        origin: &Arc<Origin>,
+        deadline: Instant,
+    ) -> Result<Connection, Fault> {
+        self.connect(&self.target(origin), deadline)
+    }
+
+    pub(super) fn interrupted(&self) -> &AtomicBool {
+        &self.interrupted
     }
 
     /// True if the origin was given up.

@@ -249,6 +249,8 @@ pub(super) struct Exchange<'a> {
     body: &'a [u8],
     sent: usize,
     received: usize,
+    /// When the first byte was received.
+    first_byte: Option<Instant>,
     /// Why the target stopped accepting the request.
     refused: Option<io::Error>,
     deadline: Instant,
@@ -268,6 +270,7 @@ impl<'a> Exchange<'a> {
             body,
             sent: 0,
             received: 0,
+            first_byte: None,
             refused: None,
             deadline,
             interrupted,
@@ -324,7 +327,7 @@ impl<'a> Exchange<'a> {
                 self.read_within(left)
             } else if self.sent == 0 {
                 // Most requests are sent by this single call, before any response is possible.
-                self.send_some();
+                self.send_some(self.total());
                 continue;
             } else {
                 self.read_early()
@@ -334,12 +337,13 @@ impl<'a> Exchange<'a> {
                 Ok(bytes) => {
                     self.connection.end += bytes;
                     self.received += bytes;
+                    self.first_byte.get_or_insert_with(clock::monotonic);
                     return More::Bytes;
                 }
                 // An early response is read first; then the upload continues.
                 Err(e) if is_would_block(&e) => {
                     if !is_over {
-                        self.send_some();
+                        self.send_some(self.total());
                     }
                 }
                 Err(e) => return More::Broken(e),
@@ -351,14 +355,56 @@ impl<'a> Exchange<'a> {
         self.connection.output.len() + self.body.len()
     }
 
-    fn send_some(&mut self) {
+    /// When the first byte of this exchange was received.
+    pub(super) fn first_byte(&self) -> Option<Instant> {
+        self.first_byte
+    }
+
+    /// Sends everything except the last byte.
+    pub(super) fn send_all_but_last(&mut self) -> Result<(), Fault> {
+        let until = self.total() - 1;
+        while self.sent < until || self.connection.wire.holds_back() {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(Fault::new(Cause::Interrupted, "sending the request"));
+            }
+            let (sent, total) = (self.sent as u64, self.total() as u64);
+            if clock::monotonic() >= self.deadline {
+                let detail = format!("deadline passed when {sent} of {total} bytes were sent");
+                return Err(Fault::new(Cause::WriteTimeout { sent, total }, detail));
+            }
+            self.send_some(until);
+            if let Some(error) = &self.refused {
+                let detail = format!("{error}, after {sent} of {total} bytes were sent");
+                return Err(Fault::new(Cause::Reset, detail));
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if the target answered or closed the connection before the last byte.
+    pub(super) fn check_silence(&mut self) -> Result<(), Fault> {
+        if self.connection.is_quiet() {
+            return Ok(());
+        }
+        let detail = "the target answered or closed the connection before the last byte";
+        Err(Fault::new(Cause::EmptyResponse, detail))
+    }
+
+    /// Sends the last byte; returns when that was done. A failure shows when the response is read.
+    pub(super) fn send_last(&mut self) -> Instant {
+        self.send_some(self.total());
+        clock::monotonic()
+    }
+
+    /// Writes once, up to this byte.
+    fn send_some(&mut self, until: usize) {
         let head = self.connection.output.len();
         let written = if self.sent < head {
             self.connection
                 .wire
-                .write(&self.connection.output[self.sent..])
+                .write(&self.connection.output[self.sent..head.min(until)])
         } else {
-            let rest = &self.body[self.sent - head..];
+            let rest = &self.body[self.sent - head..until - head];
             self.connection
                 .wire
                 .write(&rest[..rest.len().min(WRITE_BYTES)])

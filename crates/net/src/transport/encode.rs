@@ -68,7 +68,7 @@ pub fn query<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String 
 
 /// An `application/x-www-form-urlencoded` body.
 pub fn form<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    form_urlencoded::Serializer::new(String::new())
+    url::form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
         .finish()
 }
@@ -155,7 +155,7 @@ mod tests {
         super::request(&request).expect("sendable");
 
         let body = form([("Body", HOSTILE), ("Body", "2")]);
-        let read: Vec<_> = form_urlencoded::parse(body.as_bytes())
+        let read: Vec<_> = url::form_urlencoded::parse(body.as_bytes())
             .into_owned()
             .collect();
         assert_eq!(

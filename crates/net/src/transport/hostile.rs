@@ -83,16 +83,16 @@ fn target(scripts: Vec<Vec<Act>>) -> (BaseUrl, JoinHandle<usize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("a bound socket");
     let thread = std::thread::spawn(move || {
-        let mut played = 0;
+        let mut count = 0;
         for acts in scripts {
             let Ok((mut socket, _)) = listener.accept() else {
                 break;
             };
             // Clients may leave early.
             drop(perform(&mut socket, &acts));
-            played += 1;
+            count += 1;
         }
-        played
+        count
     });
     let base = BaseUrl::parse(&format!("http://{address}")).expect("a base");
     (base, thread)
@@ -121,7 +121,7 @@ fn outcome(result: &Result<Answer, Fault>) -> String {
 }
 
 /// Runs one script against one request.
-fn play(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
+fn run_acts(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, Fault> {
     let (base, thread) = target(vec![acts]);
     let client = Client::new(Limits::default());
     let begun = clock::monotonic();
@@ -136,7 +136,7 @@ fn play(acts: Vec<Act>, request: &Request, within: Duration) -> Result<Answer, F
 /// Each response, sent whole and then closed, and the expected outcome.
 fn check(rows: &[(&str, &str)]) {
     for (answer, expect) in rows {
-        let result = play(vec![Act::Request, send(answer)], &get(), AMPLE);
+        let result = run_acts(vec![Act::Request, send(answer)], &get(), AMPLE);
         assert_eq!(outcome(&result), *expect, "{answer:?}: {result:?}");
     }
 }
@@ -223,11 +223,11 @@ fn silence_and_drips_meet_the_total_deadline_and_say_where() {
             "timeout(headers)",
         ),
     ] {
-        let result = play([vec![Act::Request], acts.clone()].concat(), &get(), SOON);
+        let result = run_acts([vec![Act::Request], acts.clone()].concat(), &get(), SOON);
         assert_eq!(outcome(&result), expect, "{acts:?}: {result:?}");
     }
     let drips = vec![Act::Request, send(head), drip("123456789")];
-    let fault = play(drips, &get(), SOON).expect_err("too slow");
+    let fault = run_acts(drips, &get(), SOON).expect_err("too slow");
     assert!(
         matches!(
             fault.cause,
@@ -261,13 +261,13 @@ fn a_target_that_reads_no_body_meets_the_deadline_too() {
 fn an_early_answer_is_judged_although_the_upload_is_not_over() {
     let refusal = "HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig";
     // The target responds and keeps the connection open without reading …
-    let held = play(
+    let held = run_acts(
         vec![Act::Glance, send(refusal), Act::Glance],
         &post(64 << 20),
         AMPLE,
     );
     // … or closes it, which resets the upload.
-    let reset = play(vec![Act::Glance, send(refusal)], &post(64 << 20), AMPLE);
+    let reset = run_acts(vec![Act::Glance, send(refusal)], &post(64 << 20), AMPLE);
     for result in [held, reset] {
         let answer = result.expect("the 413 is an answer");
         assert_eq!(answer.response.status, 413);
@@ -287,7 +287,7 @@ fn both_directions_flow_at_once() {
     let mut answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {size}\r\n\r\n").into_bytes();
     answer.resize(answer.len() + size, b'y');
     let acts = vec![Act::Glance, Act::Send(answer), Act::Request];
-    let answer = play(acts, &post(32 << 20), Duration::from_secs(20)).expect("no dead-lock");
+    let answer = run_acts(acts, &post(32 << 20), Duration::from_secs(20)).expect("no dead-lock");
     assert_eq!(answer.response.body.len(), size);
 }
 
@@ -310,7 +310,7 @@ fn closed_and_reset_connections_are_distinguished() {
             "truncated",
         ),
     ] {
-        let result = play(acts.clone(), &get(), AMPLE);
+        let result = run_acts(acts.clone(), &get(), AMPLE);
         let found = outcome(&result);
         assert!(
             expect.split(" or ").any(|e| e == found),
@@ -401,17 +401,17 @@ fn in_a_scenario_kept_connections_are_trusted_until_one_is_closed() {
     let (base, thread) = target(vec![first, answers(), answers()]);
     let client = Client::new(Limits::default());
     let share = &mut client.share();
-    let mut told = |request| client.exchange_in(share, &base, &request, AMPLE);
-    assert_eq!(outcome(&told(post(1))), "200 ok");
-    assert_eq!(outcome(&told(post(1))), "200 ok");
-    let fault = told(post(1)).expect_err("it is not answered");
+    let mut exchange = |request| client.exchange_in(share, &base, &request, AMPLE);
+    assert_eq!(outcome(&exchange(post(1))), "200 ok");
+    assert_eq!(outcome(&exchange(post(1))), "200 ok");
+    let fault = exchange(post(1)).expect_err("it is not answered");
     assert!(
         fault.on_kept && fault.cause == Cause::EmptyResponse,
         "{fault}"
     );
     // From now on such requests use fresh connections.
-    assert_eq!(outcome(&told(post(1))), "200 ok");
-    assert_eq!(outcome(&told(post(1))), "200 ok");
+    assert_eq!(outcome(&exchange(post(1))), "200 ok");
+    assert_eq!(outcome(&exchange(post(1))), "200 ok");
     assert_eq!(thread.join().expect("no panic"), 3);
 
     // A fault on a fresh connection is caused by the target.
@@ -475,7 +475,7 @@ fn other_protocols_are_recognized() {
             "ff fe 01 6e 6f 69 73 65",
         ),
     ] {
-        let fault = play(vec![Act::Request, send(bytes)], &get(), AMPLE).expect_err(hint);
+        let fault = run_acts(vec![Act::Request, send(bytes)], &get(), AMPLE).expect_err(hint);
         assert_eq!(fault.cause, Cause::NotHttp);
         assert!(fault.detail.contains(hint), "{fault}");
         assert!(fault.detail.ends_with(hex), "{fault}");
@@ -529,12 +529,12 @@ fn heads_that_are_not_http_1_1_are_never_judged() {
         ("HTTP/1.1 abc", "malformed-head"),
     ]);
     let odd = "HTTP/1.1 200 OK\r\nX: \u{fc}\u{202e}\r\nContent-Length: 0\r\n\r\n".as_bytes();
-    let answer = play(vec![Act::Request, send(odd)], &get(), AMPLE).expect("judged");
+    let answer = run_acts(vec![Act::Request, send(odd)], &get(), AMPLE).expect("judged");
     assert_eq!(answer.response.headers.get("x"), Some("\u{fc}\u{202e}"));
     let raw = b"HTTP/1.1 200 OK\r\nX: \xfc\r\nContent-Length: 0\r\n\r\n";
-    let answer = play(vec![Act::Request, send(raw)], &get(), AMPLE).expect("judged");
+    let answer = run_acts(vec![Act::Request, send(raw)], &get(), AMPLE).expect("judged");
     assert_eq!(answer.response.headers.get("x"), Some("\u{fc}"));
-    let fault = play(
+    let fault = run_acts(
         vec![Act::Request, send("HTTP/1.1 \x1b[31m\r\n\r\n")],
         &get(),
         AMPLE,
@@ -565,10 +565,13 @@ fn heads_are_capped() {
     let flood = |bytes: &[u8]| Act::Flood(bytes.to_vec(), 1 << 20);
     for endless in [&b"Set-Cookie: a=b; Domain=com\r\n"[..], b"endless header "] {
         let acts = vec![Act::Request, send("HTTP/1.1 200 OK\r\n"), flood(endless)];
-        assert_eq!(outcome(&play(acts, &get(), AMPLE)), "head-over-limit");
+        assert_eq!(outcome(&run_acts(acts, &get(), AMPLE)), "head-over-limit");
     }
     let acts = vec![Act::Request, flood(b"HTTP/1.1 103 Early Hints\r\n\r\n")];
-    assert_eq!(outcome(&play(acts, &get(), AMPLE)), "interim-over-limit");
+    assert_eq!(
+        outcome(&run_acts(acts, &get(), AMPLE)),
+        "interim-over-limit"
+    );
     check(&[(
         &format!("{}{OK}", "HTTP/1.1 103 Early Hints\r\n\r\n".repeat(16)),
         "200 ok",
@@ -634,7 +637,7 @@ fn lengths_must_be_certain() {
         check(&[(&with(length), expect)]);
     }
     let detail = |answer: &str| {
-        play(vec![Act::Request, send(answer)], &get(), AMPLE)
+        run_acts(vec![Act::Request, send(answer)], &get(), AMPLE)
             .expect_err("a fault")
             .detail
     };
@@ -680,7 +683,7 @@ fn chunks_must_be_certain() {
         "200 ok [both Content-Length and Transfer-Encoding; read as chunked]",
     )]);
     let many = format!("{head}\r\n{}0\r\n\r\n", "1\r\nx\r\n".repeat(20_000));
-    let answer = play(vec![Act::Request, send(many)], &get(), AMPLE).expect("benign");
+    let answer = run_acts(vec![Act::Request, send(many)], &get(), AMPLE).expect("benign");
     assert_eq!(answer.response.body.len(), 20_000);
 
     let flood = |bytes: &str| Act::Flood(bytes.as_bytes().to_vec(), 1 << 20);
@@ -697,7 +700,7 @@ fn chunks_must_be_certain() {
         ),
     ] {
         let acts = vec![Act::Request, send(head), send("\r\n"), endless];
-        assert_eq!(outcome(&play(acts, &get(), AMPLE)), expect);
+        assert_eq!(outcome(&run_acts(acts, &get(), AMPLE)), expect);
     }
 }
 
@@ -746,13 +749,16 @@ fn bodies_are_capped_whatever_they_claim() {
 #[test]
 fn a_reset_after_the_whole_body_does_not_matter_and_one_within_does() {
     let acts = |answer: &str| vec![Act::Glance, send(answer)];
-    assert_eq!(outcome(&play(acts(OK), &get(), AMPLE)), "200 ok");
+    assert_eq!(outcome(&run_acts(acts(OK), &get(), AMPLE)), "200 ok");
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf";
-    let fault = play(acts(half), &get(), AMPLE).expect_err("cut");
+    let fault = run_acts(acts(half), &get(), AMPLE).expect_err("cut");
     assert_eq!(fault.cause, Cause::Truncated);
     assert_eq!(fault.partial, b"half");
     let endless = "HTTP/1.1 200 OK\r\n\r\nhalf";
-    assert_eq!(outcome(&play(acts(endless), &get(), AMPLE)), "truncated");
+    assert_eq!(
+        outcome(&run_acts(acts(endless), &get(), AMPLE)),
+        "truncated"
+    );
 }
 
 // URLs, redirects, what is sent.
@@ -771,7 +777,7 @@ fn redirects_are_answers_and_nothing_else_is_contacted() {
         let redirect =
             format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n");
         let answer =
-            play(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
+            run_acts(vec![Act::Request, send(redirect)], &get(), AMPLE).expect("judged as text");
         assert_eq!(answer.response.status, 302);
         assert_eq!(
             answer.response.headers.get("Location"),

@@ -254,8 +254,10 @@ impl Handler for Callbacks {
             "" => "/".to_owned(),
             query => format!("/?{query}"),
         };
+        let began = clock::monotonic();
         let reply = self.sink.receive(&place, request, clock::now());
         tokio::time::sleep(reply.after).await;
+        self.sink.note_left(&place, reply.after, began.elapsed());
         let status = StatusCode::from_u16(reply.status);
         bare(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
     }

@@ -13,6 +13,7 @@
 
 mod budget;
 mod client;
+mod concurrent;
 mod connect_settings;
 mod connection;
 pub mod encode;
@@ -39,6 +40,7 @@ mod hostile;
 
 pub use self::budget::BudgetShare;
 pub use self::client::{Client, Limits};
+pub use self::concurrent::{Arrival, Departure};
 pub use self::connect_settings::{ConnectSettings, Pem};
 pub use self::encode::{EncodeError, Place};
 pub use self::fault::Fault;

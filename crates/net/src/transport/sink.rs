@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// Callbacks kept in one run.
 const CALLBACKS: usize = 10_000;
+/// How long a caller waits for a response: 5 s in the documents (D2, Limits), less what the network takes.
+const RESPONSE_MAX: Duration = Duration::from_millis(4_800);
 /// Bytes of callbacks kept in one run.
 const CALLBACK_BYTES: usize = 64 * 1024 * 1024;
 
@@ -80,6 +82,8 @@ struct Place {
     received: usize,
     kept: Vec<Arc<Callback>>,
     closed: bool,
+    /// How long a response took that left too late, against the plan.
+    overdue: Option<Duration>,
 }
 
 impl Sink {
@@ -170,6 +174,23 @@ impl Sink {
         answered
     }
 
+    /// Records how long after its arrival the response to a callback left, where `planned` was its delay.
+    pub fn note_left(&self, name: &str, planned: Duration, took: Duration) {
+        let mut state = self.lock();
+        if let Some(place) = state.places.get_mut(name)
+            && planned < RESPONSE_MAX
+            && took >= RESPONSE_MAX
+        {
+            place.overdue = Some(took);
+        }
+    }
+
+    /// How long the last response to this place took that left later than a client waits, against the plan: the fault
+    /// of this process or its machine.
+    pub fn overdue(&self, name: &str) -> Option<Duration> {
+        self.lock().places.get(name)?.overdue
+    }
+
     /// Waits in real time for `count` callbacks to a place; returns how many there are.
     pub fn wait(&self, name: &str, count: usize, within: Duration) -> usize {
         let deadline = clock::monotonic() + within;
@@ -228,6 +249,19 @@ mod tests {
             body: body.as_bytes().to_vec(),
             ..Request::new("POST", "/")
         }
+    }
+
+    #[test]
+    fn only_a_response_that_is_late_against_its_plan_is_overdue() {
+        let sink = Sink::new("http://callbacks.test");
+        sink.open("a", vec![]);
+        let seconds = Duration::from_secs;
+        sink.note_left("a", Duration::ZERO, seconds(1));
+        sink.note_left("a", seconds(7), seconds(7));
+        assert_eq!(sink.overdue("a"), None);
+        sink.note_left("a", Duration::ZERO, seconds(6));
+        assert_eq!(sink.overdue("a"), Some(seconds(6)));
+        assert_eq!(sink.overdue("b"), None);
     }
 
     #[test]

@@ -162,7 +162,7 @@ impl Trust {
                 .map_err(TrustError::Authority)?;
         }
         let shown = match &pem.client {
-            Some((chain, key)) => Some(shown(chain, key)?),
+            Some((chain, key)) => Some(client_identity(chain, key)?),
             None => None,
         };
         Ok(Self {
@@ -194,7 +194,7 @@ impl Trust {
 }
 
 /// The client certificate, if the key belongs to it.
-fn shown(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> {
+fn client_identity(chain: &[u8], key: &[u8]) -> Result<Arc<SingleCertAndKey>, TrustError> {
     let key = PrivateKeyDer::from_pem_slice(key).map_err(TrustError::Key)?;
     let certified =
         CertifiedKey::from_der(certificates(chain)?, key, &ring()).map_err(TrustError::Pair)?;
@@ -265,7 +265,7 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("a bound socket");
         let thread = std::thread::spawn(move || {
-            let mut heard = Vec::new();
+            let mut received = Vec::new();
             for (enough, answer) in answers {
                 let (socket, _) = listener.accept().expect("a client");
                 let session = ServerConnection::new(Arc::clone(&config)).expect("a session");
@@ -275,15 +275,15 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
                 let Ok(read) = stream.read(&mut bytes) else {
                     continue;
                 };
-                heard.extend_from_slice(&bytes[..read]);
-                while heard.len() < enough {
+                received.extend_from_slice(&bytes[..read]);
+                while received.len() < enough {
                     let read = stream.read(&mut bytes).expect("a client");
-                    heard.extend_from_slice(&bytes[..read]);
+                    received.extend_from_slice(&bytes[..read]);
                 }
                 stream.write_all(&answer).expect("a client");
                 while stream.read(&mut bytes).is_ok_and(|read| read > 0) {}
             }
-            heard
+            received
         });
         let base = BaseUrl::parse(&format!("https://{address}")).expect("a base");
         (base, thread)
@@ -321,8 +321,8 @@ uWEjmemNRLUcGhyxWzzm+UmWoSDbeAATHfzWoa/IrxcH+LlGGSFcJPoo
         assert_eq!(fault.cause, Cause::Tls);
         assert!(fault.detail.contains("UnknownIssuer"), "{fault}");
         assert!(fault.detail.contains("SSL_CERT_FILE"), "{fault}");
-        let heard = thread.join().expect("no panic");
-        assert!(heard.starts_with(b"GET /secret HTTP/1.1\r\n"));
+        let received = thread.join().expect("no panic");
+        assert!(received.starts_with(b"GET /secret HTTP/1.1\r\n"));
     }
 
     #[test]

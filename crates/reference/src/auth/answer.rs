@@ -3,10 +3,9 @@
 //! Knows formats and failures, but no users or requests.
 
 use super::xml;
-use crate::garble::{Garble, garbled_within};
 use crate::{Core, Fault, Variant};
 use conformant_base::http::Response;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
@@ -65,10 +64,7 @@ impl Failure {
             body["errors"] = json!({field: ["is invalid"], "message": {"text": MESSAGE}});
         }
         body[field] = json!("is invalid");
-        body["error_code"] = match error_code.parse::<u64>() {
-            Ok(number) if core.fails(Fault::AuthErrorCodeNumber) => json!(number),
-            _ => json!(error_code),
-        };
+        body["error_code"] = json!(error_code);
         Self {
             status: 400,
             body,
@@ -104,12 +100,13 @@ pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>)
 }
 
 fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
+    let body = core.with_effects(&core.operation, body);
     let is_xml = match format {
         Format::Json => core.fails(Fault::AuthJsonIsXml),
         Format::Xml => !core.fails(Fault::AuthXmlIsJson),
     };
     if !is_xml {
-        return Response::json(status, body);
+        return Response::json(status, &body);
     }
     let style = if core.fails(Fault::AuthXmlUnescaped) {
         xml::Style::Raw
@@ -118,35 +115,9 @@ fn write(core: &Core, format: Format, status: u16, body: &Value) -> Response {
     } else {
         xml::Style::Typed
     };
-    let mut body = body.clone();
-    garbled_within(
-        core,
-        &mut body,
-        &[(Fault::AuthXmlEmojiDropped, Garble::EmojiDropped)],
-    );
-    let body = &body;
-    let mut text = if core.fails(Fault::AuthXmlDiffers) {
-        xml::document(style, &shifted(body))
-    } else {
-        xml::document(style, body)
-    };
+    let mut text = xml::document(style, &body);
     if core.fails(Fault::AuthXmlMalformed) {
         text.truncate(text.rfind("</").unwrap_or_default());
     }
     Response::new(status, "application/xml", text)
-}
-
-/// The same body with every number increased by one.
-fn shifted(body: &Value) -> Value {
-    match body {
-        Value::Number(number) => number.as_u64().map_or(Value::Null, |n| json!(n + 1)),
-        Value::Array(items) => items.iter().map(shifted).collect(),
-        Value::Object(fields) => Value::Object(
-            fields
-                .iter()
-                .map(|(name, value)| (name.clone(), shifted(value)))
-                .collect::<Map<_, _>>(),
-        ),
-        Value::Null | Value::Bool(_) | Value::String(_) => body.clone(),
-    }
 }

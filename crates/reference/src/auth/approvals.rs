@@ -7,6 +7,7 @@ use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::parameters::Parameters;
 use super::users::{User, record_id};
+use crate::effects::Operation;
 use crate::{Call, Core, Fault, HookError, Variant};
 use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
@@ -133,13 +134,7 @@ impl Approvals {
         };
         let mut shown = json!({"uuid": approval.uuid});
         if !core.varies(Variant::AuthCreateMinimal) {
-            let early = if core.fails(Fault::AuthCreationTimeOther) {
-                3_600
-            } else {
-                0
-            };
-            let at = approval.created_at - SignedDuration::from_secs(early);
-            shown["created_at"] = datetime(core, at);
+            shown["created_at"] = datetime(core, approval.created_at);
             shown["status"] = json!(approval.status.name());
         }
         self.by_uuid.insert(approval.uuid.clone(), approval);
@@ -231,7 +226,8 @@ impl Approvals {
             approval.settle(core, now);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
-        let is_open = match approval.status {
+        let status = core.read(Fault::AuthRaceAnswer, || approval.status);
+        let is_open = match status {
             Status::Pending => !is_endless || !core.fails(Fault::AuthEndlessNotAnswered),
             Status::Approved | Status::Denied => core.fails(Fault::AuthFinalStatusChanges),
             Status::Expired => {
@@ -246,11 +242,12 @@ impl Approvals {
         approval.processed_at = Some(now);
         self.answered += 1;
         let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
+        let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop);
         let is_silent = core.fails(match reaction {
             Reaction::Approve => Fault::AuthApproveCallbackMissing,
             Reaction::Deny => Fault::AuthDenyCallbackMissing,
         });
-        if !is_silent && !only_first {
+        if !is_silent && !only_first && !has_stopped {
             approval.call_back(core, callbacks);
         }
         let user = approval.user.auth_id;
@@ -315,17 +312,6 @@ impl Approval {
     /// Fields of a fetch response (D1, Resources), with message and visible details.
     fn shown(&self, core: &Core) -> Value {
         let updated_at = self.processed_at.unwrap_or(self.created_at);
-        let auth_id = self.user.auth_id + u64::from(core.fails(Fault::AuthApprovalOtherAuthId));
-        let uuid = if core.fails(Fault::AuthApprovalOtherUuid) {
-            self.uuid.chars().rev().collect()
-        } else {
-            self.uuid.clone()
-        };
-        let seconds_to_expire = if core.fails(Fault::AuthSecondsToExpireNotKept) {
-            self.asked.seconds_to_expire + 60
-        } else {
-            self.asked.seconds_to_expire
-        };
         let emails = &self.user.emails;
         let email = if core.varies(Variant::AuthRequestShowsLastEmail) {
             emails.last()
@@ -334,46 +320,27 @@ impl Approval {
         };
         let mut shown = json!({
             "status": self.status.name(),
-            "uuid": uuid,
+            "uuid": self.uuid,
             "notified": self.user.has_app,
             "hidden_details": self.asked.hidden_details,
-            "created_at": datetime(core, either(core, self.creation(core), Fault::AuthCreatedAtIsNow)),
+            "created_at": datetime(core, self.created_at),
             "updated_at": datetime(core, updated_at),
             "processed_at": self
                 .processed_at
                 .filter(|_| !core.varies(Variant::AuthProcessedAtMissing))
-                .map(|at| datetime(core, either(core, at, Fault::AuthProcessedAtIsNow))),
-            "seconds_to_expire": seconds_to_expire,
+                .map(|at| datetime(core, at)),
+            "seconds_to_expire": self.asked.seconds_to_expire,
             "app_id": application::RECORD,
             "user_id": self.user.record,
             "_id": self.record,
             "_app_serial_id": application::ID,
             "_app_name": application::NAME,
             "_user_email": email.map_or("", String::as_str),
-            "_auth_id": auth_id,
+            "_auth_id": self.user.auth_id,
         });
-        if core.fails(Fault::AuthHiddenDetailsLost) {
-            shown["hidden_details"] = json!({});
-        }
-        if let Some(fields) = shown
-            .as_object_mut()
-            .filter(|_| core.fails(Fault::AuthApprovalFieldsMissing))
-        {
-            fields.retain(|_, value| !value.is_number() && !value.is_boolean());
-        }
         if !core.varies(Variant::AuthDetailsNotShown) {
             shown["message"] = json!(self.asked.message);
             shown["details"] = json!(self.asked.details);
-        }
-        let is_answered = matches!(self.status, Status::Approved | Status::Denied);
-        let is_expired = self.status == Status::Expired;
-        if is_answered && core.fails(Fault::AuthAnswerLosesHidden)
-            || is_expired && core.fails(Fault::AuthExpiryLosesHidden)
-        {
-            shown["hidden_details"] = json!({});
-        }
-        if is_answered && core.fails(Fault::AuthAnswerLosesDetails) {
-            shown["details"] = json!({});
         }
         if self.processed_at.is_none()
             && core.varies(Variant::AuthProcessedAtAbsent)
@@ -390,8 +357,7 @@ impl Approval {
         let shows_device = match self.status {
             Status::Pending => core.fails(Fault::AuthDeviceWhilePending),
             Status::Expired => core.fails(Fault::AuthDeviceAfterExpiry),
-            Status::Approved => !core.fails(Fault::AuthDeviceMissingWhenApproved),
-            Status::Denied => !core.fails(Fault::AuthDeviceMissingWhenDenied),
+            Status::Approved | Status::Denied => true,
         };
         if shows_device {
             shown["device"] = self.device(core);
@@ -404,20 +370,7 @@ impl Approval {
         shown
     }
 
-    /// Creation time as shown.
-    fn creation(&self, core: &Core) -> Timestamp {
-        let moved = self
-            .processed_at
-            .filter(|at| *at != self.created_at && core.fails(Fault::AuthAnswerMovesCreation));
-        moved.unwrap_or(self.created_at)
-    }
-
     fn device(&self, core: &Core) -> Value {
-        let is_partial =
-            self.status == Status::Denied && core.fails(Fault::AuthDeviceOfDeniedPartial);
-        if is_partial || core.fails(Fault::AuthDeviceFieldsMissing) {
-            return json!({"id": 70_000 + self.user.auth_id});
-        }
         let registered = self.user.since.as_second();
         let reacted = self.processed_at.unwrap_or(self.created_at).as_second();
         json!({
@@ -450,16 +403,8 @@ impl Approval {
         };
         let body = json!({
             "callback_action": "approval_request_status",
-            "uuid": if core.fails(Fault::AuthCallbackOtherUuid) {
-                self.uuid.chars().rev().collect()
-            } else {
-                self.uuid.clone()
-            },
-            "status": if self.status == Status::Denied && core.fails(Fault::AuthCallbackOtherStatus) {
-                Status::Approved.name()
-            } else {
-                self.status.name()
-            },
+            "uuid": self.uuid,
+            "status": self.status.name(),
             "auth_id": self.user.auth_id,
             "device": self.device(core),
             "approval_request": {
@@ -468,11 +413,7 @@ impl Approval {
                 "hidden_details": self.asked.hidden_details,
                 "logos": self.asked.logos,
                 "status": self.status.name(),
-                "uuid": if core.fails(Fault::AuthCallbackNestedOtherUuid) {
-                    self.uuid.chars().rev().collect()
-                } else {
-                    self.uuid.clone()
-                },
+                "uuid": self.uuid,
             },
         });
         let body = if core.varies(Variant::AuthCallbackMinimal) {
@@ -480,6 +421,7 @@ impl Approval {
         } else {
             body
         };
+        let body = core.with_effects(&Operation::callback("approval-callback"), &body);
         let method = if core.varies(Variant::AuthCallbackIsGet) {
             "GET"
         } else {
@@ -495,15 +437,6 @@ fn spell_dates_otherwise(shown: &mut Value) {
         if let Some(text) = shown[name].as_str() {
             shown[name] = json!(text.replace('T', " ").replace('Z', " UTC"));
         }
-    }
-}
-
-/// The instant, or the current time under the fault.
-fn either(core: &Core, at: Timestamp, is_now: Fault) -> Timestamp {
-    if at.as_second() != core.now.as_second() && core.fails(is_now) {
-        core.now
-    } else {
-        at
     }
 }
 

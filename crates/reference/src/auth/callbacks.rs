@@ -82,7 +82,7 @@ pub(super) fn send(core: &mut Core, method: &str, url: &str, body: &Value) {
 
 /// The strings of an object in form encoding.
 fn texts_as_form(body: &Value) -> String {
-    let mut form = form_urlencoded::Serializer::new(String::new());
+    let mut form = url::form_urlencoded::Serializer::new(String::new());
     for (name, value) in body.as_object().into_iter().flatten() {
         if let Some(text) = value.as_str() {
             form.append_pair(name, text);

@@ -26,6 +26,7 @@ use self::webhooks::Outcome;
 use super::{Answer, Call, Control, Core, Fault, HookError, Refusal, Variant, text_arg};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default)]
 pub struct Auth {
@@ -33,6 +34,8 @@ pub struct Auth {
     registrations: Registrations,
     approvals: Approvals,
     callbacks: Callbacks,
+    /// QR strings that have completed a registration.
+    scanned: BTreeSet<String>,
     /// Number of failed registrations.
     failures: u64,
 }
@@ -58,8 +61,8 @@ impl Auth {
         let (method, path) = call.route();
         match (method, path.as_slice()) {
             ("POST", ["protected", _, "users", "new"]) => self.users.create(core, call),
-            ("GET", ["protected", format, "users", auth_id, "status"]) => {
-                self.users.status(core, format, auth_id)
+            ("GET", ["protected", _, "users", auth_id, "status"]) => {
+                self.users.status(core, auth_id)
             }
             ("GET", ["protected", _, "registrations", "status"]) => {
                 self.registrations.status(core, call)
@@ -133,8 +136,12 @@ impl Auth {
     fn scan(&mut self, core: &mut Core, args: &Value, now: Timestamp) -> Result<Value, HookError> {
         let qr = text_arg(args, "qr")?;
         let phone = phone_arg(core, args)?;
+        let is_used = core.read(Fault::AuthRaceScan, || self.scanned.contains(qr));
         let refused = match token::accept(core, qr, now) {
+            // D1, States and transitions: a registration is completed once.
+            Ok(_) if is_used => return Ok(json!({"registered": false})),
             Ok(custom_user_id) => {
+                self.scanned.insert(qr.to_owned());
                 let before = self.registrations.last_completed();
                 let before = before.and_then(|auth_id| self.users.find(auth_id)).cloned();
                 let known = self.registrations.any_completed();

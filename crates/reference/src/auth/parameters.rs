@@ -2,7 +2,6 @@
 
 use super::answer::Failure;
 use super::input::{body, given, text};
-use crate::garble::{Garble, garbled, garbled_within};
 use crate::{Call, Core, Fault, Variant};
 use conformant_base::clock::{Timestamp, iso_seconds};
 use serde_json::{Map, Value, json};
@@ -43,14 +42,6 @@ impl Parameters {
     }
 }
 
-/// Faults that change a message.
-const MESSAGE_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::AuthMessageTrimmed, Garble::Trimmed),
-    (Fault::AuthMessageEscaped, Garble::Escaped),
-    (Fault::AuthMessageEmojiDropped, Garble::EmojiDropped),
-    (Fault::AuthMessageNewlinesDropped, Garble::NewlinesDropped),
-];
-
 fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failure> {
     match given(body, "message").and_then(text) {
         Some(message)
@@ -60,7 +51,7 @@ fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failur
         {
             Err(Failure::new(400, "Message is too long"))
         }
-        Some(message) => Ok(garbled(core, &message, MESSAGE_TEXTS)),
+        Some(message) => Ok(message),
         None if core.fails(Fault::AuthMessageNotRequired) => Ok(String::new()),
         None => Err(Failure::new(400, "Message cannot be blank")),
     }
@@ -82,21 +73,14 @@ fn read_details(
     if core.fails(Fault::AuthDetailsLost) {
         details.clear();
     }
-    garble_values(
-        core,
-        &mut details,
-        (Fault::AuthDetailValuesTrimmed, Garble::Trimmed),
-    );
     lose_second(core, &mut details, Fault::AuthSecondDetailLost);
     // D1, Resources: a timestamp is added automatically.
-    if !core.fails(Fault::AuthDetailsTimestampMissing) {
-        if core.varies(Variant::AuthTimestampOtherwise) {
-            details.insert("Time".to_owned(), json!(now.as_second()));
-        } else {
-            details
-                .entry("timestamp")
-                .or_insert_with(|| json!(iso_seconds(now)));
-        }
+    if core.varies(Variant::AuthTimestampOtherwise) {
+        details.insert("Time".to_owned(), json!(now.as_second()));
+    } else {
+        details
+            .entry("timestamp")
+            .or_insert_with(|| json!(iso_seconds(now)));
     }
     if core.fails(Fault::AuthHiddenDetailsShown) {
         details.extend(read_hash(core, body, "hidden_details", KEY_LENGTH_MAX)?);
@@ -116,11 +100,6 @@ fn read_hidden_details(
         is_loose,
     );
     let mut hidden = read_hash(core, body, "hidden_details", key_length_max)?;
-    garble_values(
-        core,
-        &mut hidden,
-        (Fault::AuthHiddenValuesEscaped, Garble::Escaped),
-    );
     lose_second(core, &mut hidden, Fault::AuthSecondHiddenLost);
     mangle(core, &mut hidden);
     let has_logos = given(body, "logos").is_some();
@@ -132,32 +111,16 @@ fn read_hidden_details(
 
 /// Faults for rare members of a hash.
 fn mangle(core: &Core, hash: &mut Map<String, Value>) {
-    for value in hash.values_mut() {
-        if value == "true" && core.fails(Fault::AuthHiddenTrueIsBoolean) {
-            *value = json!(true);
-        }
-        let lines = value.as_str().filter(|text| text.contains('\n'));
-        if let Some(lines) = lines.filter(|_| core.fails(Fault::AuthHiddenLinesJoined)) {
-            *value = json!(lines.replace('\n', ""));
-        }
-    }
     let mut seen: Vec<(String, Value)> = Vec::new();
     hash.retain(|key, value| {
         let is_double = |one: &(String, Value)| {
             one.1 == *value && core.fails(Fault::AuthHiddenEqualsDropped)
                 || one.0.eq_ignore_ascii_case(key) && core.fails(Fault::AuthHiddenKeysFolded)
         };
-        let is_lost =
-            *value == "" && core.fails(Fault::AuthHiddenEmptyDropped) || seen.iter().any(is_double);
+        let is_lost = seen.iter().any(is_double);
         seen.push((key.clone(), value.clone()));
         !is_lost
     });
-}
-
-fn garble_values(core: &Core, hash: &mut Map<String, Value>, way: (Fault, Garble)) {
-    for value in hash.values_mut() {
-        garbled_within(core, value, &[way]);
-    }
 }
 
 fn lose_second(core: &Core, hash: &mut Map<String, Value>, lost: Fault) {

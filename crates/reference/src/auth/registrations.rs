@@ -141,9 +141,6 @@ impl Registrations {
             _ => custom_user_id,
         };
         let registration = match self.standing(core, custom_user_id, call.now) {
-            Some(Standing::Pending { .. }) if core.fails(Fault::AuthCompletedWithoutScan) => {
-                json!({"status": "completed", "auth_id": 1})
-            }
             Some(Standing::Pending { .. }) if core.varies(Variant::AuthNullsForNothing) => {
                 json!({"status": "pending", "auth_id": null})
             }
@@ -156,8 +153,7 @@ impl Registrations {
                 json!({"status": "expired"})
             }
             Some(Standing::Completed { auth_id }) => {
-                let other = u64::from(core.fails(Fault::AuthRegistrationOtherAuthId));
-                json!({"status": "completed", "auth_id": auth_id + other})
+                json!({"status": "completed", "auth_id": auth_id})
             }
             None => return Err(Failure::not_found()),
         };

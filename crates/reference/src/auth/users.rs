@@ -170,6 +170,7 @@ impl Users {
                     || !has_email && email.is_some() && core.fails(Fault::AuthScannerEmailNew);
             !is_new
         });
+        let known = core.read(Fault::AuthRacePhone, || known);
         if let Some(email) = &email {
             self.last_email.clone_from(email);
         }
@@ -258,7 +259,7 @@ impl Users {
     }
 
     /// `GET …/users/{AUTH_ID}/status`: a path of the reference, because the document shows none.
-    pub(super) fn status(&self, core: &Core, format: &str, auth_id: &str) -> Result<Done, Failure> {
+    pub(super) fn status(&self, core: &Core, auth_id: &str) -> Result<Done, Failure> {
         let user = auth_id
             .parse()
             .ok()
@@ -275,38 +276,19 @@ impl Users {
         } else {
             shown.masked_phone(core)
         };
-        let country_code = if core.fails(Fault::AuthStatusCountryCodeLost) {
-            0
-        } else if format == "xml" && core.fails(Fault::AuthXmlStatusDiffers) {
-            shown.phone.country_code + 1
-        } else {
-            shown.phone.country_code
-        };
         let mut email = user.emails.first().map_or("", String::as_str);
         if email != self.last_email && core.fails(Fault::AuthStatusEmailOfLast) {
             email = &self.last_email;
         }
-        if let Some((local, _)) = email.split_once('@')
-            && core.fails(Fault::AuthStatusEmailLocal)
-        {
-            email = local;
-        }
-        let country_code = json!(country_code);
-        let country_code = if user.emails.is_empty() && core.fails(Fault::AuthScannerCountryNull) {
-            Value::Null
-        } else {
-            country_code
-        };
-        let shown_id = user.auth_id + u64::from(core.fails(Fault::AuthStatusOtherAuthId));
         let mut body = json!({
             "message": "User status.",
             "status": {
-                "auth_id": shown_id,
+                "auth_id": user.auth_id,
                 "confirmed": user.has_app,
                 "registered": user.has_app,
-                "country_code": country_code,
+                "country_code": shown.phone.country_code,
                 "phone_number": phone_number,
-                "email": (!core.fails(Fault::AuthStatusEmailNull)).then_some(email),
+                "email": email,
                 "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
             },
             "success": true,
@@ -354,14 +336,7 @@ fn read_email(core: &Core, user: &Map<String, Value>) -> Result<String, Failure>
             Ok(email)
         }
         email if is_excused => Ok(email.unwrap_or_default()),
-        _ => {
-            let code = if core.fails(Fault::AuthBadEmailOtherCode) {
-                "60001"
-            } else {
-                "60027"
-            };
-            Err(Failure::invalid_user(core, "email", code))
-        }
+        _ => Err(Failure::invalid_user(core, "email", "60027")),
     }
 }
 

@@ -4,6 +4,7 @@
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::users::{User, record_id};
+use crate::effects::Operation;
 use crate::{Core, Fault, Variant, account};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,51 +29,6 @@ pub(super) enum Outcome<'a> {
     Failed,
 }
 
-/// Faults that empty an object.
-const EMPTIED: &[(Fault, &str)] = &[
-    (Fault::AuthWebhookEmpty, ""),
-    (Fault::AuthWebhookParamsEmpty, "/params"),
-    (Fault::AuthWebhookEventEmpty, "/params/events/0"),
-    (Fault::AuthWebhookAppEmpty, "/params/events/0/objects/app"),
-    (
-        Fault::AuthWebhookRegistrationEmpty,
-        "/params/events/0/objects/registration",
-    ),
-    (Fault::AuthWebhookUserEmpty, "/params/events/0/objects/user"),
-    (
-        Fault::AuthWebhookErrorEmpty,
-        "/params/events/0/objects/error",
-    ),
-    (Fault::AuthWebhookRequestEmpty, "/params/events/0/request"),
-];
-
-/// Faults that change the types of an object's fields.
-const MISTYPED: &[(Fault, &str)] = &[
-    (Fault::AuthWebhookMistyped, ""),
-    (Fault::AuthWebhookParamsMistyped, "/params"),
-    (Fault::AuthWebhookEventMistyped, "/params/events/0"),
-    (
-        Fault::AuthWebhookAppMistyped,
-        "/params/events/0/objects/app",
-    ),
-    (
-        Fault::AuthWebhookRegistrationMistyped,
-        "/params/events/0/objects/registration",
-    ),
-    (
-        Fault::AuthWebhookUserMistyped,
-        "/params/events/0/objects/user",
-    ),
-    (
-        Fault::AuthWebhookErrorMistyped,
-        "/params/events/0/objects/error",
-    ),
-    (
-        Fault::AuthWebhookRequestMistyped,
-        "/params/events/0/request",
-    ),
-];
-
 /// Sends the result of a registration to the subscribed URL, if any.
 pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>, now: Timestamp) {
     let is_lost = core.fails(match outcome {
@@ -83,21 +39,14 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
         return;
     };
     let event = event(core, outcome, now);
-    let mut body = json!({
+    let body = json!({
         "method": "POST",
         "url": url,
         "params": {"webhook_id": format!("WH_{}", hashed(url)), "events": [event]},
     });
-    for (_, pointer) in EMPTIED.iter().filter(|(fault, _)| core.fails(*fault)) {
-        if let Some(object) = body.pointer_mut(pointer) {
-            *object = json!({});
-        }
-    }
-    for (_, pointer) in MISTYPED.iter().filter(|(fault, _)| core.fails(*fault)) {
-        if let Some(Value::Object(fields)) = body.pointer_mut(pointer) {
-            fields.values_mut().for_each(mistype);
-        }
-    }
+    let body = core
+        .with_effects(&Operation::callback("registration-webhook"), &body)
+        .into_owned();
     let method = if core.fails(Fault::AuthWebhookIsGet) {
         "GET"
     } else {
@@ -122,43 +71,25 @@ fn event(core: &mut Core, outcome: Outcome<'_>, now: Timestamp) -> Value {
         } => {
             objects.insert(
                 "registration".to_owned(),
-                registration(core, user, custom_user_id),
+                registration(user, custom_user_id),
             );
             let before = before.filter(|before| {
                 before.auth_id != user.auth_id && core.fails(Fault::AuthWebhookUserOfBefore)
             });
             let person = person(core, before.unwrap_or(user));
             objects.insert("user".to_owned(), person);
-            if core.fails(Fault::AuthCompletedWithError) {
-                objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
-            }
             completed
         }
         Outcome::Failed => {
             objects.insert("error".to_owned(), json!({"s_code": FAILED_CODE}));
-            if core.fails(Fault::AuthFailedWithRegistration) {
-                let registration =
-                    json!({"s_app_id": application::ID, "s_auth_id": 1, "s_custom_id": "u"});
-                objects.insert("registration".to_owned(), registration);
-            }
             failed
         }
     };
-    let time = if core.fails(Fault::AuthWebhookTimeNotIso) {
-        json!(now.as_second().to_string())
-    } else {
-        core.date(now)
-    };
-    let ip = if core.fails(Fault::AuthWebhookIpInClear) {
-        SCANNER_IP.to_owned()
-    } else {
-        hashed(SCANNER_IP)
-    };
     let mut event = json!({
         "event": name,
-        "time": time,
+        "time": core.date(now),
         "objects": objects,
-        "request": {"id": record_id(core), "ip": ip},
+        "request": {"id": record_id(core), "ip": hashed(SCANNER_IP)},
         "public": true,
     });
     if core.varies(Variant::AuthWebhookExtraKeys) {
@@ -183,21 +114,11 @@ fn app(core: &Core) -> Value {
     })
 }
 
-fn registration(core: &Core, user: &User, custom_user_id: &str) -> Value {
-    let other = u64::from(core.fails(Fault::AuthWebhookOtherAuthId));
-    let custom_id = if core.fails(Fault::AuthWebhookOtherCustomId) {
-        hashed(custom_user_id)
-    } else if custom_user_id.contains(|c: char| c.is_ascii_uppercase())
-        && core.fails(Fault::AuthWebhookCustomIdLowered)
-    {
-        custom_user_id.to_lowercase()
-    } else {
-        custom_user_id.to_owned()
-    };
+fn registration(user: &User, custom_user_id: &str) -> Value {
     json!({
         "s_app_id": application::ID,
-        "s_auth_id": user.auth_id + other,
-        "s_custom_id": custom_id,
+        "s_auth_id": user.auth_id,
+        "s_custom_id": custom_user_id,
     })
 }
 
@@ -207,13 +128,8 @@ fn person(core: &Core, user: &User) -> Value {
     } else {
         hashed(&user.phone.digits)
     };
-    let ids = if core.fails(Fault::AuthWebhookUserUnlisted) {
-        json!([])
-    } else {
-        json!([user.auth_id.to_string()])
-    };
     json!({
-        "as_auth_ids": ids,
+        "as_auth_ids": [user.auth_id.to_string()],
         "b_banned": false,
         "s_auth_id": user.auth_id.to_string(),
         "s_country_code": user.phone.country_code.to_string(),
@@ -221,18 +137,6 @@ fn person(core: &Core, user: &User) -> Value {
         "s_locale": "en",
         "s_phone_number": phone_number,
     })
-}
-
-/// Replaces a value by one of another type. Objects are skipped: their fields have separate faults.
-fn mistype(value: &mut Value) {
-    match value {
-        Value::String(_) => *value = json!(1),
-        Value::Number(_) | Value::Bool(_) => *value = json!(value.to_string()),
-        Value::Array(items) if items.iter().all(Value::is_string) => *value = json!([1]),
-        Value::Array(_) => *value = json!("none"),
-        Value::Null => *value = json!({}),
-        Value::Object(_) => {}
-    }
 }
 
 /// SHA-256 in Base64.

@@ -2,9 +2,9 @@
 //!
 //! Devices create them with a hook; the API lists, fetches and deletes them.
 
-use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
+use super::updated;
 use super::user;
 use crate::{Answer, Call, Core, Fault, HookError, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
@@ -59,14 +59,7 @@ impl Binding {
             value["user_sid"] = json!(self.user_sid);
             value["message_types"] = json!(self.message_types);
         }
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatBindingUrlWrong),
-                ("service_sid", Fault::ChatBindingServiceSidWrong),
-            ],
-        )
+        value
     }
 
     fn represent_of_user(&self, service: &Service, core: &Core) -> Value {
@@ -80,15 +73,7 @@ impl Binding {
         };
         let url = ["Users", &self.user_sid, "Bindings", &self.sid];
         value["url"] = json!(service.url(core, &url));
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatUserBindingUrlWrong),
-                ("user_sid", Fault::ChatUserBindingUserSidWrong),
-                ("service_sid", Fault::ChatUserBindingServiceSidWrong),
-            ],
-        )
+        value
     }
 
     fn common(&self, service: &Service, core: &Core) -> Value {
@@ -96,13 +81,9 @@ impl Binding {
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
-            "date_created": core.creation(self.created, Fault::ChatBindingCreationIsNow),
-            "date_updated": misstate::updated(core, self.created, self.updated),
-            "endpoint": if core.fails(Fault::ChatBindingEndpointLowered) {
-                self.endpoint.to_lowercase()
-            } else {
-                self.endpoint.clone()
-            },
+            "date_created": core.date(self.created),
+            "date_updated": updated(core, self.created, self.updated),
+            "endpoint": self.endpoint,
             "identity": self.identity,
             "credential_sid": self.credential_sid,
             "binding_type": self.binding_type,
@@ -141,8 +122,11 @@ pub(super) fn register(
     if core.varies(Variant::ChatBindingReplaced) {
         service.bindings.retain(|binding| !is_known(binding));
     }
+    let bindings = &service.bindings;
+    let is_there = core.read(Fault::ChatRaceBinding, || bindings.rows().any(is_known));
     let mut bindings = service.bindings.rows_mut();
-    if let Some(binding) = bindings.find(|binding| is_known(binding))
+    if is_there
+        && let Some(binding) = bindings.find(|binding| is_known(binding))
         && !core.fails(Fault::ChatBindingDuplicates)
     {
         registration.endpoint.clone_into(&mut binding.endpoint);
@@ -193,10 +177,7 @@ pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     if service.half_deleted.contains_key(sid) {
         return Err(Refusal::not_found());
     }
-    let value = binding.represent(service, core);
-    let moves = ("date_created", Fault::ChatFetchedBindingMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    Ok(core.ok(&binding.represent(service, core)))
 }
 
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
@@ -218,14 +199,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
                 && core.fails(Fault::ChatBindingsFiltersNotCombined);
             (has_type && is_of) || one_suffices
         })
-        .map(|(sequence, binding)| {
-            (sequence, move || {
-                let value = binding.represent(service, core);
-                let differs = ("credential_sid", Fault::ChatListedBindingDiffers);
-                let updated = ("date_updated", Fault::ChatListedBindingUpdatedDiffers);
-                misstate(core, value, &[differs, updated])
-            })
-        })
+        .map(|(sequence, binding)| (sequence, move || binding.represent(service, core)))
         .collect();
     let filters = pages::filters(call, &[pages::BINDINGS_TYPE, pages::BINDINGS_IDENTITY]);
     pages::BINDINGS.page(core, call, service.url(core, &["Bindings"]), filters, items)
@@ -316,9 +290,9 @@ fn find_of_user<'a>(
     core: &Core,
     user: &str,
     sid: &str,
-    [sid_only, anybodys]: [Fault; 2],
+    anybodys: Fault,
 ) -> Result<&'a Binding, Refusal> {
-    let user = user::find(service, core, user, sid_only)?;
+    let user = user::find(service, core, user)?;
     match service.bindings.find(sid, false) {
         _ if service.half_deleted.contains_key(sid) => Err(Refusal::not_found()),
         Ok(binding) if binding.user_sid == user.sid => Ok(binding),
@@ -328,24 +302,13 @@ fn find_of_user<'a>(
 }
 
 pub(super) fn fetch_of_user(service: &Service, core: &Core, user: &str, sid: &str) -> Answer {
-    let faults = [
-        Fault::ChatFetchUserBindingIdentityUnknown,
-        Fault::ChatUserBindingInEveryUser,
-    ];
-    let binding = find_of_user(service, core, user, sid, faults)?;
-    let value = binding.represent_of_user(service, core);
-    let moves = ("date_created", Fault::ChatFetchedUserBindingMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    let anybodys = Fault::ChatUserBindingInEveryUser;
+    let binding = find_of_user(service, core, user, sid, anybodys)?;
+    Ok(core.ok(&binding.represent_of_user(service, core)))
 }
 
 pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
-    let user = user::find(
-        service,
-        core,
-        user,
-        Fault::ChatReadUserBindingsIdentityUnknown,
-    )?;
+    let user = user::find(service, core, user)?;
     pages::USER_BINDINGS_TYPE.check(core, call)?;
     let types = pages::USER_BINDINGS_TYPE.wanted(core, call);
     let items = listed(service, core, "Users")
@@ -353,13 +316,7 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
             b.user_sid == user.sid || core.fails(Fault::ChatReadUserBindingsOfEverybody)
         })
         .filter(|(_, b)| types.is_empty() || types.contains(&b.binding_type.as_str()))
-        .map(|(sequence, binding)| {
-            (sequence, || {
-                let value = binding.represent_of_user(service, core);
-                let differs = ("credential_sid", Fault::ChatListedUserBindingDiffers);
-                misstate(core, value, &[differs])
-            })
-        })
+        .map(|(sequence, binding)| (sequence, || binding.represent_of_user(service, core)))
         .collect();
     let filters = pages::filters(call, &[pages::USER_BINDINGS_TYPE]);
     let url = service.url(core, &["Users", &user.sid, "Bindings"]);
@@ -367,11 +324,8 @@ pub(super) fn read_of_user(service: &Service, core: &Core, call: &Call<'_>, user
 }
 
 pub(super) fn delete_of_user(service: &mut Service, core: &Core, user: &str, sid: &str) -> Answer {
-    let faults = [
-        Fault::ChatDeleteUserBindingIdentityUnknown,
-        Fault::ChatUserBindingDeletedByEveryUser,
-    ];
-    let shown = find_of_user(service, core, user, sid, faults)?.represent_of_user(service, core);
+    let anybodys = Fault::ChatUserBindingDeletedByEveryUser;
+    let shown = find_of_user(service, core, user, sid, anybodys)?.represent_of_user(service, core);
     if core.fails(Fault::ChatUserDeletionHalf) {
         service.half_deleted.insert(sid.to_owned(), "Bindings");
     } else if !core.fails(Fault::ChatDeleteUserBindingDoesNothing) {

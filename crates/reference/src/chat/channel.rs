@@ -1,17 +1,16 @@
 //! Channels: created in version 2, type changed in version 3.
 
 use super::delivery::{self, Happening};
-use super::inputs::{self, AttributeFaults, Bound, Choice};
+use super::inputs::{self, Bound, Choice};
 use super::invite::Invite;
 use super::member::{self, Member};
 use super::message::Message;
-use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use super::table::Table;
+use super::updated;
 use super::user;
 use super::webhook::Webhook;
-use crate::garble::{Garble, garbled};
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
@@ -19,36 +18,19 @@ use serde_json::{Value, json};
 const CREATE_TYPE: Choice = Choice {
     values: &["public", "private"],
     open: Fault::ChatChannelTypeOpen,
-    short: Fault::ChatChannelTypePrivateRefused,
 };
 const UPDATE_TYPE: Choice = Choice {
     values: &["public", "private"],
     open: Fault::ChatV3TypeOpen,
-    short: Fault::ChatV3TypePrivateRefused,
 };
 const FRIENDLY_NAME: Bound = Bound {
     unbounded: Fault::ChatChannelFriendlyNameUnbounded,
     one_more: Fault::ChatFriendlyName65,
-    tight: Fault::ChatChannelFriendlyNameTight,
 };
 const UNIQUE_NAME: Bound = Bound {
     unbounded: Fault::ChatChannelUniqueNameUnbounded,
     one_more: Fault::ChatUniqueName65,
-    tight: Fault::ChatChannelUniqueNameTight,
 };
-const FRIENDLY_NAME_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatFriendlyNameEscaped, Garble::Escaped),
-    (Fault::ChatFriendlyNameEmojiDropped, Garble::EmojiDropped),
-];
-const UNIQUE_NAME_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatUniqueNameLowered, Garble::Lowered),
-    (Fault::ChatUniqueNameTrimmed, Garble::Trimmed),
-];
-const ATTRIBUTES: AttributeFaults = AttributeFaults {
-    unchecked: Fault::ChatChannelAttributesUnchecked,
-    unset: Fault::ChatChannelAttributesUnset,
-};
-
 /// Default creator of a channel (D2, Channel).
 const SYSTEM: &str = "system";
 
@@ -65,6 +47,8 @@ pub(super) struct Channel {
     pub(super) webhooks: Table<Webhook>,
     /// Number of former members.
     pub(super) left: usize,
+    /// Number of messages that a fault did not count.
+    pub(super) uncounted: usize,
     /// Number of refused webhooks, for a fault.
     pub(super) refused_webhooks: usize,
     pub(super) updated: Timestamp,
@@ -87,14 +71,7 @@ impl Channel {
             None if core.varies(Variant::ChatUnsetNamesEmpty) => json!(""),
             text => json!(text),
         };
-        let count = |count: usize, extra: Fault, stuck: Fault| match count {
-            _ if core.fails(stuck) => 0,
-            count => count + usize::from(core.fails(extra)),
-        };
-        let messages = match self.messages.len() {
-            many @ 11.. if core.fails(Fault::ChatMessagesCountStopsAtTen) => many.min(10),
-            many => many,
-        };
+        let messages = self.messages.len() - self.uncounted;
         let with_media = self.messages.rows().filter(|m| m.attachment.is_some());
         let uncounted = match with_media.count() {
             many @ 1.. if core.fails(Fault::ChatMediaUncounted) => many,
@@ -114,15 +91,12 @@ impl Channel {
         } else {
             (0, 0)
         };
-        let first = service.channels.rows().next();
-        let linked = first.filter(|_| core.fails(Fault::ChatChannelLinksOfFirst));
-        let linked = linked.unwrap_or(self).sid.as_str();
-        let below = |name: &str| service.url(core, &["Channels", linked, name]);
+        let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
         let last_message = self
             .messages
             .last()
             .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
-        let value = json!({
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -131,18 +105,10 @@ impl Channel {
             "attributes": inputs::format_attributes(core, &self.attributes),
             "type": self.kind,
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, self.updated),
+            "date_updated": updated(core, self.created, self.updated),
             "created_by": self.created_by,
-            "members_count": count(
-                (self.members.len() + left).saturating_sub(members_young),
-                Fault::ChatMembersCountOneMore,
-                Fault::ChatMembersCountStuck,
-            ),
-            "messages_count": count(
-                messages.saturating_sub(messages_young),
-                Fault::ChatMessagesCountOneMore,
-                Fault::ChatMessagesCountStuck,
-            ),
+            "members_count": (self.members.len() + left).saturating_sub(members_young),
+            "messages_count": messages.saturating_sub(messages_young),
             "url": service.url(core, &["Channels", &self.sid]),
             "links": if core.varies(Variant::ChatChannelLinkKeys) {
                 json!({
@@ -157,46 +123,20 @@ impl Channel {
                 json!({
                     "members": below("Members"),
                     "messages": below("Messages"),
-                    "invites": if core.fails(Fault::ChatChannelInvitesLinkToMembers) {
-                        below("Members")
-                    } else {
-                        below("Invites")
-                    },
+                    "invites": below("Invites"),
                     "webhooks": below("Webhooks"),
                     "last_message": last_message,
                 })
             },
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("links", Fault::ChatChannelLinksWrong),
-                ("service_sid", Fault::ChatChannelServiceSidWrong),
-            ],
-        )
+        })
     }
 
     /// The version 3 representation, which includes the messaging service: the given one until an update.
     fn represent_v3(&self, service: &Service, core: &Core, default_is: &str) -> Value {
         let mut value = self.represent(service, core);
-        if core.fails(Fault::ChatV3CountsStale) {
-            value["members_count"] = json!(0);
-            value["messages_count"] = json!(0);
-        }
-        if !core.fails(Fault::ChatV3MessagingServiceMissing) {
-            let sid = self.messaging_service_sid.as_deref();
-            value["messaging_service_sid"] = json!(sid.unwrap_or(default_is));
-        }
-        misstate(
-            core,
-            value,
-            &[
-                ("unique_name", Fault::ChatV3UniqueNameDiffers),
-                ("date_created", Fault::ChatV3DateCreatedMoves),
-                ("sid", Fault::ChatV3SidDiffers),
-            ],
-        )
+        let sid = self.messaging_service_sid.as_deref();
+        value["messaging_service_sid"] = json!(sid.unwrap_or(default_is));
+        value
     }
 }
 
@@ -205,26 +145,15 @@ pub(super) fn find<'a>(
     service: &'a Service,
     core: &Core,
     key: &str,
-    sid_only: Fault,
 ) -> Result<&'a Channel, Refusal> {
-    let is_sid = key.starts_with("CH");
-    if (!key.is_ascii() && core.fails(Fault::ChatPathUniqueNameAsciiOnly))
-        || (is_sid && key.len() != SID_LENGTH && core.fails(Fault::ChatNameTakenForSid))
-    {
-        return Err(Refusal::not_found());
-    }
-    match service.channels.find(key, !core.fails(sid_only)) {
-        Err(refusal) => service
+    service.channels.find(key, true).or_else(|refusal| {
+        service
             .channels
             .by_name_in_any_case(key)
             .filter(|_| core.fails(Fault::ChatChannelPathAnyCase))
-            .ok_or(refusal),
-        found => found,
-    }
+            .ok_or(refusal)
+    })
 }
-
-/// D2, Conventions: characters of a SID.
-const SID_LENGTH: usize = 34;
 
 /// The channel that its own `url` points to.
 pub(super) fn fetch(service: &Service, core: &Core, key: &str) -> Answer {
@@ -244,37 +173,31 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateChannelHeaderRefused)?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("FriendlyName", Fault::ChatChannelFriendlyNameIgnored),
-            ("UniqueName", Fault::ChatChannelUniqueNameIgnored),
-            ("Attributes", Fault::ChatChannelAttributesIgnored),
-            ("Type", Fault::ChatChannelTypeIgnored),
-        ],
-    );
-    let name = |parameter: &str, bound: Bound, texts: &[(Fault, Garble)]| {
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let form = &call.form;
+    let name = |parameter: &str, bound: Bound| {
         form.get(parameter)
-            .map(|text| inputs::name(core, parameter, &garbled(core, text, texts), bound))
+            .map(|text| inputs::name(core, parameter, text, bound))
             .transpose()
     };
-    let friendly_name = name("FriendlyName", FRIENDLY_NAME, FRIENDLY_NAME_TEXTS)?;
-    let unique_name = name("UniqueName", UNIQUE_NAME, UNIQUE_NAME_TEXTS)?;
+    let friendly_name = name("FriendlyName", FRIENDLY_NAME)?;
+    let unique_name = name("UniqueName", UNIQUE_NAME)?;
     // An empty name is not a name: it appears in no path, and several channels may have it.
     let known_as = unique_name.clone().filter(|name| !name.is_empty());
-    let (attributes, refusal) = match inputs::attributes(core, &form, ATTRIBUTES) {
-        Err(refusal) if core.fails(Fault::ChatRefusedChannelStays) => (None, Some(refusal)),
-        attributes => (attributes?, None),
-    };
+    let (attributes, refusal) =
+        match inputs::attributes(core, form, Fault::ChatChannelAttributesUnchecked) {
+            Err(refusal) if core.fails(Fault::ChatRefusedChannelStays) => (None, Some(refusal)),
+            attributes => (attributes?, None),
+        };
     let kind = match form.get("Type") {
         Some(kind) => inputs::choice(core, "Type", kind, CREATE_TYPE)?,
         None if core.varies(Variant::ChatChannelTypeDefaultPrivate) => "private".to_owned(),
         None => "public".to_owned(),
     };
-    let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    let is_taken = |name: &String| service.channels.by_name(name).is_some();
     if let Some(name) = &known_as
+        && core.read(Fault::ChatRaceUniqueName, || is_taken(name))
         && let Some(known) = service.channels.by_name(name)
         && !core.fails(Fault::ChatUniqueNameNotUnique)
     {
@@ -301,10 +224,11 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         invites: Table::default(),
         webhooks: Table::default(),
         left: 0,
+        uncounted: 0,
         refused_webhooks: 0,
         friendly_name,
         unique_name,
-        attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         kind,
         messaging_service_sid: None,
         created,
@@ -320,12 +244,9 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     if core.varies(Variant::ChatCreatorJoins) && creator != SYSTEM {
         member::join_as_creator(service, core, &sid, &creator, call.now)?;
     }
-    let mut value = service.channels.find(&sid, false)?.represent(service, core);
+    let value = service.channels.find(&sid, false)?.represent(service, core);
     if let Some(refusal) = refusal {
         return Err(refusal);
-    }
-    if core.fails(Fault::ChatChannelV2ShowsMessagingService) {
-        value["messaging_service_sid"] = json!(core.sid("MG"));
     }
     if webhooks {
         announce(service, core, &sid, ["onChannelAdd", "onChannelAdded"]);
@@ -347,7 +268,6 @@ fn creator(service: &mut Service, core: &mut Core, call: &Call<'_>) -> String {
             }
             identity.to_owned()
         }
-        _ if core.fails(Fault::ChatCreatedByDefault) => "api".to_owned(),
         _ => SYSTEM.to_owned(),
     }
 }
@@ -360,13 +280,8 @@ pub(super) fn update_type(
     channel: &str,
     messaging_service_sid: &str,
 ) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatV3HeaderRefused)?;
-    if !call.form.has("Type") && core.fails(Fault::ChatV3TypeRequired) {
-        return Err(Refusal::bad_parameter("Type", "required"));
-    }
-    let sid = find(service, core, channel, Fault::ChatV3UniqueNameUnknown)?
-        .sid
-        .clone();
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let sid = find(service, core, channel)?.sid.clone();
     let asked = asked_of_v3(core, call);
     let stale = service.channels.find(&sid, false)?;
     let stale = stale.represent_v3(service, core, messaging_service_sid);

@@ -49,9 +49,15 @@ pub(super) fn announce(
     channel: Option<&Channel>,
     happening: &Happening,
 ) {
+    let is_late = happening.message_body.is_some() && channel.is_some_and(|c| c.messages.len() > 3);
     let mut outgoing = of_service(core, service, happening);
+    if is_late && core.fails(Fault::ChatServiceWebhooksStop) {
+        outgoing.clear();
+    }
     if let Some(channel) = channel {
-        outgoing.extend(of_channel(core, channel, happening));
+        if !(is_late && core.fails(Fault::ChatWebhooksStop)) {
+            outgoing.extend(of_channel(core, channel, happening));
+        }
         let others = service
             .channels
             .rows()
@@ -117,7 +123,11 @@ fn of_service<'a>(
                 method,
                 event: told,
                 is_before: event == happening.before,
-                retries: if unrepeated { 0 } else { retries },
+                retries: match retries {
+                    0 if core.fails(Fault::ChatServiceRetriesUnasked) => 1,
+                    _ if unrepeated => 0,
+                    _ => retries,
+                },
             }
         })
         .collect()
@@ -302,7 +312,7 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
         request.body = Value::Object(body).to_string().into_bytes();
         request.headers.set("Content-Type", "application/json");
     } else {
-        let mut body = form_urlencoded::Serializer::new(String::new());
+        let mut body = url::form_urlencoded::Serializer::new(String::new());
         request.body = body.extend_pairs(&pairs).finish().into_bytes();
         let form = "application/x-www-form-urlencoded; charset=utf-8";
         request.headers.set("Content-Type", form);

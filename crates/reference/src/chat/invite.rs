@@ -3,12 +3,11 @@
 use super::channel::{self, Channel};
 use super::inputs;
 use super::member;
-use super::misstate::{self, misstate};
 use super::pages;
 use super::role;
 use super::service::Service;
+use super::updated;
 use super::user::{self, Status};
-use crate::garble::{Garble, garbled};
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
@@ -18,6 +17,8 @@ pub(super) struct Invite {
     sid: String,
     identity: String,
     role_sid: String,
+    /// Whether it shows no role.
+    hides_role: bool,
     created: Timestamp,
 }
 
@@ -27,29 +28,20 @@ impl Invite {
         let joined = members
             .find(|member| member.identity == self.identity)
             .filter(|_| core.varies(Variant::ChatInviteMovesWithJoining));
-        let updated = joined.map_or(self.created, |member| member.joined);
-        let value = json!({
+        let moved = joined.map_or(self.created, |member| member.joined);
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,
-            "role_sid": self.role_sid,
+            "role_sid": (!self.hides_role).then_some(&self.role_sid),
             // Only this API invites, and no parameter names an author.
             "created_by": "system",
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, updated),
+            "date_updated": updated(core, self.created, moved),
             "url": service.url(core, &["Channels", &channel.sid, "Invites", &self.sid]),
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatInviteUrlWrong),
-                ("channel_sid", Fault::ChatInviteChannelSidWrong),
-                ("service_sid", Fault::ChatInviteServiceSidWrong),
-            ],
-        )
+        })
     }
 }
 
@@ -59,23 +51,9 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
-    let identity = inputs::required(
-        core,
-        &call.form,
-        "Identity",
-        Fault::ChatInviteIdentityOptional,
-    )?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[("RoleSid", Fault::ChatInviteRoleIgnored)],
-    );
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatCreateInviteUniqueNameUnknown,
-    )?;
+    let form = &call.form;
+    let identity = inputs::required(form, "Identity")?;
+    let channel = channel::find(service, core, channel)?;
     let known = channel.invites.rows().find(|i| i.identity == identity);
     if let Some(known) = known
         && core.varies(Variant::ChatSecondInviteIsFirst)
@@ -83,8 +61,6 @@ pub(super) fn create(
         return Ok(core.ok(&known.represent(service, channel, core)));
     }
     let channel_sid = channel.sid.clone();
-    let first = channel.invites.rows().next();
-    let first = first.map(|first| first.identity.clone());
     if channel
         .members
         .by_name(&user::name_of(core, identity))
@@ -96,6 +72,7 @@ pub(super) fn create(
     if let Some(sid) = named_role {
         role::require(service, "RoleSid", sid, role::CHANNEL)?;
     }
+    let hides_role = named_role.is_none() && core.varies(Variant::ChatInviteRoleNull);
     let role_sid = named_role
         .unwrap_or(&service.fields.default_channel_role_sid)
         .to_owned();
@@ -107,19 +84,9 @@ pub(super) fn create(
     }
     let invite = Invite {
         sid: core.sid("IN"),
-        identity: if core.fails(Fault::ChatInviteIdentityLowered) {
-            identity.to_lowercase()
-        } else {
-            match first.filter(|first| first != identity) {
-                Some(first) if core.fails(Fault::ChatInviteOfFirst) => first,
-                _ => garbled(
-                    core,
-                    identity,
-                    &[(Fault::ChatInviteIdentityTrimmed, Garble::Trimmed)],
-                ),
-            }
-        },
+        identity: identity.to_owned(),
         role_sid,
+        hides_role,
         created: call.now,
     };
     let channel = service.channels.find(&channel_sid, false)?;
@@ -149,16 +116,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatFetchInviteUniqueNameUnknown,
-    )?;
+    let channel = channel::find(service, core, channel)?;
     let invite = channel.invites.find(sid, false)?;
-    let value = invite.represent(service, channel, core);
-    let moves = ("date_created", Fault::ChatFetchedInviteMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    let maker = ("created_by", Fault::ChatFetchedInviteMakerDiffers);
-    Ok(core.ok(&misstate(core, value, &[moves, changes, maker])))
+    Ok(core.ok(&invite.represent(service, channel, core)))
 }

@@ -1,9 +1,7 @@
 //! Media: uploaded files, with a representation and two links to the content.
 
-use super::misstate::misstate;
 use super::multipart::{self, Part};
 use super::service::Service;
-use crate::garble::{Garble, garbled};
 use crate::listing::url_of;
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
@@ -40,12 +38,8 @@ impl Media {
         let created = if core.varies(Variant::MediaDateOnly) {
             json!(self.created.strftime("%Y-%m-%d").to_string())
         } else {
-            core.creation(self.created, Fault::MediaCreationIsNow)
+            core.date(self.created)
         };
-        // D2, Media: null unless edited, and there is no edit operation.
-        let updated = core
-            .fails(Fault::MediaUpdatedWithoutEdit)
-            .then(|| created.clone());
         let size = if core.fails(Fault::MediaSizeOfBody) {
             self.body_bytes
         } else {
@@ -61,30 +55,25 @@ impl Media {
         };
         let waits = self.attached_to.is_none() && core.varies(Variant::MediaAuthorWithMessage);
         let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
-        let value = json!({
+        let mut value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
             "date_created": created,
-            "date_updated": updated,
+            // D2, Media: null unless edited, and there is no edit operation.
+            "date_updated": null,
             "channel_sid": channel,
             "message_sid": self.attached_to.as_ref().map(|(_, message)| message),
             "size": size,
-            "content_type": if core.fails(Fault::MediaContentTypeLost) {
-                "application/octet-stream"
-            } else {
-                &self.content_type
-            },
-            "file_name": self.file_name.as_ref().filter(|_| !core.fails(Fault::MediaFileNameLost)),
+            "content_type": self.content_type,
+            "file_name": self.file_name,
             "author": has_author.then_some("system"),
             "url": url(&[]),
             "links": {
                 "content": url(&["Content"]),
-                "content_direct_temporary":
-                    (!core.varies(Variant::MediaWithoutTemporaryLink)).then_some(direct),
+                "content_direct_temporary": direct,
             },
         });
-        let mut value = value;
         if self.attached_to.is_none() {
             for name in ["channel_sid", "message_sid"] {
                 if core.varies(Variant::MediaUnattachedEmpty) {
@@ -97,15 +86,7 @@ impl Media {
                 }
             }
         }
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::MediaUrlWrong),
-                ("service_sid", Fault::MediaServiceSidWrong),
-                ("links", Fault::MediaLinksWrong),
-            ],
-        )
+        value
     }
 
     /// The temporary URL with its permission.
@@ -238,13 +219,19 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         let value = known.represent(service, core, call.now);
         return Ok(core.created(&value));
     }
+    let count = service.media.len();
+    let is_second = core.read(Fault::MediaRaceUpload, || count) != count;
+    let bytes = match service.media.last() {
+        Some(last) if is_second => last.bytes.clone(),
+        Some(_) | None => bytes.to_vec(),
+    };
     let first = service.media.rows().next();
     let media = Media {
         sid: match first {
             Some(first) if core.fails(Fault::MediaSidShared) => first.sid.clone(),
             Some(_) | None => core.sid("ME"),
         },
-        bytes: bytes.to_vec(),
+        bytes,
         content_type,
         file_name,
         attached_to: None,
@@ -268,17 +255,11 @@ struct Upload<'a> {
     file_name: Option<String>,
 }
 
-/// Faults that change a file name.
-const FILE_NAME_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::MediaFileNameLowered, Garble::Lowered),
-    (Fault::MediaFileNameAsciiOnly, Garble::AsciiOnly),
-];
-
 /// D2, Media: a multipart form with a part named `media`.
 fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> {
     let header = call.request.headers.get("Content-Type").unwrap_or_default();
     let Some(boundary) = multipart::boundary(header) else {
-        if !call.request.body.is_empty() && core.varies(Variant::MediaRawBodyTaken) {
+        if !call.request.body.is_empty() && core.fails(Fault::MediaRawBodyAccepted) {
             return Ok(Upload {
                 bytes: &call.request.body,
                 content_type: header.to_owned(),
@@ -295,7 +276,7 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         .ok_or_else(|| Refusal::new(400, 20001, "the body is not a multipart form"))?;
     let part: Option<Part<'a>> = parts
         .into_iter()
-        .find(|part| part.name == "media" || core.varies(Variant::MediaAnyPartTaken));
+        .find(|part| part.name == "media" || core.fails(Fault::MediaAnyPartAccepted));
     if part.is_none() && core.fails(Fault::MediaFileNotRequired) {
         return Ok(Upload {
             bytes: &[],
@@ -309,9 +290,7 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         bytes: part.bytes,
         // RFC 7578, 4.4: text/plain unless the part says otherwise.
         content_type: part.content_type.unwrap_or_else(|| "text/plain".to_owned()),
-        file_name: part
-            .file_name
-            .map(|name| garbled(core, &name, FILE_NAME_TEXTS)),
+        file_name: part.file_name,
     })
 }
 
@@ -341,10 +320,7 @@ fn check_content_size(core: &Core, call: &Call<'_>, size: usize) -> Result<(), R
 
 pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) -> Answer {
     let media = service.media.find(sid, false)?;
-    let value = media.represent(service, core, call.now);
-    let moves = ("date_created", Fault::MediaFetchedMoves);
-    let changes = ("sid", Fault::MediaFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    Ok(core.ok(&media.represent(service, core, call.now)))
 }
 
 /// Serves the bytes behind the `content` link.

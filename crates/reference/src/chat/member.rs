@@ -4,20 +4,16 @@
 
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
-use super::inputs::{self, AttributeFaults};
-use super::misstate::{self, misstate};
+use super::inputs;
 use super::service::Service;
+use super::updated;
 use super::user::{self, Status};
 use super::{pages, role};
-use crate::garble::{Garble, garbled};
 use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
-const ATTRIBUTES: AttributeFaults = AttributeFaults {
-    unchecked: Fault::ChatMemberAttributesUnchecked,
-    unset: Fault::ChatMemberAttributesUnset,
-};
+const ATTRIBUTES_UNCHECKED: Fault = Fault::ChatMemberAttributesUnchecked;
 
 #[derive(Clone, Debug)]
 pub(super) struct Member {
@@ -40,25 +36,9 @@ impl Member {
             .users
             .by_sid(&self.user_sid)
             .and_then(|user| user.places.by_sid(&channel.sid));
-        let shown_sid = match channel.members.rows().next() {
-            Some(first) if core.fails(Fault::ChatMemberUrlOfAnother) => &first.sid,
-            Some(_) | None => &self.sid,
-        };
-        // D2, Conventions: GMT.
-        let [created, updated] = [self.created, self.updated].map(|at| {
-            if core.fails(Fault::ChatMemberDatedLocally) {
-                at - jiff::SignedDuration::from_hours(5)
-            } else {
-                at
-            }
-        });
-        let value = json!({
+        json!({
             "sid": self.sid,
-            "account_sid": if core.fails(Fault::ChatAccountOfAnother) {
-                account::OTHER
-            } else {
-                account::SID
-            },
+            "account_sid": account::SID,
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,
@@ -66,20 +46,11 @@ impl Member {
             "last_consumed_message_index": place.and_then(|p| p.consumed_index),
             "last_consumption_timestamp":
                 place.and_then(|p| p.consumed_at).map(|at| core.date(at)),
-            "date_created": core.creation(created, Fault::ChatMemberCreationIsNow),
-            "date_updated": misstate::updated(core, created, updated),
+            "date_created": core.date(self.created),
+            "date_updated": updated(core, self.created, self.updated),
             "attributes": inputs::format_attributes(core, &self.attributes),
-            "url": service.url(core, &["Channels", &channel.sid, "Members", shown_sid]),
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatMemberUrlWrong),
-                ("channel_sid", Fault::ChatMemberChannelSidWrong),
-                ("service_sid", Fault::ChatMemberServiceSidWrong),
-            ],
-        )
+            "url": service.url(core, &["Channels", &channel.sid, "Members", &self.sid]),
+        })
     }
 }
 
@@ -155,16 +126,12 @@ fn join(
     let member = Member {
         sid: place.member_sid.clone(),
         user_sid,
-        identity: garbled(
-            core,
-            joining.identity,
-            &[(Fault::ChatMemberIdentityTrimmed, Garble::Trimmed)],
-        ),
+        identity: joining.identity.to_owned(),
         role_sid,
         attributes: joining
             .attributes
             .or(kept)
-            .unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+            .unwrap_or_else(inputs::unset_attributes),
         joined: now,
         created,
         updated,
@@ -197,8 +164,9 @@ fn check_limits(
         1.. if core.fails(Fault::ChatLeaversFillChannel) => channel.left,
         _ => 0,
     };
+    let members = core.read(Fault::ChatRaceMembers, || channel.members.len() + left);
     if reached(
-        channel.members.len() + left,
+        members,
         limits.channel_members,
         [
             Fault::ChatChannelMembersUnbounded,
@@ -219,6 +187,7 @@ fn check_limits(
             joined
         }
     });
+    let joined = core.read(Fault::ChatRaceUserChannels, || joined);
     if reached(
         joined,
         limits.user_channels,
@@ -254,29 +223,10 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateMemberHeaderRefused)?;
-    let identity = inputs::required(
-        core,
-        &call.form,
-        "Identity",
-        Fault::ChatMemberIdentityOptional,
-    )?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("RoleSid", Fault::ChatMemberRoleIgnored),
-            ("Attributes", Fault::ChatMemberAttributesIgnored),
-        ],
-    );
-    let channel_sid = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatCreateMemberUniqueNameUnknown,
-    )?
-    .sid
-    .clone();
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let form = &call.form;
+    let identity = inputs::required(form, "Identity")?;
+    let channel_sid = channel::find(service, core, channel)?.sid.clone();
     let role_sid = form.get("RoleSid");
     let name = user::name_of(core, identity);
     let channel = service.channels.find(&channel_sid, false)?;
@@ -297,21 +247,26 @@ pub(super) fn create(
     let joining = Joining {
         identity,
         role_sid,
-        attributes: inputs::attributes(core, &form, ATTRIBUTES)?,
-        consumed_index: inputs::index(&form, "LastConsumedMessageIndex")?.filter(|_| restored),
-        consumed_at: inputs::date(&form, "LastConsumptionTimestamp")?.filter(|_| restored),
-        dates: inputs::backup_dates(core, &form, call.now)?,
+        attributes: inputs::attributes(core, form, ATTRIBUTES_UNCHECKED)?,
+        consumed_index: inputs::index(form, "LastConsumedMessageIndex")?.filter(|_| restored),
+        consumed_at: inputs::date(form, "LastConsumptionTimestamp")?.filter(|_| restored),
+        dates: inputs::backup_dates(core, form, call.now)?,
     };
     let sid = join(service, core, &channel_sid, joining, call.now)?;
     service.disturb(core, Fault::ChatNewMemberMovesInterval);
+    if core.fails(Fault::ChatMemberMadeTwice)
+        && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+    {
+        let mut twin = channel.members.find(&sid, false)?.clone();
+        twin.sid = core.sid("MB");
+        let sid = twin.sid.clone();
+        channel.members.insert(&sid, None, twin);
+    }
     let channel = service.channels.find(&channel_sid, false)?;
-    let mut value = channel
+    let value = channel
         .members
         .find(&sid, false)?
         .represent(service, channel, core);
-    if core.fails(Fault::ChatMemberIdentityLowered) {
-        value["identity"] = json!(identity.to_lowercase());
-    }
     if webhooks {
         announce(
             service,
@@ -415,15 +370,16 @@ pub(super) fn leave_by_hand(
 }
 
 /// The member with that SID or identity (D2, Conventions).
-fn find<'a>(
-    channel: &'a Channel,
-    core: &Core,
-    key: &str,
-    sid_only: Fault,
-) -> Result<&'a Member, Refusal> {
-    let key = user::in_path(core, key)?;
+fn find<'a>(channel: &'a Channel, core: &Core, key: &str) -> Result<&'a Member, Refusal> {
+    let key = user::in_path(core, key);
+    let plain = key.replace('é', "e");
+    let key = if plain != *key && core.fails(Fault::ChatMemberPathAccentless) {
+        plain.into()
+    } else {
+        key
+    };
     match channel.members.find(&key, false) {
-        Err(_) if !core.fails(sid_only) => channel.members.find(&user::name_of(core, &key), true),
+        Err(_) => channel.members.find(&user::name_of(core, &key), true),
         found => found,
     }
     .or_else(|refusal| {
@@ -436,30 +392,18 @@ fn find<'a>(
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, member: &str) -> Answer {
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatFetchMemberUniqueNameUnknown,
-    )?;
-    let member = find(channel, core, member, Fault::ChatFetchMemberIdentityUnknown)?;
+    let channel = channel::find(service, core, channel)?;
+    let member = find(channel, core, member)?;
     let member = match &member.before {
         Some(before) if core.fails(Fault::ChatMemberFetchStale) => before,
         Some(_) | None => member,
     };
-    let value = member.represent(service, channel, core);
-    let moves = ("date_created", Fault::ChatFetchedMemberMoves);
-    Ok(core.ok(&misstate(core, value, &[moves])))
+    Ok(core.ok(&member.represent(service, channel, core)))
 }
 
 /// Lists the members of a channel, all or those with the given identities.
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatReadMembersUniqueNameUnknown,
-    )?;
+    let channel = channel::find(service, core, channel)?;
     let wanted = pages::MEMBERS_IDENTITY.wanted(core, call);
     let others = service
         .channels
@@ -476,17 +420,15 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
                     user::name_of(core, w) == user::name_of(core, &member.identity)
                         || (w.eq_ignore_ascii_case(&member.identity)
                             && core.fails(Fault::ChatMembersFilterAnyCase))
+                        || (member.identity == w.replace('é', "e")
+                            && core.fails(Fault::ChatMembersFilterAccentless))
                         || (member.identity.starts_with(&**w)
                             && core.fails(Fault::ChatMembersFilterPrefix))
                 })
         })
         .filter(|(_, member)| pages::is_listed(core, member.joined))
         .flat_map(|(sequence, member)| {
-            let show = move || {
-                let value = member.represent(service, channel, core);
-                let differs = ("role_sid", Fault::ChatListedMemberDiffers);
-                misstate(core, value, &[differs])
-            };
+            let show = move || member.represent(service, channel, core);
             let asked = wanted.iter().filter(|w| member.identity == ***w);
             let is_repeated = asked.count() > 1 && core.fails(Fault::ChatFilterValueTwice);
             vec![(sequence, show); 1 + usize::from(is_repeated)]
@@ -508,34 +450,18 @@ pub(super) fn update(
     channel: &str,
     member: &str,
 ) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatUpdateMemberHeaderRefused)?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("RoleSid", Fault::ChatUpdateMemberRoleIgnored),
-            (
-                "LastConsumedMessageIndex",
-                Fault::ChatUpdateMemberIndexIgnored,
-            ),
-        ],
-    );
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatUpdateMemberUniqueNameUnknown,
-    )?;
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let form = &call.form;
+    let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
-    let before = find(
-        channel,
-        core,
-        member,
-        Fault::ChatUpdateMemberIdentityUnknown,
-    )?
-    .clone();
+    let found = find(channel, core, member)?;
+    let (before, place_before) = core.read(Fault::ChatRaceUpdateLost, || {
+        let user = service.users.by_sid(&found.user_sid);
+        let place = user.and_then(|user| user.places.by_sid(&channel_sid));
+        (found.clone(), place.cloned())
+    });
     let mut member = before.clone();
-    let asked = Change::asked(service, core, &form);
+    let asked = Change::asked(service, core, form);
     if asked.is_err() && core.fails(Fault::ChatRefusedMemberUpdateChanges) {
         member.updated = call.now;
         store(service, &channel_sid, member);
@@ -562,13 +488,6 @@ pub(super) fn update(
         }
         None => {}
     }
-    let own = service.users.by_sid_mut(&before.user_sid);
-    if let Some(place) = own.and_then(|user| user.places.by_sid_mut(&channel_sid))
-        && place.notification_level != "default"
-        && core.fails(Fault::ChatUpdateMemberResetsLevel)
-    {
-        "default".clone_into(&mut place.notification_level);
-    }
     if core.fails(Fault::ChatUpdateMemberMovesCreation) {
         member.created = call.now;
     }
@@ -576,8 +495,14 @@ pub(super) fn update(
         member.updated = call.now;
     }
     member.before = Some(Box::new(before.clone()));
-    let place_before = place(service, &before, &channel_sid).clone();
     let place_now = place(service, &before, &channel_sid);
+    if let Some(then) = place_before {
+        *place_now = then;
+    }
+    if place_now.notification_level != "default" && core.fails(Fault::ChatUpdateMemberResetsLevel) {
+        "default".clone_into(&mut place_now.notification_level);
+    }
+    let place_before = place_now.clone();
     if consumed.0.is_none()
         && place_now.consumed_index.is_some()
         && core.fails(Fault::ChatUpdateMemberClearsConsumption)
@@ -624,7 +549,7 @@ impl Change {
         }
         Ok(Self {
             role_sid: form.get("RoleSid").map(str::to_owned),
-            attributes: inputs::attributes(core, form, ATTRIBUTES)?,
+            attributes: inputs::attributes(core, form, ATTRIBUTES_UNCHECKED)?,
             consumed: (
                 inputs::index(form, "LastConsumedMessageIndex")?,
                 inputs::date(form, "LastConsumptionTimestamp")?,
@@ -648,7 +573,7 @@ fn share_role(service: &mut Service, core: &Core, channel_sid: &str, of: &Member
 /// Stores the read position, and its time: given or now.
 pub(super) fn consume(
     core: &Core,
-    place: &mut user::Place,
+    place: &mut user::UserPath,
     (index, at): (Option<u64>, Option<Timestamp>),
     now: Timestamp,
 ) {
@@ -665,7 +590,7 @@ pub(super) fn consume(
 }
 
 /// Variant: an update of a user channel also updates the member.
-pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now: Timestamp) {
+pub(super) fn touch(service: &mut Service, core: &Core, place: &user::UserPath, now: Timestamp) {
     let channel = service.channels.by_sid_mut(&place.channel_sid);
     if let Some(member) = channel.and_then(|c| c.members.by_sid_mut(&place.member_sid))
         && core.varies(Variant::ChatConsumptionMovesMember)
@@ -674,7 +599,11 @@ pub(super) fn touch(service: &mut Service, core: &Core, place: &user::Place, now
     }
 }
 
-fn place<'a>(service: &'a mut Service, member: &Member, channel_sid: &str) -> &'a mut user::Place {
+fn place<'a>(
+    service: &'a mut Service,
+    member: &Member,
+    channel_sid: &str,
+) -> &'a mut user::UserPath {
     service
         .users
         .by_sid_mut(&member.user_sid)

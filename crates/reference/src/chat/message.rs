@@ -2,20 +2,14 @@
 
 use super::channel::{self, Channel};
 use super::delivery::{self, Happening};
-use super::inputs::{self, AttributeFaults};
-use super::misstate::{self, misstate};
+use super::inputs;
 use super::pages;
 use super::service::Service;
+use super::updated;
 use super::user;
-use crate::garble::{Garble, garbled};
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
-
-const ATTRIBUTES: AttributeFaults = AttributeFaults {
-    unchecked: Fault::ChatMessageAttributesUnchecked,
-    unset: Fault::ChatMessageAttributesUnset,
-};
 
 /// Default author (D2, Message).
 const SYSTEM: &str = "system";
@@ -53,32 +47,19 @@ impl Message {
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
         let kind = match &self.attachment {
-            Some(_) if core.fails(Fault::ChatMessageTypeAlwaysText) => "text",
             Some(_) => "media",
-            None if core.fails(Fault::ChatMessageTypeAlwaysMedia) => "media",
             None if self.says_nothing() && core.varies(Variant::ChatEmptyMessageIsMedia) => "media",
             None => "text",
         };
-        let media = self
-            .attachment
-            .as_ref()
-            .filter(|_| !core.fails(Fault::ChatMessageMediaNull))
-            .map(|media| {
-                json!({
-                    "content_type": if core.fails(Fault::ChatMessageMediaContentTypeLost) {
-                        "application/octet-stream"
-                    } else {
-                        &media.content_type
-                    },
-                    "filename": media
-                        .file_name
-                        .as_ref()
-                        .filter(|_| !core.fails(Fault::ChatMessageMediaFileNameLost)),
-                    "sid": media.sid,
-                    "size": media.size + usize::from(core.fails(Fault::ChatMessageMediaSizeWrong)),
-                })
-            });
-        let value = json!({
+        let media = self.attachment.as_ref().map(|media| {
+            json!({
+                "content_type": media.content_type,
+                "filename": media.file_name,
+                "sid": media.sid,
+                "size": media.size,
+            })
+        });
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -86,29 +67,16 @@ impl Message {
             "channel_sid": channel.sid,
             "attributes": inputs::format_attributes(core, &self.attributes),
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, self.updated),
+            "date_updated": updated(core, self.created, self.updated),
             "last_updated_by": self.last_updated_by,
             "was_edited": self.was_edited,
             "from": self.from,
-            "body": match &self.body {
-                None if core.fails(Fault::ChatBodyUnsetFilled) => Some(" "),
-                Some(body) if body.is_empty() && core.fails(Fault::ChatBodyUnsetFilled) => Some(" "),
-                body => body.as_deref(),
-            },
+            "body": self.body,
             "index": self.index,
             "type": kind,
             "media": media,
             "url": service.url(core, &["Channels", &channel.sid, "Messages", &self.sid]),
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("channel_sid", Fault::ChatMessageChannelSidWrong),
-                ("to", Fault::ChatMessageToWrong),
-                ("service_sid", Fault::ChatMessageServiceSidWrong),
-            ],
-        )
+        })
     }
 }
 
@@ -137,28 +105,12 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateMessageHeaderRefused)?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("From", Fault::ChatMessageFromIgnored),
-            ("Attributes", Fault::ChatMessageAttributesIgnored),
-            ("LastUpdatedBy", Fault::ChatMessageLastUpdatedByIgnored),
-            ("Body", Fault::ChatMessageBodyIgnored),
-            ("MediaSid", Fault::ChatMessageMediaSidIgnored),
-        ],
-    );
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let form = &call.form;
     let named = channel;
-    let channel_sid = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatCreateMessageUniqueNameUnknown,
-    )?
-    .sid
-    .clone();
-    let attributes = inputs::attributes(core, &form, ATTRIBUTES);
+    let channel_sid = channel::find(service, core, channel)?.sid.clone();
+    let unchecked = Fault::ChatMessageAttributesUnchecked;
+    let attributes = inputs::attributes(core, form, unchecked);
     let refusal = match &attributes {
         Err(refusal) if core.fails(Fault::ChatRefusedMessageCounts) => Some(refusal.clone()),
         Err(_) | Ok(_) => None,
@@ -167,7 +119,7 @@ pub(super) fn create(
         Err(_) if refusal.is_some() => None,
         attributes => attributes?,
     };
-    let (created, updated) = inputs::backup_dates(core, &form, call.now)?;
+    let (created, updated) = inputs::backup_dates(core, form, call.now)?;
     let attachment = form
         .get("MediaSid")
         .filter(|sid| !sid.is_empty())
@@ -181,21 +133,12 @@ pub(super) fn create(
             user::seen(service, core, writer, call.now);
         }
     }
-    let beside = |fault| attachment.is_some() && core.fails(fault);
-    let author = identity("From").filter(|_| !beside(Fault::ChatMediaDropsAuthor));
-    let sent = form.get("Body");
-    let sent = sent.filter(|_| !beside(Fault::ChatMediaDropsBody));
-    let attributes = attributes.filter(|_| !beside(Fault::ChatMediaDropsAttributes));
     let message = Message {
         sid: core.sid("IM"),
         index: next_index(service, core, &channel_sid)?,
-        from: match author {
-            Some(from) => from.to_owned(),
-            None if core.fails(Fault::ChatMessageFromDefault) => "anonymous".to_owned(),
-            None => SYSTEM.to_owned(),
-        },
-        body: body(core, sent),
-        attributes: attributes.unwrap_or_else(|| inputs::unset_attributes(core, ATTRIBUTES)),
+        from: identity("From").unwrap_or(SYSTEM).to_owned(),
+        body: body(core, form.get("Body")),
+        attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         attachment,
         last_updated_by: match identity("LastUpdatedBy") {
             None if core.varies(Variant::ChatLastUpdatedBySystem) => Some(SYSTEM.to_owned()),
@@ -208,11 +151,13 @@ pub(super) fn create(
         created,
         updated,
     };
+    let count = service.channels.find(&channel_sid, false)?.messages.len();
+    let is_first = core.read(Fault::ChatRaceWebhookUntold, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
     let value = message.represent(service, channel, core);
     let is_named = named != channel_sid && webhooks;
-    if webhooks && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
+    if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
         announce(service, core, channel, &message);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
@@ -224,26 +169,9 @@ fn body(core: &Core, sent: Option<&str>) -> Option<String> {
         None if core.varies(Variant::ChatNoBodyIsNull) => None,
         None => Some(String::new()),
         Some("") if core.fails(Fault::ChatMessageEmptyBodyNull) => None,
-        Some("") if core.fails(Fault::ChatMessageEmptyBodyFilled) => Some("(empty)".to_owned()),
-        Some("0") if core.fails(Fault::ChatBodyZeroEmpty) => Some(String::new()),
-        Some(text) if text.contains("  ") && core.fails(Fault::ChatBodySpacesCollapsed) => {
-            let words: Vec<_> = text.split(' ').filter(|word| !word.is_empty()).collect();
-            Some(words.join(" "))
-        }
-        Some(text) => Some(garbled(core, text, BODY_TEXTS)),
+        Some(text) => Some(text.to_owned()),
     }
 }
-
-/// Faults that change a body.
-const BODY_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatBodyTrimmed, Garble::Trimmed),
-    (Fault::ChatBodyNewlinesDropped, Garble::NewlinesDropped),
-    (Fault::ChatBodyEmojiDropped, Garble::EmojiDropped),
-    (Fault::ChatBodyEscaped, Garble::Escaped),
-    (Fault::ChatBodyCut255, Garble::Cut255),
-    (Fault::ChatBodyComposed, Garble::Composed),
-    (Fault::ChatBodyPlusIsSpace, Garble::PlusIsSpace),
-];
 
 fn attachment(service: &Service, core: &Core, sid: &str) -> Result<Attachment, Refusal> {
     let named = service
@@ -269,12 +197,13 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
         .channels
         .by_sid_mut(channel_sid)
         .ok_or_else(Refusal::not_found)?;
-    let index = channel.next_index;
-    channel.next_index += if core.varies(Variant::ChatIndexesSkip) {
+    let index = core.read(Fault::ChatRaceIndex, || channel.next_index);
+    let step = if core.varies(Variant::ChatIndexesSkip) {
         3
     } else {
         1
     };
+    channel.next_index = index + step;
     Ok(if core.fails(Fault::ChatMessageIndexStuck) {
         0
     } else if core.fails(Fault::ChatMessageIndexDecreasing) {
@@ -306,7 +235,10 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         if core.varies(Variant::ChatMessageMovesChannel) {
             channel.updated = core.now;
         }
+        let counted = channel.messages.len() - channel.uncounted;
+        let counted = core.read(Fault::ChatRaceMessagesCount, || counted);
         channel.messages.insert(&sid, None, message);
+        channel.uncounted = channel.messages.len() - counted - 1;
     }
 }
 

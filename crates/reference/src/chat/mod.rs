@@ -12,7 +12,6 @@ mod invite;
 mod media;
 mod member;
 mod message;
-mod misstate;
 mod multipart;
 mod overview;
 mod pages;
@@ -30,7 +29,7 @@ mod tests;
 use self::service::Service;
 use self::table::Table;
 use super::credentials::{self, CredentialFault};
-use super::{Answer, Call, Control, Core, Fault, Refusal, account};
+use super::{Answer, Call, Control, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::Value;
 
@@ -193,6 +192,15 @@ impl Chat {
             return Err(Refusal::conflict("the unique name exists"));
         }
         Ok(())
+    }
+}
+
+/// `date_updated`, which a variant leaves null until an update.
+fn updated(core: &Core, created: Timestamp, updated: Timestamp) -> Value {
+    if created == updated && core.varies(Variant::ChatNeverUpdated) {
+        Value::Null
+    } else {
+        core.date(updated)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Roles: permissions of users in a service or members in a channel; stored, never enforced.
 
 use super::inputs::{self, Bound, Choice};
-use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
 use super::table::Table;
-use crate::garble::{Garble, garbled};
+use super::updated;
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
@@ -18,12 +17,10 @@ pub(super) const DEPLOYMENT: &str = "deployment";
 const TYPE: Choice = Choice {
     values: &[DEPLOYMENT, CHANNEL],
     open: Fault::ChatRoleTypeOpen,
-    short: Fault::ChatRoleTypeChannelRefused,
 };
 const FRIENDLY_NAME: Bound = Bound {
     unbounded: Fault::ChatRoleFriendlyNameUnbounded,
     one_more: Fault::ChatRoleName65,
-    tight: Fault::ChatRoleFriendlyNameTight,
 };
 
 #[derive(Clone, Debug)]
@@ -37,7 +34,7 @@ pub(super) struct Role {
 
 impl Role {
     fn represent(&self, service: &Service, core: &Core) -> Value {
-        let value = json!({
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -51,17 +48,9 @@ impl Role {
                 self.permissions.iter().collect()
             },
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, self.created),
+            "date_updated": updated(core, self.created, self.created),
             "url": service.url(core, &["Roles", &self.sid]),
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatRoleUrlWrong),
-                ("service_sid", Fault::ChatRoleServiceSidWrong),
-            ],
-        )
+        })
     }
 }
 
@@ -122,37 +111,15 @@ pub(super) fn adopt(service: &mut Service, role: Role) {
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
-    let name = inputs::required(
-        core,
-        &call.form,
-        "FriendlyName",
-        Fault::ChatRoleFriendlyNameOptional,
-    )?;
-    let name = garbled(core, name, &[(Fault::ChatRoleNameTrimmed, Garble::Trimmed)]);
-    let name = inputs::name(core, "FriendlyName", &name, FRIENDLY_NAME)?;
-    let kind = match inputs::required(core, &call.form, "Type", Fault::ChatRoleTypeOptional)? {
-        "" => CHANNEL.to_owned(),
-        kind => inputs::choice(core, "Type", kind, TYPE)?,
-    };
-    inputs::required(
-        core,
-        &call.form,
-        "Permission",
-        Fault::ChatRolePermissionOptional,
-    )?;
+    let name = inputs::required(&call.form, "FriendlyName")?;
+    let name = inputs::name(core, "FriendlyName", name, FRIENDLY_NAME)?;
+    let kind = inputs::required(&call.form, "Type")?;
+    let kind = inputs::choice(core, "Type", kind, TYPE)?;
+    inputs::required(&call.form, "Permission")?;
     if kind == DEPLOYMENT && core.varies(Variant::ChatDeploymentRoleRefused) {
         return Err(Refusal::bad_parameter("Permission", "not for this type"));
     }
-    let mut permissions: Vec<String> = call.form.all("Permission").map(str::to_owned).collect();
-    if core.fails(Fault::ChatRoleFirstPermissionOnly) {
-        permissions.truncate(1);
-    }
-    if core.fails(Fault::ChatRoleLastPermissionOnly) {
-        permissions = permissions.pop().into_iter().collect();
-    }
-    if permissions.len() > 1 && core.fails(Fault::ChatSecondPermissionDropped) {
-        permissions.remove(1);
-    }
+    let permissions = call.form.all("Permission").map(str::to_owned).collect();
     if service.roles.rows().any(|role| role.friendly_name == name)
         && core.fails(Fault::ChatRoleNameUnique)
     {
@@ -160,11 +127,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     }
     let role = Role {
         sid: core.sid("RL"),
-        friendly_name: if core.fails(Fault::ChatRoleFriendlyNameIgnored) {
-            "role".to_owned()
-        } else {
-            name
-        },
+        friendly_name: name,
         kind: if core.fails(Fault::ChatRoleTypeIgnored) {
             CHANNEL.to_owned()
         } else {
@@ -193,8 +156,5 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
 
 pub(super) fn fetch(service: &Service, core: &Core, sid: &str) -> Answer {
     let role = service.roles.find(sid, false)?;
-    let value = role.represent(service, core);
-    let moves = ("date_created", Fault::ChatFetchedRoleMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    Ok(core.ok(&role.represent(service, core)))
 }

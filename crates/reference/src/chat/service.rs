@@ -3,12 +3,11 @@
 use super::binding::Binding;
 use super::channel::Channel;
 use super::media::Media;
-use super::misstate::{self, misstate};
 use super::role::{self, Role};
 use super::table::Table;
+use super::updated;
 use super::user::User;
 use super::{inputs, pages};
-use crate::garble::{Garble, garbled};
 use crate::listing::url_of;
 use crate::{Answer, Call, Core, Fault, HookError, Variant, account};
 use conformant_base::clock::Timestamp;
@@ -36,14 +35,12 @@ pub(super) struct Service {
     pub(super) half_deleted: BTreeMap<String, &'static str>,
     /// The default service role at creation.
     first_default_role: String,
-    /// The service that its links point to under a fault.
-    links_of: Option<String>,
     created: Timestamp,
     updated: Timestamp,
 }
 
 /// Configurable fields, in the spelling of responses.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Fields {
     pub(super) friendly_name: String,
@@ -67,7 +64,7 @@ pub(super) struct Fields {
 }
 
 /// Limits of members per channel and channels per user.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Limits {
     pub(super) channel_members: u64,
@@ -75,7 +72,7 @@ pub(super) struct Limits {
 }
 
 /// Settings of media messages.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MediaSettings {
     pub(super) size_limit_mb: u64,
@@ -86,13 +83,6 @@ impl Service {
     fn new(core: &mut Core, friendly_name: &str, now: Timestamp) -> Self {
         let mut roles = Table::default();
         let [service_role, channel_role, creator_role] = role::defaults(core, &mut roles, now);
-        let limit = |default: u64, fault: Fault| {
-            if core.fails(fault) {
-                default + 1
-            } else {
-                default
-            }
-        };
         let fields = Fields {
             friendly_name: friendly_name.to_owned(),
             default_service_role_sid: service_role,
@@ -102,8 +92,6 @@ impl Service {
             reachability_enabled: core.fails(Fault::ChatReachabilityDefaultTrue),
             typing_indicator_timeout: if core.varies(Variant::ChatTypingTimeoutTen) {
                 10
-            } else if core.fails(Fault::ChatTypingTimeoutSix) {
-                6
             } else {
                 5
             },
@@ -113,8 +101,8 @@ impl Service {
                 10
             },
             limits: Limits {
-                channel_members: limit(250, Fault::ChatChannelMembersDefault),
-                user_channels: limit(100, Fault::ChatUserChannelsDefault),
+                channel_members: 250,
+                user_channels: 100,
             },
             pre_webhook_url: None,
             post_webhook_url: None,
@@ -145,7 +133,6 @@ impl Service {
         Self {
             sid: core.sid("IS"),
             first_default_role: fields.default_service_role_sid.clone(),
-            links_of: None,
             fields,
             channels: Table::default(),
             users: Table::default(),
@@ -181,8 +168,8 @@ impl Service {
         let mut value = json!({
             "sid": self.sid,
             "account_sid": account::SID,
-            "date_created": core.creation(self.created, Fault::ChatServiceCreationIsNow),
-            "date_updated": misstate::updated(core, self.created, self.updated),
+            "date_created": core.date(self.created),
+            "date_updated": updated(core, self.created, self.updated),
         });
         let fields = serde_json::to_value(&self.fields).expect("fields have text keys only");
         if let (Value::Object(value), Value::Object(fields)) = (&mut value, fields) {
@@ -200,17 +187,9 @@ impl Service {
             };
             let links: Map<String, Value> = ["Channels", "Users", "Roles", "Bindings"]
                 .into_iter()
-                .filter(|name| {
-                    *name != "Bindings" || !core.fails(Fault::ChatServiceBindingsLinkMissing)
-                })
                 .map(|name| {
                     let key = format!("{prefix}{}", name.to_lowercase());
-                    let url = self.url(core, &[name]);
-                    let other = self.links_of.as_ref();
-                    (
-                        key,
-                        json!(other.map_or(url.clone(), |sid| url.replace(&self.sid, sid))),
-                    )
+                    (key, json!(self.url(core, &[name])))
                 })
                 .collect();
             for name in ["pre_webhook_url", "post_webhook_url"] {
@@ -220,14 +199,7 @@ impl Service {
             }
             value.insert("links".to_owned(), Value::Object(links));
         }
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatServiceUrlWrong),
-                ("links", Fault::ChatServiceLinksWrong),
-            ],
-        )
+        value
     }
 
     /// Sets any fields, as an operator would.
@@ -262,30 +234,15 @@ impl Service {
     }
 }
 
-/// Faults that change a friendly name.
-const NAME_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatServiceNameEscaped, Garble::Escaped),
-    (Fault::ChatServiceNameCut255, Garble::Cut255),
-];
-
 pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call<'_>) -> Answer {
-    let name = inputs::required(
-        core,
-        &call.form,
-        "FriendlyName",
-        Fault::ChatServiceFriendlyNameOptional,
-    );
+    let name = inputs::required(&call.form, "FriendlyName");
     if name.is_err() && core.fails(Fault::ChatRefusedServiceStays) {
         let service = Service::new(core, "", call.now);
         let sid = service.sid.clone();
         services.insert(&sid, None, service);
     }
-    let name = if core.fails(Fault::ChatServiceFriendlyNameIgnored) {
-        "service".to_owned()
-    } else {
-        garbled(core, name?, NAME_TEXTS)
-    };
-    let mut service = Service::new(core, &name, call.now);
+    let name = name?;
+    let mut service = Service::new(core, name, call.now);
     if core.fails(Fault::ChatDefaultRolesShared)
         && let Some(first) = services.rows().next()
     {
@@ -297,22 +254,21 @@ pub(super) fn create(services: &mut Table<Service>, core: &mut Core, call: &Call
         own.default_channel_creator_role_sid
             .clone_from(&other.default_channel_creator_role_sid);
     }
-    if core.fails(Fault::ChatServiceLinksOfFirst) {
-        service.links_of = services.rows().next().map(|first| first.sid.clone());
-    }
     let answer = core.created(&service.represent(core));
     if !core.fails(Fault::ChatServiceNotStored) {
         let sid = service.sid.clone();
         services.insert(&sid, None, service);
     }
+    if core.fails(Fault::ChatServiceMadeTwice) {
+        let twin = Service::new(core, name, call.now);
+        let sid = twin.sid.clone();
+        services.insert(&sid, None, twin);
+    }
     Ok(answer)
 }
 
 pub(super) fn fetch(service: &Service, core: &Core) -> Response {
-    let value = service.represent(core);
-    let moves = ("date_created", Fault::ChatFetchedServiceMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    core.ok(&misstate(core, value, &[moves, changes]))
+    core.ok(&service.represent(core))
 }
 
 pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> Answer {
@@ -323,18 +279,7 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
             let is_new = names.insert(&service.fields.friendly_name);
             is_new || !core.fails(Fault::ChatServicesListedByName)
         })
-        .map(|(sequence, service)| {
-            (sequence, move || {
-                let mut value = service.represent(core);
-                if let Some(limits) = value["limits"].as_object_mut()
-                    && core.fails(Fault::ChatListedServiceLimitMissing)
-                {
-                    limits.remove("user_channels");
-                }
-                let differs = ("default_service_role_sid", Fault::ChatListedServiceDiffers);
-                misstate(core, value, &[differs])
-            })
-        })
+        .map(|(sequence, service)| (sequence, move || service.represent(core)))
         .collect();
     let url = url_of(core.link_origin(), &["chat", "v2", "Services"]);
     pages::SERVICES.page(core, call, url, Vec::new(), items)
@@ -342,17 +287,7 @@ pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> A
 
 /// Updates a service: the two documented parameters.
 pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Answer {
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("FriendlyName", Fault::ChatUpdateServiceFriendlyNameIgnored),
-            (
-                "DefaultServiceRoleSid",
-                Fault::ChatUpdateServiceDefaultRoleIgnored,
-            ),
-        ],
-    );
+    let form = &call.form;
     let role_sid = form.get("DefaultServiceRoleSid");
     if let Some(sid) = role_sid {
         let known = role::require(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT);
@@ -364,6 +299,10 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         }
         known?;
     }
+    let read = |fault| core.read(fault, || service.fields.clone());
+    let undone = read(Fault::ChatRaceUpdateUndone);
+    let undone = Some(undone).filter(|then| *then != service.fields);
+    service.fields = read(Fault::ChatRaceUpdateLost);
     let before = (service.fields.clone(), service.updated);
     if let Some(name) = form.get("FriendlyName") {
         name.clone_into(&mut service.fields.friendly_name);
@@ -391,8 +330,10 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     if !core.fails(Fault::ChatUpdateServiceDateStuck) {
         service.updated = call.now;
     }
-    let changes = ("sid", Fault::ChatUpdatedSidChanges);
-    let answer = core.ok(&misstate(core, service.represent(core), &[changes]));
+    let answer = core.ok(&service.represent(core));
+    if let Some(undone) = undone {
+        service.fields = undone;
+    }
     if core.fails(Fault::ChatUpdateServiceNotPersisted) {
         (service.fields, service.updated) = before;
     }

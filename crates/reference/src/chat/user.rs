@@ -1,27 +1,15 @@
 //! Users: known to a service by an identity that the application chooses; also their places in channels.
 
-use super::inputs::{self, AttributeFaults};
-use super::misstate::{self, misstate};
+use super::inputs;
 use super::pages;
 use super::role;
 use super::service::Service;
 use super::table::Table;
-use crate::garble::{Garble, garbled};
+use super::updated;
 use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-
-const ATTRIBUTES: AttributeFaults = AttributeFaults {
-    unchecked: Fault::ChatUserAttributesUnchecked,
-    unset: Fault::ChatUserAttributesUnset,
-};
-
-const IDENTITY_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatIdentityTrimmed, Garble::Trimmed),
-    (Fault::ChatIdentityComposed, Garble::Composed),
-];
-const NAME_TEXTS: &[(Fault, Garble)] = &[(Fault::ChatUserNameEmojiDropped, Garble::EmojiDropped)];
 
 #[derive(Clone, Debug)]
 pub(super) struct User {
@@ -30,7 +18,7 @@ pub(super) struct User {
     /// `None` if the user was never online.
     pub(super) online: Option<bool>,
     /// Places in channels, by the channel's SID.
-    pub(super) places: Table<Place>,
+    pub(super) places: Table<UserPath>,
     pub(super) attributes: String,
     friendly_name: Option<String>,
     role_sid: String,
@@ -38,8 +26,8 @@ pub(super) struct User {
 }
 
 /// Relation of a user to a channel.
-#[derive(Clone, Debug)]
-pub(super) struct Place {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct UserPath {
     pub(super) channel_sid: String,
     /// The SID of the member: former, current or future.
     pub(super) member_sid: String,
@@ -51,7 +39,7 @@ pub(super) struct Place {
     pub(super) consumed_at: Option<Timestamp>,
 }
 
-impl Place {
+impl UserPath {
     /// The place of a user without a relation to the channel.
     pub(super) fn strange(channel_sid: &str) -> Self {
         Self {
@@ -94,7 +82,7 @@ impl User {
             identity: identity.to_owned(),
             online: None,
             places: Table::default(),
-            attributes: inputs::unset_attributes(core, ATTRIBUTES),
+            attributes: inputs::unset_attributes(),
             friendly_name: None,
             role_sid: role_sid.clone(),
             created: now,
@@ -110,9 +98,9 @@ impl User {
     }
 
     /// The place in a channel; created as invited if there is none.
-    pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut Place {
+    pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut UserPath {
         if self.places.by_sid(channel_sid).is_none() {
-            let place = Place {
+            let place = UserPath {
                 channel_sid: channel_sid.to_owned(),
                 member_sid: core.sid("MB"),
                 status: Status::Invited,
@@ -146,14 +134,10 @@ impl User {
             let mut bindings = service.bindings.rows();
             bindings.any(|binding| binding.user_sid == self.sid)
         };
-        let notifiable = online.map(|_| is_bound() && !core.fails(Fault::ChatNotifiableStuck));
-        let online = online.map(|online| online && !core.fails(Fault::ChatOnlineStuck));
+        let notifiable = online.map(|_| is_bound());
         let url = service.url(core, &["Users", &self.sid]);
-        let first = service.users.rows().next();
-        let linked = first.filter(|_| core.fails(Fault::ChatUserLinksOfFirst));
-        let linked = linked.unwrap_or(self).sid.as_str();
-        let link = |below: &str| service.url(core, &["Users", linked, below]);
-        let value = json!({
+        let link = |below: &str| service.url(core, &["Users", &self.sid, below]);
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
@@ -168,26 +152,15 @@ impl User {
             "is_online": online,
             "is_notifiable": notifiable,
             "date_created": core.date(self.created),
-            "date_updated": misstate::updated(core, self.created, self.created),
-            "joined_channels_count":
-                self.joined_channels() + usize::from(core.fails(Fault::ChatJoinedCountOneMore)),
+            "date_updated": updated(core, self.created, self.created),
+            "joined_channels_count": self.joined_channels(),
             "links": if core.varies(Variant::ChatOtherLinkKeys) {
                 json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
-            } else if core.fails(Fault::ChatUserBindingsLinkMissing) {
-                json!({ "channels": link("Channels") })
             } else {
                 json!({ "channels": link("Channels"), "bindings": link("Bindings") })
             },
             "url": url,
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("links", Fault::ChatUserLinksWrong),
-                ("service_sid", Fault::ChatUserServiceSidWrong),
-            ],
-        )
+        })
     }
 }
 
@@ -201,36 +174,23 @@ pub(super) fn name_of<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
 }
 
 /// An identity in a path, as faults read it.
-pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Result<Cow<'a, str>, Refusal> {
-    if !identity.is_ascii() && core.fails(Fault::ChatPathIdentityAsciiOnly) {
-        return Err(Refusal::not_found());
-    }
-    let is_sid = identity.starts_with("US");
-    if is_sid && identity.len() != 34 && core.fails(Fault::ChatIdentityTakenForSid) {
-        return Err(Refusal::not_found());
-    }
+pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
     if let Some((stem, _)) = identity.rsplit_once('.')
         && core.fails(Fault::ChatPathIdentityCutAtDot)
     {
-        return Ok(Cow::Borrowed(stem));
+        return Cow::Borrowed(stem);
     }
     if identity.contains('+') && core.fails(Fault::ChatPathPlusIsSpace) {
-        return Ok(Cow::Owned(identity.replace('+', " ")));
+        return Cow::Owned(identity.replace('+', " "));
     }
-    Ok(Cow::Borrowed(identity))
+    Cow::Borrowed(identity)
 }
 
 /// The user with that SID or identity (D2, Conventions).
-pub(super) fn find<'a>(
-    service: &'a Service,
-    core: &Core,
-    key: &str,
-    sid_only: Fault,
-) -> Result<&'a User, Refusal> {
-    let by_identity = !core.fails(sid_only);
-    let key = in_path(core, key)?;
+pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&'a User, Refusal> {
+    let key = in_path(core, key);
     match service.users.find(&key, false) {
-        Err(_) if by_identity => service.users.find(&name_of(core, &key), true),
+        Err(_) => service.users.find(&name_of(core, &key), true),
         found => found,
     }
     .or_else(|refusal| {
@@ -285,29 +245,18 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
 }
 
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
-    let webhooks = inputs::webhooks_enabled(core, call, Fault::ChatCreateUserHeaderRefused)?;
-    let identity = inputs::required(
-        core,
-        &call.form,
-        "Identity",
-        Fault::ChatUserIdentityOptional,
-    )?;
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("RoleSid", Fault::ChatUserRoleIgnored),
-            ("Attributes", Fault::ChatUserAttributesIgnored),
-            ("FriendlyName", Fault::ChatUserFriendlyNameIgnored),
-        ],
-    );
-    let attributes = inputs::attributes(core, &form, ATTRIBUTES)?;
+    let webhooks = inputs::webhooks_enabled(core, call);
+    let form = &call.form;
+    let identity = inputs::required(form, "Identity")?;
+    let attributes = inputs::attributes(core, form, Fault::ChatUserAttributesUnchecked)?;
     let role_sid = form.get("RoleSid");
     if let Some(sid) = role_sid {
         role::require(service, "RoleSid", sid, role::DEPLOYMENT)?;
     }
     let name = name_of(core, identity).into_owned();
-    if let Some(known) = service.users.by_name(&name)
+    let is_taken = || service.users.by_name(&name).is_some();
+    if core.read(Fault::ChatRaceIdentity, is_taken)
+        && let Some(known) = service.users.by_name(&name)
         && !core.fails(Fault::ChatIdentityNotUnique)
     {
         if core.varies(Variant::ChatSecondUserIsFirst) {
@@ -316,19 +265,13 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         return Err(Refusal::conflict("the identity exists"));
     }
     let mut user = User::new(service, core, identity, call.now);
-    if core.fails(Fault::ChatUserIdentityLowered) {
-        user.identity = identity.to_lowercase();
-    }
-    user.identity = garbled(core, &user.identity, IDENTITY_TEXTS);
     if let Some(attributes) = attributes {
         user.attributes = attributes;
     }
     if let Some(sid) = role_sid {
         sid.clone_into(&mut user.role_sid);
     }
-    user.friendly_name = form
-        .get("FriendlyName")
-        .map(|name| garbled(core, name, NAME_TEXTS));
+    user.friendly_name = form.get("FriendlyName").map(str::to_owned);
     let value = user.represent(service, core);
     let sid = user.sid.clone();
     service.users.insert(&sid, Some(&name), user);

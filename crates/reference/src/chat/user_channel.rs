@@ -1,26 +1,24 @@
 //! User channels: the relation of a user to a channel, and its settings.
 
 use super::inputs::{self, Choice};
-use super::misstate::misstate;
 use super::service::Service;
-use super::user::{self, Place, Status, User};
+use super::user::{self, Status, User, UserPath};
 use super::{channel, member, pages};
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Variant, account};
 use serde_json::{Value, json};
 
 const NOTIFICATION_LEVEL: Choice = Choice {
     values: &["default", "muted"],
     open: Fault::ChatNotificationLevelOpen,
-    short: Fault::ChatNotificationLevelMutedRefused,
 };
 
 /// The other spelling of `notParticipating` in D2.
 const SNAKE_CASE: &str = "not_participating";
 
-fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Value {
+fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
     let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
-    let value = json!({
+    let mut value = json!({
         "account_sid": account::SID,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
@@ -28,8 +26,7 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
         "member_sid": place.member_sid,
         "status": status(place.status, core),
         "last_consumed_message_index": place
-            .consumed_index
-            .filter(|_| !core.fails(Fault::ChatUserChannelIndexLost)),
+            .consumed_index,
         "unread_messages_count": unread(place, service, core),
         "notification_level": place.notification_level,
         "url": service.url(core, &["Users", &user.sid, "Channels", channel_sid]),
@@ -45,7 +42,6 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
             })
         },
     });
-    let mut value = value;
     if place.status != Status::Joined {
         if core.varies(Variant::ChatMemberSidNull) {
             value["member_sid"] = Value::Null;
@@ -56,28 +52,14 @@ fn represent(place: &Place, user: &User, service: &Service, core: &Core) -> Valu
             fields.remove("member_sid");
         }
     }
-    misstate(
-        core,
-        value,
-        &[
-            ("url", Fault::ChatUserChannelUrlWrong),
-            ("links", Fault::ChatUserChannelLinksWrong),
-            ("member_sid", Fault::ChatUserChannelMemberSidWrong),
-            ("channel_sid", Fault::ChatUserChannelChannelSidWrong),
-            ("user_sid", Fault::ChatUserChannelUserSidWrong),
-            ("service_sid", Fault::ChatUserChannelServiceSidWrong),
-        ],
-    )
+    value
 }
 
 /// D2, User channel: the third value has two spellings.
 fn status(status: Status, core: &Core) -> &'static str {
     match status {
-        Status::Joined if core.fails(Fault::ChatUserChannelNeverJoined) => "invited",
         Status::Joined => "joined",
-        Status::Invited if core.fails(Fault::ChatUserChannelNeverInvited) => "joined",
         Status::Invited => "invited",
-        Status::NotParticipating if core.fails(Fault::ChatUserChannelNeverLeft) => "joined",
         Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
             SNAKE_CASE
         }
@@ -86,45 +68,27 @@ fn status(status: Status, core: &Core) -> &'static str {
 }
 
 /// Number of messages after the last consumed one.
-fn unread(place: &Place, service: &Service, core: &Core) -> usize {
+fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
     let Some(channel) = service.channels.by_sid(&place.channel_sid) else {
         return 0;
     };
-    if core.fails(Fault::ChatUnreadCountZero) {
-        return 0;
-    }
     let consumed = place
         .consumed_index
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
     if place.consumed_index.is_none() && core.varies(Variant::ChatUnreadFromPosition) {
         return 0;
     }
-    let unread = channel
+    channel
         .messages
         .rows()
         .rev()
         .take_while(|message| consumed.is_none_or(|index| message.index > index))
-        .count();
-    let unread = match unread {
-        11.. if core.fails(Fault::ChatUnreadStopsAtTen) => 10,
-        unread => unread,
-    };
-    unread + usize::from(core.fails(Fault::ChatUnreadCountOneMore))
+        .count()
 }
 
 pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &str) -> Answer {
-    let user = user::find(
-        service,
-        core,
-        user,
-        Fault::ChatFetchUserChannelIdentityUnknown,
-    )?;
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatFetchUserChannelUniqueNameUnknown,
-    )?;
+    let user = user::find(service, core, user)?;
+    let channel = channel::find(service, core, channel)?;
     let mut place = user.places.find(&channel.sid, false)?.clone();
     let value = represent(&place, user, service, core);
     if core.fails(Fault::ChatReadingConsumes) {
@@ -136,12 +100,7 @@ pub(super) fn fetch(service: &mut Service, core: &Core, user: &str, channel: &st
 }
 
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) -> Answer {
-    let user = user::find(
-        service,
-        core,
-        user,
-        Fault::ChatReadUserChannelsIdentityUnknown,
-    )?;
+    let user = user::find(service, core, user)?;
     let others = service
         .users
         .rows()
@@ -157,20 +116,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, user: &str) 
         .filter(|(_, place)| {
             place.status == Status::Joined || !core.varies(Variant::ChatJoinedChannelsOnlyListed)
         })
-        .map(|(sequence, place)| {
-            (sequence, move || {
-                let mut value = represent(&place, user, service, core);
-                let left = place.status == Status::NotParticipating;
-                if left && core.fails(Fault::ChatBothStatusSpellings) {
-                    value["status"] = json!(SNAKE_CASE);
-                }
-                if value["unread_messages_count"] != 0 && core.fails(Fault::ChatListedUnreadZero) {
-                    value["unread_messages_count"] = json!(0);
-                }
-                let differs = ("user_sid", Fault::ChatListedUserChannelDiffers);
-                misstate(core, value, &[differs])
-            })
-        })
+        .map(|(sequence, place)| (sequence, move || represent(&place, user, service, core)))
         .collect();
     let url = service.url(core, &["Users", &user.sid, "Channels"]);
     pages::USER_CHANNELS.page(core, call, url, Vec::new(), items)
@@ -184,41 +130,18 @@ pub(super) fn update(
     user: &str,
     channel: &str,
 ) -> Answer {
-    if call.form.0.is_empty() && core.fails(Fault::ChatEmptyUserChannelUpdateRefused) {
-        return Err(Refusal::new(400, 20001, "nothing to update"));
-    }
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("NotificationLevel", Fault::ChatNotificationLevelIgnored),
-            (
-                "LastConsumedMessageIndex",
-                Fault::ChatUserChannelIndexIgnored,
-            ),
-            (
-                "LastConsumptionTimestamp",
-                Fault::ChatUserChannelTimestampIgnored,
-            ),
-        ],
-    );
+    let form = &call.form;
     let consumed = (
-        inputs::index(&form, "LastConsumedMessageIndex")?,
-        inputs::date(&form, "LastConsumptionTimestamp")?,
+        inputs::index(form, "LastConsumedMessageIndex")?,
+        inputs::date(form, "LastConsumptionTimestamp")?,
     );
-    let user = user::find(
-        service,
-        core,
-        user,
-        Fault::ChatUpdateUserChannelIdentityUnknown,
-    )?;
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatUpdateUserChannelUniqueNameUnknown,
-    )?;
-    let mut place = user.places.find(&channel.sid, false)?.clone();
+    let user = user::find(service, core, user)?;
+    let channel = channel::find(service, core, channel)?;
+    let found = user.places.find(&channel.sid, false)?;
+    let read = |fault| core.read(fault, || found.clone());
+    let undone = read(Fault::ChatRaceUpdateUndone);
+    let undone = Some(undone).filter(|then| then != found);
+    let mut place = read(Fault::ChatRaceUpdateLost);
     let user_sid = user.sid.clone();
     let level = form
         .get("NotificationLevel")
@@ -261,13 +184,13 @@ pub(super) fn update(
     }
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
         member::touch(service, core, &place, call.now);
-        store(service, &user_sid, place);
+        store(service, &user_sid, undone.unwrap_or(place));
     }
     Ok(core.ok(&value))
 }
 
 /// Public channels without a relation to the user, for the variant that lists them.
-fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Place)> {
+fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, UserPath)> {
     if !core.varies(Variant::ChatPublicChannelsListed) {
         return Vec::new();
     }
@@ -279,12 +202,12 @@ fn public_channels(service: &Service, core: &Core, user: &User) -> Vec<(u64, Pla
     let channels = service.channels.iter();
     channels
         .filter(|(_, c)| c.is_public() && user.places.by_sid(&c.sid).is_none())
-        .map(|(sequence, channel)| (behind + sequence, Place::strange(&channel.sid)))
+        .map(|(sequence, channel)| (behind + sequence, UserPath::strange(&channel.sid)))
         .collect()
 }
 
 /// Stores a place; a public channel without a relation has none before.
-fn store(service: &mut Service, user_sid: &str, place: Place) {
+fn store(service: &mut Service, user_sid: &str, place: UserPath) {
     let Some(user) = service.users.by_sid_mut(user_sid) else {
         return;
     };

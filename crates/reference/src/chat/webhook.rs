@@ -2,10 +2,9 @@
 
 use super::channel::{self, Channel};
 use super::inputs::{self, Choice};
-use super::misstate::{self, misstate};
 use super::pages;
 use super::service::Service;
-use crate::garble::{Garble, garbled};
+use super::updated;
 use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
@@ -20,12 +19,10 @@ const RETRIES_MAX: u32 = 3;
 const TYPE: Choice = Choice {
     values: &["webhook", "trigger", "studio"],
     open: Fault::ChatWebhookTypeOpen,
-    short: Fault::ChatWebhookTypeStudioRefused,
 };
 const METHOD: Choice = Choice {
     values: &["POST", "GET"],
     open: Fault::ChatWebhookMethodOpen,
-    short: Fault::ChatWebhookMethodGetRefused,
 };
 
 #[derive(Clone, Debug)]
@@ -99,31 +96,17 @@ impl Webhook {
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
-        let first = channel.webhooks.rows().next();
-        let shown = match first.filter(|first| first.sid != self.sid) {
-            Some(first) if core.fails(Fault::ChatWebhookUrlOfFirst) => &first.sid,
-            Some(_) | None => &self.sid,
-        };
-        let value = json!({
+        json!({
             "sid": self.sid,
             "account_sid": account::SID,
             "service_sid": service.sid,
             "channel_sid": channel.sid,
             "type": self.kind,
             "configuration": self.configuration.represent(&self.kind, core),
-            "url": service.url(core, &["Channels", &channel.sid, "Webhooks", shown]),
-            "date_created": core.creation(self.created, Fault::ChatWebhookCreationIsNow),
-            "date_updated": misstate::updated(core, self.created, self.updated),
-        });
-        misstate(
-            core,
-            value,
-            &[
-                ("url", Fault::ChatWebhookOwnUrlWrong),
-                ("channel_sid", Fault::ChatWebhookChannelSidWrong),
-                ("service_sid", Fault::ChatWebhookServiceSidWrong),
-            ],
-        )
+            "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
+            "date_created": core.date(self.created),
+            "date_updated": updated(core, self.created, self.updated),
+        })
     }
 }
 
@@ -141,7 +124,7 @@ impl Configuration {
             filters: Vec::new(),
             triggers: Vec::new(),
             flow_sid: None,
-            retry_count: u32::from(core.fails(Fault::ChatWebhookRetryCountDefault)),
+            retry_count: 0,
         }
     }
 
@@ -199,19 +182,13 @@ impl Configuration {
                 .then(|| form.all(name).map(str::to_owned).collect())
         };
         if let Some(url) = form.get("Configuration.Url") {
-            self.url = Some(garbled(core, url, URL_TEXTS));
+            self.url = Some(url.to_owned());
         }
         if let Some(method) = form.get("Configuration.Method") {
             self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
             self.method_given = true;
         }
-        if let Some(mut filters) = list("Configuration.Filters") {
-            if core.fails(Fault::ChatWebhookFirstFilterKept) {
-                filters.truncate(1);
-            }
-            if filters.len() > 1 && core.fails(Fault::ChatSecondFilterDropped) {
-                filters.remove(1);
-            }
+        if let Some(filters) = list("Configuration.Filters") {
             self.filters = filters;
         }
         if let Some(triggers) = list("Configuration.Triggers") {
@@ -227,14 +204,8 @@ impl Configuration {
     }
 }
 
-/// Faults that change a URL.
-const URL_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::ChatWebhookUrlLowered, Garble::Lowered),
-    (Fault::ChatWebhookUrlQueryDropped, Garble::QueryDropped),
-];
-
 fn bounded_triggers(core: &Core, mut triggers: Vec<String>) -> Result<Vec<String>, Refusal> {
-    let max = TRIGGERS_MAX - usize::from(core.fails(Fault::ChatTriggersTight));
+    let max = TRIGGERS_MAX;
     let six = triggers.len() == TRIGGERS_MAX + 1 && core.fails(Fault::ChatTriggersSix);
     if triggers.len() > max && !six && !core.fails(Fault::ChatTriggersUnbounded) {
         if !core.varies(Variant::ChatTriggersCut) {
@@ -251,9 +222,8 @@ fn bounded_triggers(core: &Core, mut triggers: Vec<String>) -> Result<Vec<String
 fn retry_count(core: &Core, text: &str) -> Result<u32, Refusal> {
     let bad = || Refusal::bad_parameter("Configuration.RetryCount", "0 to 3");
     let count: i64 = text.parse().map_err(|_| bad())?;
-    let max = RETRIES_MAX - u32::from(core.fails(Fault::ChatRetryCountTight));
+    let max = RETRIES_MAX;
     let bounded = match u32::try_from(count) {
-        Ok(0) if core.fails(Fault::ChatRetryCountZeroRefused) => None,
         Ok(4) if core.fails(Fault::ChatRetryCountFour) => Some(4),
         Ok(count) if count <= max || core.fails(Fault::ChatRetryCountUnbounded) => Some(count),
         Ok(_) => core.varies(Variant::ChatRetryCountClamped).then_some(max),
@@ -268,7 +238,7 @@ pub(super) fn create(
     call: &Call<'_>,
     channel: &str,
 ) -> Answer {
-    let answer = made(service, core, call, channel);
+    let answer = store_webhook(service, core, call, channel);
     if answer.is_err()
         && let Some(channel) = service.channels.by_sid_mut(channel)
         && core.fails(Fault::ChatRefusedWebhooksCount)
@@ -278,42 +248,15 @@ pub(super) fn create(
     answer
 }
 
-fn made(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) -> Answer {
-    let kind = match inputs::required(core, &call.form, "Type", Fault::ChatWebhookTypeOptional)? {
-        "" => "webhook".to_owned(),
-        kind => inputs::choice(core, "Type", kind, TYPE)?,
-    };
-    let form = inputs::honoured(
-        core,
-        &call.form,
-        &[
-            ("Configuration.Url", Fault::ChatWebhookUrlIgnored),
-            (
-                "Configuration.Method",
-                Fault::ChatWebhookMethodParameterIgnored,
-            ),
-            (
-                "Configuration.Filters",
-                Fault::ChatWebhookFiltersParameterIgnored,
-            ),
-            ("Configuration.FlowSid", Fault::ChatWebhookFlowSidIgnored),
-            (
-                "Configuration.RetryCount",
-                Fault::ChatWebhookRetryCountIgnored,
-            ),
-        ],
-    );
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatCreateWebhookUniqueNameUnknown,
-    )?;
+fn store_webhook(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) -> Answer {
+    let kind = inputs::required(&call.form, "Type")?;
+    let kind = inputs::choice(core, "Type", kind, TYPE)?;
+    let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
     let first_url = channel.webhooks.rows().next().and_then(|w| w.url());
     let first_url = first_url.map(str::to_owned);
     let mut configuration = Configuration::new(core);
-    let applied = configuration.apply(core, &form);
+    let applied = configuration.apply(core, &call.form);
     let refusal = match applied.and_then(|()| check_count(service, core, channel, &kind)) {
         Err(refusal) if core.fails(Fault::ChatRefusedWebhookStays) => Some(refusal),
         checked => checked.map(|()| None)?,
@@ -340,6 +283,12 @@ fn made(service: &mut Service, core: &mut Core, call: &Call<'_>, channel: &str) 
     service.disturb(core, Fault::ChatNewWebhookMovesInterval);
     if let Some(channel) = service.channels.by_sid_mut(&channel_sid) {
         let sid = webhook.sid.clone();
+        if core.fails(Fault::ChatWebhookMadeTwice) {
+            let mut twin = webhook.clone();
+            twin.sid = core.sid("WH");
+            let sid = twin.sid.clone();
+            channel.webhooks.insert(&sid, None, twin);
+        }
         channel.webhooks.insert(&sid, None, webhook);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
@@ -360,6 +309,7 @@ fn check_count(
     } else {
         channel.webhooks.len() + channel.refused_webhooks
     };
+    let count = core.read(Fault::ChatRaceWebhooks, || count);
     let six = count == PER_CHANNEL_MAX && core.fails(Fault::ChatWebhooksSix);
     if count >= max && !six && !core.fails(Fault::ChatWebhooksUnbounded) {
         return Err(Refusal::conflict("a channel has at most five webhooks"));
@@ -368,12 +318,7 @@ fn check_count(
 }
 
 pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) -> Answer {
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatFetchWebhookUniqueNameUnknown,
-    )?;
+    let channel = channel::find(service, core, channel)?;
     let found = channel.webhooks.find(sid, false);
     let mut anywhere = service
         .channels
@@ -387,19 +332,11 @@ pub(super) fn fetch(service: &Service, core: &Core, channel: &str, sid: &str) ->
         Some(before) if core.fails(Fault::ChatWebhookFetchStale) => before,
         Some(_) | None => webhook,
     };
-    let value = webhook.represent(service, channel, core);
-    let moves = ("date_created", Fault::ChatFetchedWebhookMoves);
-    let changes = ("sid", Fault::ChatFetchedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[moves, changes])))
+    Ok(core.ok(&webhook.represent(service, channel, core)))
 }
 
 pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &str) -> Answer {
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatReadWebhooksUniqueNameUnknown,
-    )?;
+    let channel = channel::find(service, core, channel)?;
     let items = channel
         .webhooks
         .iter()
@@ -407,18 +344,7 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
         .filter(|(_, webhook)| {
             webhook.kind == "webhook" || !core.fails(Fault::ChatWebhooksOfOneTypeListed)
         })
-        .map(|(sequence, webhook)| {
-            (sequence, move || {
-                let mut value = webhook.represent(service, channel, core);
-                if let Some(configuration) = value["configuration"].as_object_mut()
-                    && core.fails(Fault::ChatListedWebhookUnfiltered)
-                {
-                    configuration.remove("filters");
-                }
-                let differs = ("date_created", Fault::ChatListedWebhookDiffers);
-                misstate(core, value, &[differs])
-            })
-        })
+        .map(|(sequence, webhook)| (sequence, move || webhook.represent(service, channel, core)))
         .skip(usize::from(core.fails(Fault::ChatFirstWebhookNotListed)))
         .collect();
     let url = service.url(core, &["Channels", &channel.sid, "Webhooks"]);
@@ -436,12 +362,7 @@ pub(super) fn update(
     if call.form.0.is_empty() && core.varies(Variant::ChatWebhookUpdateRefused) {
         return Err(Refusal::new(400, 20001, "nothing to update"));
     }
-    let channel = channel::find(
-        service,
-        core,
-        channel,
-        Fault::ChatUpdateWebhookUniqueNameUnknown,
-    )?;
+    let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
     let before = channel.webhooks.find(sid, false)?.clone();
     let mut webhook = before.clone();
@@ -478,6 +399,5 @@ pub(super) fn update(
         }
     }
     applied?;
-    let changes = ("sid", Fault::ChatUpdatedSidChanges);
-    Ok(core.ok(&misstate(core, value, &[changes])))
+    Ok(core.ok(&value))
 }

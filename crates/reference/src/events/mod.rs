@@ -7,7 +7,7 @@ mod kinds;
 
 use self::kinds::{Facts, Kind};
 use super::{Control, Core, Fault, HookError, Variant, account, text_arg};
-use crate::garble::{Garble, garbled_within};
+use crate::effects::Operation;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Request;
 use rand::Rng as _;
@@ -94,9 +94,6 @@ impl Events {
                 None => first = Some(message.clone()),
                 Some(first) => take_from_first(core, &mut message, first),
             }
-            if send.channel != "sms" && core.fails(Fault::EventsFromChannelSms) {
-                message["from"]["channel"] = json!("sms");
-            }
             let is_later = *to != send.to[0];
             for kind in send.course(core) {
                 if kind == Kind::MessageQueued
@@ -120,6 +117,9 @@ impl Events {
     fn emit(&mut self, core: &mut Core, operation_id: &str, kind: Kind, facts: &Facts) {
         const TIMEOUT: Duration = Duration::from_secs(10);
         let event = kinds::event(core, kind, facts);
+        let event = core
+            .with_effects(&Operation::callback("event"), &event)
+            .into_owned();
         if let Some(url) = &self.url {
             let mut request = Request::new("POST", "");
             request.headers.set("Content-Type", "application/json");
@@ -242,7 +242,7 @@ impl BulkSend {
             },
             "from": from,
             "to": to,
-            "tags": carried(core, &self.tags),
+            "tags": self.tags,
         }))
     }
 
@@ -291,28 +291,6 @@ fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
     if core.fails(Fault::EventsTagsOnlyFirst) {
         message["tags"] = json!({});
     }
-}
-
-/// The tags in the events.
-fn carried(core: &Core, tags: &Map<String, Value>) -> Value {
-    const TEXTS: &[(Fault, Garble)] = &[
-        (Fault::EventsTagsTrimmed, Garble::Trimmed),
-        (Fault::EventsTagsEmojiDropped, Garble::EmojiDropped),
-    ];
-    let mut tags = tags.clone();
-    if let Some(second) = tags.keys().nth(1).cloned()
-        && core.fails(Fault::EventsSecondTagLost)
-    {
-        tags.remove(&second);
-    }
-    for tag in tags.values_mut() {
-        if *tag == "true" && core.fails(Fault::EventsTagTrueBoolean) {
-            *tag = json!(true);
-        }
-    }
-    let mut tags = Value::Object(tags);
-    garbled_within(core, &mut tags, TEXTS);
-    tags
 }
 
 fn facts(object: Value) -> Facts {

@@ -1,6 +1,6 @@
 //! Creating, fetching and listing executions (D3, Endpoints).
 
-use super::resources::{Execution, View};
+use super::resources::Execution;
 use super::{
     Answer, Call, Core, Fault, Flow, Listing, PAGE_SIZE_MAX, Refusal, Variant, most_recent_first,
 };
@@ -18,6 +18,11 @@ impl Flow {
         call: &Call<'_>,
         flow_sid: &str,
     ) -> Answer {
+        let is_there = self.flow(flow_sid).is_ok();
+        let was_there = core.read(Fault::FlowRaceDelete, || is_there);
+        if was_there && let Some(flow) = self.flows.iter_mut().find(|flow| flow.sid == flow_sid) {
+            flow.deleted = false;
+        }
         let mut flows = self.flows.iter_mut();
         if let Some(deleted) = flows.find(|flow| flow.sid == flow_sid && flow.deleted)
             && core.fails(Fault::FlowDeletedFlowRuns)
@@ -29,9 +34,9 @@ impl Flow {
             return Err(Refusal::conflict("the flow is not published"));
         }
         let flow_sid = flow.sid.clone();
-        let to = to_address(core, call)?;
-        let from = from_address(core, call)?;
-        let (mut data, refusal) = self.data(core, call, &flow_sid, &from)?;
+        let to = to_address(call)?;
+        let from = from_address(call)?;
+        let (mut data, refusal) = self.data(core, call, &flow_sid)?;
         self.enter_again(core, &flow_sid, &to, call.now)?;
         if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
             return Ok(ended);
@@ -46,13 +51,10 @@ impl Flow {
             .or_insert_with(|| core.sid("FC"))
             .clone();
         let sequence = self.execution_sequence(core, call.now);
-        let first = self.flow(&flow_sid)?.executions.first();
-        let first_sid = first.map(|first| first.sid.clone());
         let mut execution = Execution {
             sid,
             flow_sid: flow_sid.clone(),
             contact_sid,
-            first_sid,
             sequence,
             to,
             from,
@@ -65,12 +67,18 @@ impl Flow {
             steps: Vec::new(),
         };
         self.first_steps(core, &mut execution, call.now);
+        let answer = core.created(&execution.represent(core));
         if core.varies(Variant::FlowExecutionEndsAtOnce) {
             execution.end(call.now);
         }
-        let answer = core.created(&execution.represent(core, View::Created));
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
+            if core.fails(Fault::FlowExecutionMadeTwice) {
+                let sid = core.sid("FN");
+                let mut twin = execution.clone();
+                twin.sid = sid;
+                flow.executions.push(twin);
+            }
             flow.executions.push(execution);
             if core.varies(Variant::FlowUpdatedByExecution) {
                 flow.updated = Some(call.now);
@@ -91,7 +99,7 @@ impl Flow {
         if execution.ended {
             execution.fetches_when_ended += 1;
         }
-        Ok(core.ok(&execution.represent(core, View::Fetched)))
+        Ok(core.ok(&execution.represent(core)))
     }
 
     pub(super) fn read_executions(&self, core: &Core, call: &Call<'_>, flow: &str) -> Answer {
@@ -126,6 +134,7 @@ impl Flow {
                 let age = call.now.duration_since(execution.created).as_secs();
                 (age >= 1 || !core.varies(Variant::FlowListsLag))
                     && (age >= 5 || !core.varies(Variant::FlowListsLagLonger))
+                    && (age >= 9 || !core.varies(Variant::FlowListsLagMost))
             })
             .filter(|execution| {
                 Some(&execution.sid) != newest || !core.fails(Fault::FlowNewestNotListed)
@@ -136,7 +145,7 @@ impl Flow {
                     && core.fails(Fault::FlowActiveListedFirst);
                 let ahead = if is_first { 1 << 60 } else { 0 };
                 (execution.sequence + ahead, move || {
-                    execution.represent(core, View::Listed)
+                    execution.represent(core)
                 })
             })
             .collect();
@@ -157,7 +166,6 @@ impl Flow {
         core: &Core,
         call: &Call<'_>,
         flow_sid: &str,
-        from: &str,
     ) -> Result<(Value, Option<Refusal>), Refusal> {
         let (mut data, refusal) = match parameters(core, call) {
             Ok(data) => (data, None),
@@ -166,17 +174,6 @@ impl Flow {
             }
             Err(refusal) => return Err(refusal),
         };
-        if ids::is_sid(from, "MG") && data != json!({}) {
-            if core.fails(Fault::FlowServiceWithParametersRefused) {
-                return Err(Refusal::bad_parameter(
-                    "Parameters",
-                    "not with a messaging service",
-                ));
-            }
-            if core.fails(Fault::FlowServiceLosesParameters) {
-                data = json!({});
-            }
-        }
         if let Some(first) = self.flow(flow_sid)?.executions.first()
             && first.data != data
             && core.fails(Fault::FlowSecondParametersLost)
@@ -218,7 +215,7 @@ impl Flow {
             last.ended = false;
         }
         let comes_back = core.fails(Fault::FlowEndedComesBack);
-        Ok(comes_back.then(|| core.created(&last.represent(core, View::Created))))
+        Ok(comes_back.then(|| core.created(&last.represent(core))))
     }
 
     /// D3 does not define a second execution of the same person.
@@ -229,6 +226,10 @@ impl Flow {
         to: &str,
         now: Timestamp,
     ) -> Result<(), Refusal> {
+        let mut all = self.flows.iter().flat_map(|flow| &flow.executions);
+        if all.any(|e| !e.ended && e.to == to) && core.varies(Variant::FlowOnePerPerson) {
+            return Err(Refusal::conflict("the person is in a flow already"));
+        }
         let flow = self.flow_mut(flow_sid)?;
         let active = flow
             .executions
@@ -274,26 +275,19 @@ impl Execution {
 }
 
 /// `To`: a phone number, or one of two other forms of an address (D3, Execution).
-fn to_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
+fn to_address(call: &Call<'_>) -> Result<String, Refusal> {
     match call.form.get("To").filter(|to| !to.is_empty()) {
         Some(to) if is_phone(to) || is_sip(to) || is_client(to) => Ok(to.to_owned()),
         Some(_) => Err(Refusal::bad_parameter("To", "not an address")),
-        None if core.fails(Fault::FlowToNotRequired) => Ok("+15550000000".to_owned()),
         None => Err(Refusal::bad_parameter("To", "is required")),
     }
 }
 
 /// `From`: a phone number or, for SMS, a messaging service (D3, Endpoints).
-fn from_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
+fn from_address(call: &Call<'_>) -> Result<String, Refusal> {
     match call.form.get("From").filter(|from| !from.is_empty()) {
-        Some(from) if is_phone(from) => Ok(from.to_owned()),
-        Some(from)
-            if ids::is_sid(from, "MG") && !core.fails(Fault::FlowMessagingServiceRefused) =>
-        {
-            Ok(from.to_owned())
-        }
+        Some(from) if is_phone(from) || ids::is_sid(from, "MG") => Ok(from.to_owned()),
         Some(_) => Err(Refusal::bad_parameter("From", "not an address")),
-        None if core.fails(Fault::FlowFromNotRequired) => Ok("+15550000001".to_owned()),
         None => Err(Refusal::bad_parameter("From", "is required")),
     }
 }
@@ -302,31 +296,15 @@ fn from_address(core: &Core, call: &Call<'_>) -> Result<String, Refusal> {
 /// undefined.
 fn parameters(core: &Core, call: &Call<'_>) -> Result<Value, Refusal> {
     let Some(text) = call.form.get("Parameters") else {
-        return if core.fails(Fault::FlowParametersRequired) {
-            Err(Refusal::bad_parameter("Parameters", "is required"))
-        } else {
-            Ok(json!({}))
-        };
+        return Ok(json!({}));
     };
     match serde_json::from_str::<Value>(text) {
-        Ok(data) if is_refused(core, &data) => {
-            Err(Refusal::bad_parameter("Parameters", "not of that kind"))
-        }
         Ok(data) if data.is_object() || !core.varies(Variant::FlowParametersObjectsOnly) => {
             Ok(data)
         }
         _ if core.fails(Fault::FlowParametersNotParsed) => Ok(json!(text)),
         _ => Err(Refusal::bad_parameter("Parameters", "not JSON")),
     }
-}
-
-/// True if a fault refuses these valid parameters.
-fn is_refused(core: &Core, data: &Value) -> bool {
-    let mut members = data.as_object().into_iter().flat_map(Map::values);
-    let is_nested = members.any(|value| value.is_array() || value.is_object());
-    (*data == json!({}) && core.fails(Fault::FlowParametersEmptyRefused))
-        || (is_nested && core.fails(Fault::FlowParametersNestedRefused))
-        || (!data.to_string().is_ascii() && core.fails(Fault::FlowParametersForeignRefused))
 }
 
 /// E.164: a plus sign and up to fifteen digits, the first not zero.

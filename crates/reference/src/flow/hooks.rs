@@ -218,7 +218,7 @@ impl Execution {
                     if widget.in_subflow {
                         !core.fails(Fault::FlowSubflowParentMissing)
                     } else {
-                        core.varies(Variant::FlowParentOnEveryStep)
+                        core.fails(Fault::FlowParentAlways)
                     }
                 })
                 .map(|step| {

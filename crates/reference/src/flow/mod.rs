@@ -8,7 +8,7 @@ mod hooks;
 mod overview;
 mod resources;
 
-use self::resources::{FlowResource, View};
+use self::resources::FlowResource;
 use super::credentials::{self, CredentialFault};
 use super::{Answer, Call, Control, Core, Fault, Listing, Order, Refusal, Variant, account};
 use crate::listing::url_of;
@@ -47,7 +47,7 @@ impl Flow {
             ("GET", ["v1", "Flows"]) => self.read_flows(core, call),
             ("GET", ["v1", "Flows", flow]) => {
                 let flow = self.flow(flow)?;
-                Ok(core.ok(&flow.represent(core, View::Fetched)))
+                Ok(core.ok(&flow.represent(core)))
             }
             ("DELETE", ["v1", "Flows", flow]) => self.delete_flow(core, flow),
             ("GET", ["v1", "Flows", flow, "Engagements"]) => {
@@ -81,7 +81,7 @@ impl Flow {
                     && core.fails(Fault::FlowStepShownAsAsked)
                 {
                     let step = step.shown_in(&execution.sid);
-                    return Ok(core.ok(&step.represent(core, View::Fetched)));
+                    return Ok(core.ok(&step.represent(core)));
                 }
                 let step = match execution.step(step) {
                     Err(_) if core.fails(Fault::FlowStepInEveryExecution) => flow.any_step(step),
@@ -101,7 +101,7 @@ impl Flow {
                 if execution.ended && core.fails(Fault::FlowStepsOfEndedGone) {
                     return Err(Refusal::not_found());
                 }
-                Ok(core.ok(&step.represent(core, View::Fetched)))
+                Ok(core.ok(&step.represent(core)))
             }
             (
                 "GET",
@@ -170,7 +170,7 @@ impl Flow {
             .flows
             .iter()
             .filter(|flow| !flow.deleted || core.fails(Fault::FlowDeletedStaysListed))
-            .map(|flow| (flow.sequence, || flow.represent(core, View::Listed)))
+            .map(|flow| (flow.sequence, || flow.represent(core)))
             .collect();
         let newest_first = core.varies(Variant::FlowFlowsNewestFirst);
         let listing = Listing {
@@ -189,7 +189,7 @@ impl Flow {
 
     /// Deletes a flow with all resources below it.
     fn delete_flow(&mut self, core: &mut Core, sid: &str) -> Answer {
-        let last = self.flow(sid)?.represent(core, View::Fetched);
+        let last = self.flow(sid)?.represent(core);
         if core.fails(Fault::FlowDeleteTakesAll) {
             self.flows.iter_mut().for_each(|flow| flow.deleted = true);
         } else if !core.fails(Fault::FlowDeleteDoesNothing) {
@@ -240,7 +240,7 @@ impl Flow {
                     } else {
                         step.clone()
                     };
-                    shown.represent(core, View::Listed)
+                    shown.represent(core)
                 })
             })
             .collect();

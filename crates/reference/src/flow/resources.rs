@@ -1,21 +1,8 @@
 //! Flow, execution and step: state and representations (D3, Resources).
 
 use super::{Core, Fault, Refusal, Variant, account, url_of};
-use crate::garble::{Garble, garbled_within};
 use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
-use std::time::Duration;
-
-/// Response type; without faults all have the same representation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum View {
-    /// The response to a creation.
-    Created,
-    /// The response to a fetch.
-    Fetched,
-    /// An item of a list.
-    Listed,
-}
 
 /// A flow (D3, Flow).
 #[derive(Clone, Debug)]
@@ -39,8 +26,6 @@ pub(super) struct Execution {
     pub(super) sid: String,
     pub(super) flow_sid: String,
     pub(super) contact_sid: String,
-    /// The first execution of the flow.
-    pub(super) first_sid: Option<String>,
     pub(super) sequence: u64,
     pub(super) to: String,
     pub(super) from: String,
@@ -140,27 +125,17 @@ impl FlowResource {
         url_of(core.link_origin(), &["flow", "v1", "Flows", &self.sid])
     }
 
-    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+    pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let differs = view == View::Listed && core.fails(Fault::FlowListedFlowDiffers);
         let mut links = json!({
-            "engagements": (!core.fails(Fault::FlowEngagementsLinkNull)).then(|| format!("{url}/Engagements")),
-            "executions": if core.fails(Fault::FlowExecutionsLinkWrong) {
-                format!("{url}/Runs")
-            } else {
-                match &self.first_sid {
-                    Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
-                        format!("{}/Executions", url.replace(&self.sid, first))
-                    }
-                    _ => format!("{url}/Executions"),
+            "engagements": format!("{url}/Engagements"),
+            "executions": match &self.first_sid {
+                Some(first) if core.fails(Fault::FlowExecutionsLinkOfAnother) => {
+                    format!("{}/Executions", url.replace(&self.sid, first))
                 }
+                _ => format!("{url}/Executions"),
             },
         });
-        let name = if !self.friendly_name.is_ascii() && core.fails(Fault::FlowNameMisread) {
-            self.friendly_name.bytes().map(char::from).collect()
-        } else {
-            self.friendly_name.clone()
-        };
         if core.varies(Variant::FlowNoLinks) {
             links = json!({});
         }
@@ -168,20 +143,14 @@ impl FlowResource {
             links["test_users"] = json!(format!("{url}/TestUsers"));
         }
         json!({
-            "sid": shown_sid(core, &self.sid, view, Fault::FlowFlowSidChanges),
-            "account_sid": account_sid(core, view),
-            "friendly_name": if core.fails(Fault::FlowNameNull) {
-                None
-            } else if differs {
-                Some("Untitled")
-            } else {
-                Some(name.as_str())
-            },
-            "status": if self.published || core.fails(Fault::FlowDraftShownPublished) { "published" } else { "draft" },
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "friendly_name": self.friendly_name,
+            "status": if self.published && !core.varies(Variant::FlowStaysDraft) { "published" } else { "draft" },
             "version": self.version,
-            "date_created": shown_created(core, self.created, view),
+            "date_created": core.date(self.created),
             "date_updated": nullable_updated(core, self.created, self.updated),
-            "url": shown_url(core, url, Fault::FlowFlowUrlWrong),
+            "url": url,
             "links": links,
         })
     }
@@ -209,23 +178,20 @@ impl Execution {
 
     /// The state that widgets read as variables (D3, Resources: variables available in flows).
     pub(super) fn context(&self, core: &Core) -> Value {
-        let to = (!core.fails(Fault::FlowContextLosesTo)).then_some(&self.to);
-        let is_lost = core.fails(Fault::FlowContextLosesFrom)
-            || (self.from.starts_with("MG") && core.fails(Fault::FlowContextLosesService));
-        let from = (!is_lost).then_some(&self.from);
-        let data = if core.fails(Fault::FlowParametersLost) {
-            json!({})
-        } else if core.fails(Fault::FlowParametersStayText) {
-            json!(self.data.to_string())
-        } else {
-            let mut data = self.data.clone();
-            misread(core, &mut data);
-            garbled_within(core, &mut data, PARAMETER_TEXTS);
-            data
+        let is_spaced = core.varies(Variant::FlowContextPhoneSpaced);
+        let address = |phone: &str| match phone.strip_prefix('+') {
+            Some(digits) if is_spaced && digits.len() > 4 => {
+                format!("+{} {}", &digits[..1], &digits[1..])
+            }
+            _ => phone.to_owned(),
         };
+        let mut data = self.data.clone();
+        if core.varies(Variant::FlowNumbersAsText) {
+            numbers_to_text(&mut data);
+        }
         let mut context = json!({
-            "contact": {"channel": {"address": to}},
-            "flow": {"channel": {"address": from}, "data": data},
+            "contact": {"channel": {"address": address(&self.to)}},
+            "flow": {"channel": {"address": address(&self.from)}, "data": data},
             "widgets": self.variables,
         });
         if core.varies(Variant::FlowMoreContext) {
@@ -236,58 +202,29 @@ impl Execution {
 
     fn status(&self, core: &Core) -> &'static str {
         let revived = self.fetches_when_ended > 1 && core.fails(Fault::FlowEndedBecomesActive);
-        if self.ended && !revived && !core.fails(Fault::FlowExecutionNeverEnds) {
+        if self.ended && !revived {
             "ended"
         } else {
             "active"
         }
     }
 
-    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+    pub(super) fn represent(&self, core: &Core) -> Value {
         let url = self.url(core);
-        let masked = (view == View::Fetched && core.fails(Fault::FlowAddressMaskedOnFetch))
-            || (view == View::Listed && core.fails(Fault::FlowListedExecutionDiffers));
-        let address = if core.fails(Fault::FlowContactAddressIsFrom) {
-            self.from.clone()
-        } else if masked {
-            "+*********".to_owned()
-        } else if self.to.starts_with('+') && core.fails(Fault::FlowToWithoutPlus) {
-            self.to[1..].to_owned()
-        } else {
-            self.to.clone()
-        };
-        let steps = if core.fails(Fault::FlowStepsLinkWrong) {
-            format!("{url}/Widgets")
-        } else if core.fails(Fault::FlowStepsLinkToExecutions) {
-            let (executions, _) = url.rsplit_once('/').unwrap_or_default();
-            executions.to_owned()
-        } else {
-            match &self.first_sid {
-                Some(first) if core.fails(Fault::FlowStepsLinkOfAnother) => {
-                    format!("{}/Steps", url.replace(&self.sid, first))
-                }
-                _ => format!("{url}/Steps"),
-            }
-        };
-        let mut links = json!({"steps": steps});
-        if !core.fails(Fault::FlowContextLinkMissing) {
-            links["execution_context"] = json!(context_url(core, &url, Fault::FlowContextLinkDead));
-        }
+        let mut links = json!({
+            "steps": format!("{url}/Steps"),
+            "execution_context": format!("{url}/Context"),
+        });
         if core.varies(Variant::FlowMoreLinks) {
             links["flow"] = json!(url_of(
                 core.link_origin(),
                 &["flow", "v1", "Flows", &self.flow_sid]
             ));
         }
-        let updated = if core.fails(Fault::FlowUpdatedBeforeCreated) {
-            self.created - Duration::from_secs(60)
-        } else {
-            self.updated
-        };
         json!({
-            "sid": shown_sid(core, &self.sid, view, Fault::FlowExecutionSidChanges),
-            "account_sid": account_sid(core, view),
-            "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowExecutionFlowSidWrong),
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "flow_sid": self.flow_sid,
             "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
                 "placeholder"
             } else if core.varies(Variant::FlowContactSidEmpty) {
@@ -295,23 +232,12 @@ impl Execution {
             } else {
                 self.contact_sid.as_str()
             },
-            "contact_channel_address": address,
+            "contact_channel_address": self.to,
             "context": self.context(core),
-            "status": if self.ended && view == View::Listed && core.fails(Fault::FlowListedStatusStale) {
-                "active"
-            } else {
-                self.status(core)
-            },
-            "date_created": shown_created(core, self.created, view),
-            "date_updated": if core.fails(Fault::FlowUpdatedNull) {
-                Value::Null
-            } else {
-                core.date(updated)
-            },
-            "url": match &self.first_sid {
-                Some(first) if core.fails(Fault::FlowExecutionUrlOfAnother) => url.replace(&self.sid, first),
-                _ => shown_url(core, url, Fault::FlowExecutionUrlWrong),
-            },
+            "status": self.status(core),
+            "date_created": core.date(self.created),
+            "date_updated": core.date(self.updated),
+            "url": url,
             "links": links,
         })
     }
@@ -326,7 +252,7 @@ impl Step {
         }
     }
 
-    pub(super) fn represent(&self, core: &Core, view: View) -> Value {
+    pub(super) fn represent(&self, core: &Core) -> Value {
         let execution = [
             "flow",
             "v1",
@@ -340,86 +266,29 @@ impl Step {
             url_of(core.link_origin(), &execution),
             self.sid
         );
-        let differs = view == View::Listed && core.fails(Fault::FlowListedStepDiffers);
-        let from = self
-            .transitioned_from
-            .as_ref()
-            .filter(|_| view == View::Fetched || !core.fails(Fault::FlowListedStepFromNowhere));
-        let mut links = json!({});
-        if !core.fails(Fault::FlowContextLinkMissing) {
-            links["step_context"] = json!(context_url(core, &url, Fault::FlowStepContextLinkDead));
-        }
+        let mut links = json!({"step_context": format!("{url}/Context")});
         if core.varies(Variant::FlowMoreLinks) {
             links["execution"] = json!(url_of(core.link_origin(), &execution));
         }
-        let created = if core.fails(Fault::FlowStepsBehind) {
-            self.created - Duration::from_secs(5 * 3600)
-        } else {
-            self.created
-        };
         json!({
-            "sid": shown_sid(core, &self.sid, view, Fault::FlowStepSidChanges),
-            "account_sid": account_sid(core, view),
-            "flow_sid": parent_sid(core, &self.flow_sid, Fault::FlowStepFlowSidWrong),
-            "execution_sid": parent_sid(core, &self.execution_sid, Fault::FlowStepExecutionSidWrong),
+            "sid": self.sid,
+            "account_sid": account::SID,
+            "flow_sid": self.flow_sid,
+            "execution_sid": self.execution_sid,
             "parent_step_sid": self.parent_step_sid,
             "name": if core.varies(Variant::FlowOtherEventNames) {
                 "next"
-            } else if differs { "unknown" } else { self.name.as_str() },
+            } else {
+                self.name.as_str()
+            },
             "context": self.context,
-            "transitioned_from": transition(core, from),
+            "transitioned_from": transition(core, self.transitioned_from.as_ref()),
             "transitioned_to": transition(core, self.transitioned_to.as_ref()),
-            "date_created": shown_created(core, created, view),
+            "date_created": core.date(self.created),
             "date_updated": nullable_updated(core, self.created, self.updated),
-            "url": shown_url(core, url, Fault::FlowStepUrlWrong),
+            "url": url,
             "links": links,
         })
-    }
-}
-
-/// Faults of strings within `Parameters`.
-const PARAMETER_TEXTS: &[(Fault, Garble)] = &[
-    (Fault::FlowParametersTrimmed, Garble::Trimmed),
-    (Fault::FlowParametersEmojiDropped, Garble::EmojiDropped),
-    (Fault::FlowParametersEscaped, Garble::Escaped),
-    (Fault::FlowParametersCut, Garble::Cut255),
-];
-
-/// Members of `Parameters` named like fields of an execution.
-const RESERVED: [&str; 3] = ["To", "sid", "status"];
-
-/// Faults of other JSON types in `Parameters`.
-fn misread(core: &Core, data: &mut Value) {
-    let Value::Object(fields) = data else { return };
-    fields.retain(|name, _| {
-        !RESERVED.contains(&name.as_str()) || !core.fails(Fault::FlowParametersReserved)
-    });
-    fields.retain(|_, value| match value {
-        Value::Null => !core.fails(Fault::FlowParametersNullsDropped),
-        Value::Array(_) | Value::Object(_) => !core.fails(Fault::FlowParametersNestedDropped),
-        Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
-    });
-    for value in fields.values_mut() {
-        let changed = match &*value {
-            Value::Bool(flag) if core.fails(Fault::FlowParametersFlagsAsText) => {
-                json!(flag.to_string())
-            }
-            Value::Number(number) if core.fails(Fault::FlowParametersNumbersAsText) => {
-                json!(number.to_string())
-            }
-            Value::Number(number)
-                if number.is_f64() && core.fails(Fault::FlowParametersFractionsCut) =>
-            {
-                json!(number.as_f64().unwrap_or_default().trunc())
-            }
-            Value::Null
-            | Value::Bool(_)
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_)
-            | Value::Object(_) => continue,
-        };
-        *value = changed;
     }
 }
 
@@ -444,53 +313,12 @@ fn nullable_updated(core: &Core, created: Timestamp, updated: Option<Timestamp>)
     }
 }
 
-fn shown_created(core: &Core, created: Timestamp, view: View) -> Value {
-    let moved = view == View::Fetched && core.fails(Fault::FlowDateCreatedMoves);
-    let created = if moved {
-        created + Duration::from_secs(2)
-    } else {
-        created
-    };
-    core.creation(created, Fault::FlowCreationIsNow)
-}
-
-fn account_sid(core: &Core, view: View) -> String {
-    let other = view == View::Listed && core.fails(Fault::FlowAccountSidDiffers);
-    if other {
-        turned(account::SID)
-    } else {
-        account::SID.to_owned()
+/// Replaces each number by its spelling.
+fn numbers_to_text(value: &mut Value) {
+    match value {
+        Value::Number(number) => *value = Value::String(number.to_string()),
+        Value::Array(items) => items.iter_mut().for_each(numbers_to_text),
+        Value::Object(members) => members.values_mut().for_each(numbers_to_text),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
-}
-
-fn shown_sid(core: &Core, sid: &str, view: View, changes: Fault) -> String {
-    if view == View::Fetched && core.fails(changes) {
-        turned(sid)
-    } else {
-        sid.to_owned()
-    }
-}
-
-fn parent_sid(core: &Core, sid: &str, wrong: Fault) -> String {
-    if core.fails(wrong) {
-        turned(sid)
-    } else {
-        sid.to_owned()
-    }
-}
-
-/// The URL of the context.
-fn context_url(core: &Core, url: &str, dead: Fault) -> String {
-    let name = if core.fails(dead) { "State" } else { "Context" };
-    format!("{url}/{name}")
-}
-
-fn shown_url(core: &Core, url: String, wrong: Fault) -> String {
-    if core.fails(wrong) { turned(&url) } else { url }
-}
-
-/// Changes the last hexadecimal digit: well formed, but unknown.
-fn turned(text: &str) -> String {
-    let (head, last) = text.split_at(text.len() - 1);
-    format!("{head}{}", if last == "0" { "1" } else { "0" })
 }

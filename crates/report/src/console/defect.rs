@@ -201,7 +201,18 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             out += &labelled("after", &delivery.action, look);
         }
         if let Some(exchange) = exchange {
-            out += &labelled("caused by", &in_brief(exchange), look);
+            // A callback that did not come has no cause.
+            let is_missing = delivery.what == "callback"
+                && !finding
+                    .pointer
+                    .strip_prefix("/requests/")
+                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+            let label = if is_missing {
+                "expected after"
+            } else {
+                "caused by"
+            };
+            out += &labelled(label, &in_brief(exchange), look);
         }
     } else if let Some(exchange) = exchange {
         out += &labelled("exchange", &in_brief(exchange), look);
@@ -212,10 +223,8 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             );
         }
     }
-    out += &view::labelled("reproduce", &finding.reproduce);
-    if finding.reproduce.is_empty()
-        && let Some(command) = cards::repeat(record, finding)
-    {
+    out += &view::labelled("request", &finding.reproduce);
+    if let Some(command) = cards::repeat(record, finding) {
         out += &view::labelled("reproduce", &command);
     }
     out

@@ -2,9 +2,10 @@
 //!
 //! A write error stops the output, never the run.
 
-use super::look::{Look, Paint, Verbosity, WIDTH_MIN};
+use super::look::{Look, Paint, Progress, Verbosity, WIDTH_MIN};
 use super::summary::render;
 use crate::Consumer;
+use crate::cards;
 use crate::destination::unless_closed;
 use crate::texts::escaped_scenario;
 use crate::view::{self, Outcome};
@@ -14,7 +15,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-/// Failing scenarios printed during the run; the summary has all.
+/// Failing scenarios printed during the run; the reports list all.
 const LINES_MAX: usize = 20;
 /// Interval of status lines in a pipe.
 pub const ALIVE_SECONDS: u64 = 10;
@@ -47,11 +48,17 @@ struct State {
 }
 
 impl State {
-    /// `3 failing · 1 inconclusive · 48/s · chat: 429, waiting 1 s · chat/callbacks/filters 33 s`.
+    /// `3 failing · 1 inconclusive · 48/s · chat: 429, waiting 1 s · longest running: chat/callbacks/filters (33 s)`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
         if !self.failing.is_empty() {
-            parts.push(format!("{} failing", self.failing.len()));
+            // A scenario that still runs holds back the lines of those planned after it.
+            let order = if self.failing.len() > self.told {
+                " (listed in plan order)"
+            } else {
+                ""
+            };
+            parts.push(format!("{} failing{order}", self.failing.len()));
         }
         if self.inconclusive > 0 {
             parts.push(format!("{} inconclusive", self.inconclusive));
@@ -71,11 +78,11 @@ impl State {
         if let Some((id, began)) = longest {
             let seconds = self.seconds.saturating_sub(*began);
             let time = if seconds > 1 {
-                format!(" {seconds} s")
+                format!(" ({seconds} s)")
             } else {
                 String::new()
             };
-            parts.push(format!("{id}{time}"));
+            parts.push(format!("longest running: {id}{time}"));
         }
         parts.join(" · ")
     }
@@ -112,9 +119,13 @@ impl<'a> Console<'a> {
         }
     }
 
-    fn start(&mut self, scenarios: usize) {
+    fn start(&mut self, scenarios: usize, targets: &BTreeMap<String, String>) {
         self.state.scenarios = scenarios;
-        if self.look.progress {
+        let target = cards::target(targets, self.look.is_reference_named);
+        if !target.is_empty() && self.look.verbosity != Verbosity::Quiet {
+            self.write(&format!("target: {}\n", text::escape_line(&target)));
+        }
+        if self.look.progress == Progress::Bar {
             self.bar = ProgressBar::new(scenarios as u64).with_style(
                 ProgressStyle::with_template("{bar:20} {pos}/{len} {wide_msg}")
                     .expect("the template is well-formed"),
@@ -135,7 +146,7 @@ impl<'a> Console<'a> {
             self.state.waiting = None;
         }
         self.bar.set_message(self.state.words());
-        if self.look.alive && seconds >= self.state.said + ALIVE_SECONDS {
+        if self.look.progress == Progress::Lines && seconds >= self.state.said + ALIVE_SECONDS {
             self.state.said = seconds;
             let (done, all) = (self.state.done, self.state.scenarios);
             self.write(&format!(
@@ -183,7 +194,7 @@ impl<'a> Console<'a> {
         if self.look.is_verbose() || self.state.told <= LINES_MAX {
             self.write(&line);
         } else if self.state.told == LINES_MAX + 1 {
-            self.write("… further failing scenarios are in the summary\n");
+            self.write("… the reports list further failing scenarios (see all: `--verbose`)\n");
         }
     }
 }
@@ -191,10 +202,7 @@ impl<'a> Console<'a> {
 impl Consumer for Console<'_> {
     fn event(&mut self, event: &RunEvent) {
         match event {
-            RunEvent::Started {
-                scenarios,
-                targets: _,
-            } => self.start(*scenarios),
+            RunEvent::Started { scenarios, targets } => self.start(*scenarios, targets),
             RunEvent::ScenarioBegan { id } => {
                 let began = self.state.seconds;
                 self.state
@@ -203,7 +211,10 @@ impl Consumer for Console<'_> {
             }
             RunEvent::ScenarioPlayed { id, verdict } => self.finished(id, *verdict),
             RunEvent::Waiting { service, why } => {
-                let line = format!("{service}: {why}");
+                let line = match service.as_str() {
+                    "" => why.clone(),
+                    service => format!("{service}: {why}"),
+                };
                 let since = self.state.seconds;
                 self.state.waiting = Some((text::escape_line(&line).into_owned(), since));
                 self.bar.set_message(self.state.words());
@@ -288,13 +299,13 @@ mod tests {
     #[test]
     fn a_pipe_gets_status_lines_with_the_reason_of_a_wait() {
         let look = Look {
-            alive: true,
+            progress: Progress::Lines,
             ..Look::default()
         };
         let text = shown(&sample(), look);
         assert!(
             text.starts_with(
-                "… 12 s: 0 of 1 scenarios · flow: 429, waiting 1 s · flow/create-execution/happy 12 s\n\
+                "target: http://127.0.0.1:4010/flow\n… 12 s: 0 of 1 scenarios · flow: 429, waiting 1 s · longest running: flow/create-execution/happy (12 s)\n\
                  FAIL flow/create-execution/happy: 2 findings\n"
             ),
             "{text}"
@@ -307,7 +318,7 @@ mod tests {
         let record = sample();
         let mut out = Vec::new();
         let look = Look {
-            alive: true,
+            progress: Progress::Lines,
             ..Look::default()
         };
         let mut console = Console::new(&mut out, look);
@@ -333,7 +344,9 @@ mod tests {
         console.finish().unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
-            "… 10 s: 2 of 3 scenarios · 2 failing\n… 20 s: 2 of 3 scenarios · 1 failing\n"
+            "target: http://127.0.0.1:4010/flow\n\
+             … 10 s: 2 of 3 scenarios · 2 failing (listed in plan order)\n\
+             … 20 s: 2 of 3 scenarios · 1 failing (listed in plan order)\n"
         );
     }
 
@@ -362,10 +375,12 @@ mod tests {
     fn narrow_terminals_and_progress_do_not_matter() {
         let look = Look {
             width: 0,
-            progress: true,
+            progress: Progress::Bar,
             ..Look::default()
         };
-        assert!(shown(&sample(), look).ends_with("not conformant: 1 rule broken, 1 warning\n"));
+        assert!(
+            shown(&sample(), look).ends_with("next: conformant explain flow/execution/status\n")
+        );
     }
 
     #[test]
@@ -374,7 +389,7 @@ mod tests {
             for width in [20, 80] {
                 let look = Look {
                     width,
-                    alive: true,
+                    progress: Progress::Lines,
                     ..Look::default()
                 };
                 let shown = shown(&every_text_is(text), look);

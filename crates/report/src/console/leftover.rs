@@ -18,13 +18,13 @@ const FLAKY_MAX: usize = 10;
 /// Failures per flaky scenario.
 const FLAKY_FINDINGS_MAX: usize = 3;
 
-/// Rules not judged, by what is missing, most rules first.
+/// Rules without a verdict, by what is missing, most rules first.
 pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
     let groups = cards::needs(record);
     if groups.is_empty() {
         return String::new();
     }
-    let mut out = "not judged\n".to_owned();
+    let mut out = "rules without verdict\n".to_owned();
     let shown = if look.is_verbose() {
         groups.len()
     } else {

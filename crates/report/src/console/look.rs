@@ -18,6 +18,17 @@ pub enum Verbosity {
     Verbose,
 }
 
+/// How the progress of a run is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    #[default]
+    None,
+    /// A status line from time to time.
+    Lines,
+    /// A bar on standard error; for terminals only.
+    Bar,
+}
+
 /// Appearance of the console, set by the caller.
 #[derive(Clone, Debug)]
 pub struct Look {
@@ -25,15 +36,16 @@ pub struct Look {
     pub width: usize,
     /// Colors; off for `NO_COLOR` and pipes.
     pub color: bool,
-    /// A progress bar on standard error; for terminals only.
-    pub progress: bool,
-    /// Periodic status lines, if there is no bar.
-    pub alive: bool,
+    pub progress: Progress,
     pub verbosity: Verbosity,
     /// URL of the report page, for terminals that support links.
     pub page: Option<String>,
     /// What fails the run.
     pub settings: Settings,
+    /// Where the reports will be, for the last screen.
+    pub reports: Vec<String>,
+    /// The command line asks for the built-in reference.
+    pub is_reference_named: bool,
 }
 
 impl Default for Look {
@@ -42,11 +54,12 @@ impl Default for Look {
         Self {
             width: 100,
             color: false,
-            progress: false,
-            alive: false,
+            progress: Progress::default(),
             verbosity: Verbosity::default(),
             page: None,
             settings: Settings::default(),
+            reports: Vec::new(),
+            is_reference_named: false,
         }
     }
 }

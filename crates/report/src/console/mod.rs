@@ -10,5 +10,5 @@ mod summary;
 
 pub use follow::ALIVE_SECONDS;
 pub use follow::Console;
-pub use look::{Look, Verbosity};
+pub use look::{Look, Progress, Verbosity};
 pub use summary::render;

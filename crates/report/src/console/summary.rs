@@ -5,7 +5,7 @@
 
 use super::defect::{blocks, first_place, title, word};
 use super::leftover::{blind, flaky, not_judged, waived};
-use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
+use super::look::{Look, MEMORY, Paint, Verbosity, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::texts::escaped;
 use crate::view::{self, Broken};
@@ -34,9 +34,10 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
     tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &table(&cards, look);
-    tail += &first(&cards, look);
+    tail += &first(record, &cards, look);
     tail += "\n";
     tail += &conclusion(record, look);
+    tail += &ending(record, &cards, look);
     let room = LINES_MAX.saturating_sub(head.lines().count() + tail.lines().count());
     head += &blocks(record, &cards, room, look);
     head += "\n";
@@ -44,8 +45,8 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
 }
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
-    let line = view::headline(record, look.settings);
-    let paint = if line.starts_with("conformant") {
+    let line = view::verdict(record, look.settings);
+    let paint = if line.starts_with("passed") {
         Paint::Green
     } else {
         Paint::Red
@@ -61,8 +62,8 @@ fn services(record: &RunRecord, look: &Look) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<8} {:>7} {:>7} {:>8} {:>11}  scenarios\n",
-        "", "pass", "broken", "warnings", "not judged"
+        "\n{:<8} {:>7} {:>7} {:>8} {:>15}  scenarios\n",
+        "rules", "pass", "broken", "warnings", "without verdict"
     );
     for tally in tallies {
         let broken = format!("{:>7}", tally.broken);
@@ -79,7 +80,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
         };
         writeln!(
             out,
-            "{:<8} {:>7} {broken} {warned} {:>11}  {} of {} pass",
+            "{:<8} {:>7} {broken} {warned} {:>15}  {} of {} pass",
             tally.name,
             tally.hold,
             tally.unjudged(),
@@ -142,46 +143,77 @@ fn table(cards: &[Card], look: &Look) -> String {
     out
 }
 
-/// The first defects again: a long table fills the last screen.
-fn first(cards: &[Card], look: &Look) -> String {
+/// The first defects again, each with its first place: a long table fills the last screen.
+fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     // A single defect is right above.
-    let [foremost, _, ..] = cards else {
+    if cards.len() < 2 {
         return String::new();
-    };
-    let mut out = format!(
-        "\nfix first, of {}\n",
-        view::count(cards.len(), "likely defect")
-    );
+    }
+    let mut out = format!("\nfix first, of {}\n", view::count(cards.len(), "defect"));
     for card in &cards[..cards.len().min(FIRST_MAX)] {
         out += &title(card, look);
-    }
-    if let Some(rule) = foremost.rules.first() {
-        writeln!(out, "details: conformant explain {}", rule.id).expect(MEMORY);
+        let finding = card.rules.first().and_then(|rule| rule.findings.first());
+        let Some(finding) = finding else { continue };
+        let mut place = first_place(finding);
+        if let Some(exchange) = cards::exchange_of(record, finding) {
+            place = format!("{place}: {} {}", exchange.method, exchange.url);
+        }
+        writeln!(
+            out,
+            "     first in {}",
+            cut(&place, look.width.max(60) - 14)
+        )
+        .expect(MEMORY);
     }
     out
 }
 
+/// Where the reports are, and the next command.
+fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+    let mut out = String::new();
+    if !look.reports.is_empty() {
+        writeln!(out, "reports: {}", look.reports.join(", ")).expect(MEMORY);
+    }
+    let is_run = record.invocation.starts_with("conformant run");
+    let next = match cards.first().and_then(|card| card.rules.first()) {
+        Some(rule) => format!("conformant explain {}", rule.id),
+        None if is_run && !record.is_live() => "conformant init --target SERVICE=URL".to_owned(),
+        None if is_run && !cards::needs(record).is_empty() => "conformant doctor".to_owned(),
+        None => return out,
+    };
+    writeln!(out, "next: {next}").expect(MEMORY);
+    out
+}
+
 fn summary(record: &RunRecord, look: &Look) -> String {
-    let rules = list_counts(view::rule_counts(record).into_iter());
+    let whole = cards::whole(record, look.settings);
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
-    let exchanges = format!("{}, seed {}", record.summary.exchanges, record.seed);
+    let exchanges = format!("{}, seed {}", record.summary.exchanges, cards::seed(record));
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
+        let accept = if record.waivers.len() == 1 {
+            "accepts"
+        } else {
+            "accept"
+        };
         format!(
-            "{} accept {}",
+            "{} {accept} {}",
             view::count(record.waivers.len(), "waiver"),
             view::count(waived, "finding")
         )
     });
+    let limits = cards::limits(record);
+    let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
     let proof = record.proof.as_ref();
     let sample = proof.and_then(|proof| proof.sample.as_ref());
     for (label, text) in [
-        ("rules", Some(rules)),
+        ("rules", Some(whole.words())),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
+        ("limited by", limits),
         ("waivers", waivers),
         ("self-check", proof.map(view::proof)),
         ("sensitivity", sample.map(view::sensitivity)),
@@ -194,7 +226,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
 
 fn list_counts<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
     let counts: Vec<_> = counts
-        .map(|(verdict, n)| format!("{verdict} {n}"))
+        .map(|(verdict, n)| format!("{n} {verdict}"))
         .collect();
     if counts.is_empty() {
         "none".to_owned()
@@ -211,8 +243,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · matches the known defect flow/execution-status-wrong
-     (a guess)
+     flow · 1 rule · 2 findings in 1 scenario · looks like the built-in example fault
+     flow/execution-status-wrong (guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
@@ -227,9 +259,10 @@ FAIL An execution has a third state
      }
   exchange  POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions -> 201, application/json, 41
             bytes (exchange 4)
-  reproduce
+  request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  reproduce conformant run --seed 7 --filter flow/create-execution/happy
   also      /status is "running", expected one of active, ended (flow/create-execution/happy, step …
 
 WARN /shape is not a documented field
@@ -247,19 +280,20 @@ WARN /shape is not a documented field
         "sid": "FN00",
     >   "status": "running"
       }
-  reproduce
+  request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  reproduce conformant run --seed 7 --filter flow/create-execution/happy
 
-rules       pass 1 · fail 2 · open 1 · inconclusive 1 · not-applicable 2 · waived 1 · error 1 ·
-            not-judged 1
-scenarios   fail 1 · inconclusive 1 · not-applicable 1 · pass 1
+rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 without verdict (1
+            inconclusive, 1 internal error, 1 not judged, 2 not applicable)
+scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
 exchanges   12, seed 7
-waivers     1 waiver accept 3 findings
+waivers     1 waiver accepts 3 findings
 self-check  1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations caught)
             · 1 that no mutation breaks, not judged
 sensitivity 0.75: 6 of 8 mutations at random caught, at most 4 per scenario (flow 0.75)
-not judged
+rules without verdict
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
@@ -273,12 +307,14 @@ undetected mutations
 FAIL  flow/execution/status                 2         1  flow/create-execution/happy, step 1
 WARN  flow/execution/no-other-fields        1         1  flow/create-execution/happy, step 1
 
-fix first, of 2 likely defects
+fix first, of 2 defects
 FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)
+     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
 WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)
-details: conformant explain flow/execution/status
+     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
 
-not conformant: 1 rule broken, 1 warning
+not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow
+next: conformant explain flow/execution/status
 "#;
 
     #[test]
@@ -301,7 +337,7 @@ not conformant: 1 rule broken, 1 warning
             render(&sample(), &look),
             "FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 1 rule broken, 1 warning\n"
+             not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow\n"
         );
     }
 
@@ -351,16 +387,18 @@ not conformant: 1 rule broken, 1 warning
             let text = render(&record, &Look::default());
             let lines = text.lines().count();
             assert!(lines <= LINES_MAX + 1 && lines > 200, "{rules}: {lines}");
-            assert!(text.ends_with(&format!("not conformant: {rules} rules broken\n")));
+            assert!(text.contains(&format!(
+                "\nnot conformant: {rules} rules broken, 5 without verdict · target: "
+            )));
             assert!(
                 text.contains("FAIL  flow/thing-0/field"),
                 "the table is there"
             );
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
-            let first = format!("fix first, of {rules} likely defects");
+            let first = format!("fix first, of {rules} defects");
             assert!(screen.contains(&first.as_str()), "{screen:?}");
-            assert!(screen.contains(&"details: conformant explain flow/thing-0/field"));
+            assert!(screen.contains(&"next: conformant explain flow/thing-0/field"));
             let all = Look {
                 verbosity: Verbosity::Verbose,
                 ..Look::default()

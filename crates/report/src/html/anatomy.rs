@@ -4,7 +4,9 @@ use super::page::TEXT_CHARACTERS_MAX;
 use crate::cards::{self, Card};
 use crate::view::{self, Broken, Weight};
 use conformant_base::text;
-use conformant_record::{Delivery, Finding, RunRecord, ScenarioResult, ShownExchange, StepResult};
+use conformant_record::{
+    Delivery, Finding, RaceTimes, RunRecord, ScenarioResult, ShownExchange, StepResult,
+};
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,6 +22,8 @@ const NAMES_MAX: usize = 4;
 const STEPS_MAX: usize = 24;
 /// Lines of a body.
 const LINES_MAX: usize = 40;
+/// Width of the time of a race, in drawing units.
+const BAR_WIDTH: f64 = 1000.0;
 
 /// Details of rules.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,7 +116,8 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let delivery = cards::delivery_of(record, first).filter(|_| in_full);
     // For a callback or event the steps before it are more useful than one exchange.
-    let story = cards::scenario_of(record, first).filter(|_| in_full && first.exchange == 0);
+    let story = cards::scenario_of(record, first);
+    let story = story.filter(|result| in_full && (first.exchange == 0 || has_race(result)));
     let (rows, rows_head) = if in_full {
         rows(&broken.findings)
     } else {
@@ -298,9 +303,28 @@ fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
             outcome => step.outcome.as_str(),
             time => step.at.map(|at| format!("+{at:.3}")),
             note => notes.join(" · "),
+            bar => step.race.as_ref().map(|race| bar(race, &result.steps)),
         }
     });
     context! { id => result.id.as_str(), steps => steps.collect::<Vec<_>>() }
+}
+
+fn has_race(result: &ScenarioResult) -> bool {
+    result.steps.iter().any(|step| step.race.is_some())
+}
+
+/// A request of a race as a bar on the time of the race: bars of requests at the same time overlap.
+fn bar(race: &RaceTimes, steps: &[StepResult]) -> Value {
+    let races = steps.iter().filter_map(|step| step.race.as_ref());
+    let others = races.filter(|other| other.number == race.number);
+    let end = others.map(|other| other.received).fold(0.001, f64::max);
+    let place = |at: f64| format!("{:.1}", at / end * BAR_WIDTH);
+    context! {
+        x => place(race.sent),
+        width => place((race.received - race.sent).max(end / BAR_WIDTH)),
+        says => format!("sent at {:.2} ms, answered at {:.2} ms", race.sent, race.received),
+        answer => cut(&race.answer),
+    }
 }
 
 /// All findings of a rule by observation, without long identifiers.

@@ -162,7 +162,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         .filter(|s| s.verdict != Verdict::NotApplicable);
     context! {
         style => STYLE, script => SCRIPT, style_hash => hash(STYLE), script_hash => hash(SCRIPT),
-        headline => view::headline(record, settings),
+        headline => view::verdict(record, settings),
         state, verdict,
         short => top::short(&whole),
         what_of => top::what_of(record),
@@ -201,7 +201,7 @@ fn defects_lead(defects: usize, whole: &ServiceTally) -> String {
     let broken = whole.broken;
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
-        "{broken} {is} broken, probably by {}. Rules that match the pattern of a known defect are \
+        "{broken} {is} broken, probably by {}. Rules that match the pattern of a built-in example fault are \
          grouped in one card, the largest first. Grouping is a guess and does not affect any \
          verdict.",
         view::count(defects, "defect")

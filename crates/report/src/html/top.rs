@@ -105,7 +105,7 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         text += if whole.unjudged() > 0 { ";" } else { "." };
     }
     if whole.unjudged() > 0 {
-        text += &format!(" {} not judged.", thousands(whole.unjudged()));
+        text += &format!(" {} without verdict.", thousands(whole.unjudged()));
     }
     match whole.advised {
         0 => {}

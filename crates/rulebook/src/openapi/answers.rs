@@ -1,10 +1,11 @@
-//! What an operation answers: a resource, or a page of a list, whose kind and rules it adds.
+//! Responses of an operation: a resource, or a page of a list, with the resource types and rules that they add.
 
 use super::document::Described;
 use super::operation::Reader;
 use crate::annotations::Annotations;
 use crate::draft::{Draft, RuleExtension};
 use crate::model::{Kind, Origin};
+use crate::paging::{Paging, Written};
 use crate::schemas::{self, At, Bundler};
 use conformant_base::json;
 use conformant_record::Basis;
@@ -13,7 +14,8 @@ use conformant_yaml::Node;
 pub(super) struct Answer {
     pub(super) kind: Option<String>,
     pub(super) list_key: Option<String>,
-    pub(super) is_list_key_told: bool,
+    pub(super) is_list_key_undocumented: bool,
+    pub(super) paging: Paging,
 }
 
 impl Reader<'_> {
@@ -28,13 +30,13 @@ impl Reader<'_> {
         for member in responses.members() {
             if !["2XX", "4XX"].contains(&&*member.key) {
                 let message = format!(
-                    "`{}` is not used: no document shows status codes",
+                    "unsupported status `{}`: the documents state no status codes",
                     member.key
                 );
                 draft.problems.push(
                     self.file
                         .problem_at(member.key_span, message)
-                        .help("write `2XX` for accepted and `4XX` for refused answers"),
+                        .help("write `2XX` for accepted and `4XX` for rejected requests"),
                 );
             }
         }
@@ -56,7 +58,8 @@ impl Reader<'_> {
             return schemas::owner(&path).map(|(kind, _)| Answer {
                 kind: Some(kind),
                 list_key: None,
-                is_list_key_told: false,
+                is_list_key_undocumented: false,
+                paging: Paging::default(),
             });
         }
         let prefix = format!("{}/{operation}", self.file.service());
@@ -68,33 +71,57 @@ impl Reader<'_> {
             )),
             None => None,
         };
-        let name = page_of
+        let mut name = page_of
             .as_ref()
             .map_or_else(|| prefix.clone(), |(item, _)| format!("{item}[]"));
+        // A second list of the same type goes by its operation.
+        if page_of.is_some() && described.kinds.iter().any(|k| k.name == name) {
+            name.clone_from(&prefix);
+        }
         let root = At::root(&name, &prefix);
-        // The representation as a whole has the operation's source.
+        // The source of the whole representation is that of the operation.
         schemas::derive(draft, self.files, self.file, &at, schema, root.clone());
         if described.kinds.iter().any(|k| k.name == name) {
-            let message = format!("another operation of the service shows `{name}` already");
+            let message = format!("another operation of the service already returns `{name}`");
             draft.problems.push(self.file.problem(&at, message));
             return None;
         }
         described.kinds.push(Kind {
             name: name.clone(),
             schema: Bundler::new(self.files).bundle(self.file, schema, root),
-            about: Annotations::default(),
+            annotations: Annotations::default(),
             page_of,
         });
         Some(Answer {
             kind: Some(name),
             list_key: list_key.map(str::to_owned),
-            is_list_key_told: schema.get("x-list-key-told").is_some(),
+            is_list_key_undocumented: schema.get("x-list-key-told").is_some(),
+            paging: self.paging(draft, schema, &at),
         })
     }
 
-    /// Kind of the items of a page.
+    /// How the list is read page by page.
+    fn paging(&self, draft: &mut Draft, schema: &Node, at: &str) -> Paging {
+        let Some(written) = schema.get("x-paging") else {
+            return Paging::default();
+        };
+        let Some(written) = draft.deserialize::<Written>(self.file, written) else {
+            return Paging::default();
+        };
+        written.read().unwrap_or_else(|message| {
+            let at = format!("{at}/x-paging");
+            draft.problems.push(self.file.problem(&at, message));
+            Paging::default()
+        })
+    }
+
+    /// The resource type of the items of a page.
     fn item_kind(&self, draft: &mut Draft, schema: &Node, key: &str, at: &str) -> Option<String> {
-        let Some(list) = schema.get("properties").and_then(|p| p.get(key)) else {
+        let listed = match key {
+            "" => Some(schema),
+            key => schema.get("properties").and_then(|p| p.get(key)),
+        };
+        let Some(list) = listed else {
             let known = schema
                 .get("properties")
                 .map(Node::members)
@@ -115,7 +142,7 @@ impl Reader<'_> {
                 self.file
                     .problem(
                         &format!("{at}/properties/{key}"),
-                        "the items of a page refer to a resource",
+                        "expected a reference to a resource type for the items of a page",
                     )
                     .help("write `items: { $ref: schemas/RESOURCE.yaml }`"),
             );
@@ -123,9 +150,12 @@ impl Reader<'_> {
         kind.map(|(kind, _)| kind)
     }
 
-    pub(super) fn list_rules(&self, draft: &mut Draft, operation: &str, key: &str) {
+    pub(super) fn list_rules(&self, draft: &mut Draft, operation: &str, key: &str, has_meta: bool) {
         let at = format!("{}/responses/2XX/content/application~1json/schema", self.at);
-        let property = json::join(&format!("{at}/properties"), key);
+        let property = match key {
+            "" => at,
+            key => json::join(&format!("{at}/properties"), key),
+        };
         let Some(node) = schemas::node_at(self.file, &property) else {
             return;
         };
@@ -133,20 +163,25 @@ impl Reader<'_> {
             return;
         };
         let id = |what: &str| format!("{}/{operation}/{what}", self.file.service());
-        self.add(
-            draft,
-            &id("key"),
-            &format!("The array stands under the name that meta.key gives, {key}."),
-            &source,
-            RuleExtension::default(),
-            Origin::ListKey {
-                operation: operation.to_owned(),
-            },
-        );
+        if has_meta {
+            self.add(
+                draft,
+                &id("key"),
+                &format!("The array stands under the name that meta.key gives, {key}."),
+                &source,
+                RuleExtension::default(),
+                Origin::ListKey {
+                    operation: operation.to_owned(),
+                },
+            );
+        }
         self.add(
             draft,
             &id("walk"),
-            "Following next_page_url yields each item exactly once and ends.",
+            match has_meta {
+                true => "Following next_page_url yields each item exactly once and ends.",
+                false => "Reading page after page yields each item exactly once and ends.",
+            },
             &source,
             RuleExtension {
                 level: None,

@@ -1,4 +1,4 @@
-//! The document as a whole: what it says of requests, its components, and an operation for each method of each path.
+//! The OpenAPI document: statements about requests, components, and an operation for each method of each path.
 
 use super::keys::{Document, PathItem};
 use super::operation::Reader;
@@ -12,32 +12,30 @@ use std::collections::BTreeMap;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
-/// What an `openapi.yaml` describes.
+/// The content of an `openapi.yaml`.
 #[derive(Default)]
 pub(crate) struct Described {
     pub(crate) operations: BTreeMap<String, Operation>,
     pub(crate) kinds: Vec<Kind>,
-    /// What the document says of the bodies of requests: in our own words, and where.
+    /// Statements about the bodies of requests: in our own words, and where.
     pub(crate) bodies: Option<(String, Source)>,
-    /// What it advises clients to send.
+    /// Advice to clients.
     pub(crate) advice: Vec<Advice>,
 }
 
-/// What a document advises of the values of some parameters.
+/// Documented advice about the values of some parameters.
 pub(crate) struct Advice {
-    /// Names of parameters, in queries and bodies.
     pub(crate) parameters: Vec<String>,
-    /// What their texts match.
+    /// The pattern of their texts.
     pub(crate) pattern: String,
-    /// In our own words.
     pub(crate) says: String,
     pub(crate) source: Source,
 }
 
 /// Reads a service's operations and adds their rules.
 pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
-    // The typed reading refuses unknown keys; values and their places come from the tree.
-    let _: Option<Document> = draft.typed(file, &file.node);
+    // The typed structs reject unknown keys; values and their places come from the tree.
+    let _: Option<Document> = draft.deserialize(file, &file.node);
     let mut described = Described::default();
     derive_components(draft, files, file);
     if let Some(node) = file.node.get("info").and_then(|i| i.get("x-requests")) {
@@ -48,11 +46,11 @@ pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     };
     for path in paths.members() {
         let at = json::join("/paths", &path.key);
-        let _: Option<PathItem> = draft.typed(file, &path.value);
+        let _: Option<PathItem> = draft.deserialize(file, &path.value);
         if !path.key.starts_with('/') {
             draft
                 .problems
-                .push(file.problem_at(path.key_span, "a path starts with `/`"));
+                .push(file.problem_at(path.key_span, "invalid path: expected a leading `/`"));
         }
         for method in METHODS {
             if let Some(node) = path.value.get(method) {
@@ -73,7 +71,7 @@ pub(crate) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     described
 }
 
-/// What `info` says of requests as a whole.
+/// Statements in `info` about all requests.
 fn requests(draft: &mut Draft, file: &File, node: &Node, described: &mut Described) {
     const AT: &str = "/info/x-requests";
     if node.get("description").is_some() {

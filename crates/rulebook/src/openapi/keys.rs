@@ -1,4 +1,4 @@
-//! The keys that an `openapi.yaml` may have: read to refuse others. Values and their places come from the tree.
+//! The keys of an `openapi.yaml`, read to reject others. Values and their places come from the tree.
 
 use crate::draft::RuleExtension;
 use crate::rules::Comparison;
@@ -7,12 +7,11 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Keys of the document itself.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(
     dead_code,
-    reason = "read to refuse unknown keys; the tree is walked for values"
+    reason = "read to reject unknown keys; values come from the tree"
 )]
 pub(super) struct Document {
     openapi: String,
@@ -29,7 +28,7 @@ pub(super) struct Document {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Info {
     title: String,
     version: String,
@@ -41,7 +40,7 @@ struct Info {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Requests {
     description: Option<String>,
     #[serde(rename = "x-source")]
@@ -54,7 +53,7 @@ struct Requests {
 #[serde(deny_unknown_fields)]
 #[expect(
     dead_code,
-    reason = "read to refuse unknown keys; the tree is walked for values"
+    reason = "read to reject unknown keys; values come from the tree"
 )]
 struct Advised {
     parameters: Vec<String>,
@@ -66,7 +65,7 @@ struct Advised {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Server {
     url: String,
     description: Option<String>,
@@ -75,7 +74,7 @@ struct Server {
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Components {
     #[serde(default)]
     security_schemes: BTreeMap<String, SecurityScheme>,
@@ -85,7 +84,7 @@ struct Components {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct SecurityScheme {
     r#type: String,
     scheme: Option<String>,
@@ -100,7 +99,7 @@ struct SecurityScheme {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 pub(super) struct PathItem {
     summary: Option<String>,
     description: Option<String>,
@@ -118,7 +117,7 @@ pub(super) struct PathItem {
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 #[expect(
     dead_code,
-    reason = "read to refuse unknown keys; the tree is walked for values"
+    reason = "read to reject unknown keys; values come from the tree"
 )]
 pub(super) struct OperationObject {
     operation_id: String,
@@ -142,7 +141,7 @@ pub(super) struct OperationObject {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct RequestBody {
     required: Option<bool>,
     description: Option<String>,
@@ -151,7 +150,7 @@ struct RequestBody {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct Response {
     description: String,
     #[serde(default)]
@@ -161,7 +160,7 @@ struct Response {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read to refuse unknown keys")]
+#[expect(dead_code, reason = "read to reject unknown keys")]
 struct MediaType {
     schema: IgnoredAny,
     encoding: Option<IgnoredAny>,
@@ -173,7 +172,7 @@ struct MediaType {
 #[serde(deny_unknown_fields)]
 #[expect(
     dead_code,
-    reason = "read to refuse unknown keys; the tree is walked for values"
+    reason = "read to reject unknown keys; values come from the tree"
 )]
 pub(super) struct ParameterObject {
     pub(super) name: String,

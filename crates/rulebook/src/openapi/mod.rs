@@ -1,15 +1,16 @@
 //! `openapi.yaml`: the subset of OpenAPI 3.1 that the rulebook uses, as operations with their derived rules and inline
 //! pages.
 //!
-//! Unknown keys are problems (`keys`). Nothing is sent from here. `document` goes through the file, `operation` through one
-//! operation with its `parameters` and `answers`; `things` looks back at all of them.
+//! - `keys` rejects unknown keys.
+//! - `document` reads the file, `operation` one operation with its `parameters` and `answers`.
+//! - `resources` assigns resource types to all operations.
 
 mod answers;
 mod document;
 mod keys;
 mod operation;
 mod parameters;
-mod things;
+mod resources;
 
 pub(super) use document::{Advice, read};
-pub(super) use things::find_things;
+pub(super) use resources::find_resources;

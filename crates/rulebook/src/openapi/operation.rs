@@ -1,16 +1,16 @@
-//! One operation: what it is and does, whether it needs credentials, and the rules that follow.
+//! One operation: its effect, its credentials, and its derived rules.
 
 use super::document::Described;
 use super::keys::OperationObject;
 use crate::draft::{Derived, Draft, File, Files, RuleExtension};
-use crate::model::{Does, Operation, Origin, Place};
-use crate::words::is_id;
+use crate::model::{Action, Operation, Origin, ParameterLocation};
+use crate::spelling::is_id;
 use conformant_base::json;
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
 
-/// One operation while it is read.
+/// Reads one operation.
 pub(super) struct Reader<'a> {
     pub(super) files: &'a Files,
     pub(super) file: &'a File,
@@ -25,7 +25,7 @@ pub(super) struct Reader<'a> {
 impl Reader<'_> {
     pub(super) fn read(&self, draft: &mut Draft, described: &mut Described) {
         let (file, node) = (self.file, self.node);
-        let checked: Option<OperationObject> = draft.typed(file, node);
+        let checked: Option<OperationObject> = draft.deserialize(file, node);
         let Some(id) = node.get("operationId").and_then(Node::text) else {
             return;
         };
@@ -63,10 +63,13 @@ impl Reader<'_> {
         let error = self
             .response(draft, described, id, "4XX")
             .and_then(|r| r.kind);
-        let is_list_key_told = response.as_ref().is_some_and(|r| r.is_list_key_told);
+        let is_list_key_undocumented = response
+            .as_ref()
+            .is_some_and(|r| r.is_list_key_undocumented);
         let list_key = response.as_ref().and_then(|r| r.list_key.clone());
         if let Some(list) = &list_key {
-            self.list_rules(draft, id, list);
+            let has_meta = response.as_ref().is_some_and(|r| r.paging.has_meta());
+            self.list_rules(draft, id, list, has_meta);
         }
         let secured = self.credentials(draft, id, &source);
         let path_from = node
@@ -91,12 +94,13 @@ impl Reader<'_> {
             secured,
             parameters,
             bodies: self.bodies().map(|(media, _)| media.to_owned()).collect(),
-            response: response.and_then(|r| r.kind),
+            response: response.as_ref().and_then(|r| r.kind.clone()),
             error,
             does: self.does(draft, list_key.is_some()),
-            thing: None,
+            resource: None,
             list_key,
-            is_list_key_told,
+            paging: response.map(|r| r.paging).unwrap_or_default(),
+            is_list_key_undocumented,
         };
         rule_paths(draft, &operation);
         described.operations.insert(id.to_owned(), operation);
@@ -122,28 +126,28 @@ impl Reader<'_> {
         draft.add(self.file, &self.at, rule.rule(self.file, &self.at));
     }
 
-    /// What it does, as method and path say it, or else `x-does`.
-    fn does(&self, draft: &mut Draft, is_list: bool) -> Does {
+    /// Its effect, by method and path, or by `x-does`.
+    fn does(&self, draft: &mut Draft, is_list: bool) -> Action {
         let by_itself = match self.method {
-            "delete" => Does::Ends,
-            "get" if is_list => Does::Lists,
-            "get" => Does::Shows,
-            _ if self.path.ends_with('}') => Does::Changes,
-            _ => Does::Makes,
+            "delete" => Action::Ends,
+            "get" if is_list => Action::Lists,
+            "get" => Action::Shows,
+            _ if self.path.ends_with('}') => Action::Changes,
+            _ => Action::Makes,
         };
         let Some(written) = self.node.get("x-does") else {
             return by_itself;
         };
-        let does = draft.typed(self.file, written).unwrap_or(by_itself);
+        let does = draft.deserialize(self.file, written).unwrap_or(by_itself);
         if does == by_itself {
-            let message = "`x-does` says what method and path say already";
+            let message = "redundant `x-does`: method and path determine the same";
             let at = format!("{}/x-does", self.at);
             draft.problems.push(self.file.problem(&at, message));
         }
         does
     }
 
-    /// True when the operation needs credentials; adds the rule.
+    /// Whether the operation needs credentials; adds the rule.
     fn credentials(&self, draft: &mut Draft, operation: &str, source: &Source) -> bool {
         let (security, at) = match self.node.get("security") {
             Some(own) => (Some(own), format!("{}/security", self.at)),
@@ -189,15 +193,15 @@ impl Reader<'_> {
     }
 }
 
-/// A path parameter that nothing compares with the answer is ruled by what happens when it names
-/// nothing, which no document states in words; where that may go either way it has no rule.
+/// Removes rules of path parameters without an echo and without a documented
+/// outcome for unknown names.
 fn rule_paths(draft: &mut Draft, operation: &Operation) {
     for parameter in &operation.parameters {
         let is_compared = parameter.echo.is_some() || parameter.schema.get("enum").is_some();
-        if parameter.place != Place::Path || is_compared {
+        if parameter.place != ParameterLocation::Path || is_compared {
             continue;
         }
-        if !parameter.names_a_thing(operation) {
+        if !parameter.names_a_resource(operation) {
             draft.rules.remove(&parameter.rule);
         } else if let Some(rule) = draft.rules.get_mut(&parameter.rule) {
             rule.level = Level::Should;

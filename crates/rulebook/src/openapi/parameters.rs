@@ -2,12 +2,12 @@
 
 use super::keys::ParameterObject;
 use super::operation::Reader;
-use crate::alike;
 use crate::draft::{Derived, Draft};
-use crate::model::{Echo, Origin, Parameter, Place};
+use crate::model::{Echo, Origin, Parameter, ParameterLocation};
 use crate::rules::Comparison;
 use crate::schemas::{self, At};
-use crate::words::kebab;
+use crate::spelling::kebab;
+use crate::x_like;
 use conformant_base::json;
 use conformant_record::{Basis, Level};
 use conformant_yaml::Node;
@@ -29,7 +29,7 @@ impl Reader<'_> {
             found.extend(self.body_parameters(draft, operation, &at));
         }
         for (_, at) in bodies {
-            // A further media type carries the same parameters; its schema is only checked.
+            // Other media types have the same parameters; their schemas are only checked.
             if let Some(node) = schemas::node_at(self.file, &at) {
                 schemas::derive(draft, self.files, self.file, &at, node, At::default());
             }
@@ -37,7 +37,7 @@ impl Reader<'_> {
         found
     }
 
-    /// Media types of the body with their schemas' places.
+    /// Media types of the body with the places of their schemas.
     pub(super) fn bodies(&self) -> impl Iterator<Item = (&str, String)> {
         self.node
             .get("requestBody")
@@ -51,7 +51,7 @@ impl Reader<'_> {
             })
     }
 
-    /// Braces in the path and parameters with `in: path` name the same things.
+    /// Checks that braces in the path and parameters with `in: path` have the same names.
     pub(super) fn check_path(&self, draft: &mut Draft, parameters: &[Parameter]) {
         let braces: Vec<&str> = self
             .path
@@ -61,12 +61,13 @@ impl Reader<'_> {
             .collect();
         let declared: Vec<&str> = parameters
             .iter()
-            .filter(|p| p.place == Place::Path)
+            .filter(|p| p.place == ParameterLocation::Path)
             .map(|p| p.name.as_str())
             .collect();
         for name in &braces {
             if !declared.contains(name) {
-                let message = format!("the path contains `{{{name}}}`, which is not a parameter");
+                let message =
+                    format!("the path contains `{{{name}}}`, but no such parameter is defined");
                 draft.problems.push(self.file.problem(&self.at, message));
             }
         }
@@ -82,7 +83,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A parameter written out or referred to; what stands beside the reference takes the place of the other's.
+    /// A parameter, inline or by reference. Members next to the reference replace those of the referenced one.
     fn parameter(
         &self,
         draft: &mut Draft,
@@ -97,10 +98,12 @@ impl Reader<'_> {
                     if node.members().len() == 1 {
                         return self.parameter(draft, operation, target, &pointer);
                     }
-                    self.parameter(draft, operation, &alike::referring(node, target), at)
+                    self.parameter(draft, operation, &x_like::merge_reference(node, target), at)
                 }
                 Ok((path, _)) => {
-                    let message = format!("a parameter in another file, {path}");
+                    let message = format!(
+                        "a parameter in another file, {path}: expected this file's components"
+                    );
                     draft.problems.push(self.file.problem(at, message));
                     None
                 }
@@ -112,13 +115,13 @@ impl Reader<'_> {
                 }
             };
         }
-        let written: ParameterObject = draft.typed(self.file, node)?;
+        let written: ParameterObject = draft.deserialize(self.file, node)?;
         let place = match written.r#in.as_str() {
-            "path" => Place::Path,
-            "query" => Place::Query,
-            "header" => Place::Header,
+            "path" => ParameterLocation::Path,
+            "query" => ParameterLocation::Query,
+            "header" => ParameterLocation::Header,
             other => {
-                let message = format!("`in: {other}` is not used; path, query or header are");
+                let message = format!("unsupported `in: {other}`: expected path, query or header");
                 draft
                     .problems
                     .push(self.file.problem(&format!("{at}/in"), message));
@@ -136,7 +139,7 @@ impl Reader<'_> {
             At::default(),
         );
         let required = written.required.unwrap_or(false);
-        if place == Place::Path && !required {
+        if place == ParameterLocation::Path && !required {
             draft.problems.push(
                 self.file
                     .problem(
@@ -175,7 +178,7 @@ impl Reader<'_> {
                     at = pointer;
                 }
                 Ok(_) => {
-                    let message = "a body is written out, or under this file's components";
+                    let message = "expected an inline body, or one of this file's components";
                     draft.problems.push(self.file.problem(&at, message));
                     return Vec::new();
                 }
@@ -211,7 +214,7 @@ impl Reader<'_> {
                     &m.value,
                     Named {
                         name: &m.key,
-                        place: Place::Body,
+                        place: ParameterLocation::Body,
                         required: required.contains(&&*m.key),
                     },
                 )
@@ -219,7 +222,7 @@ impl Reader<'_> {
             .collect()
     }
 
-    /// Adds the parameter's rule and gives the parameter.
+    /// Adds the parameter's rule and returns the parameter.
     fn finish(
         &self,
         draft: &mut Draft,
@@ -254,7 +257,7 @@ impl Reader<'_> {
             schema,
             echo: self.echo(draft, node, at),
             beside: match node.get("x-beside") {
-                Some(written) => draft.typed(self.file, written)?,
+                Some(written) => draft.deserialize(self.file, written)?,
                 None => BTreeMap::new(),
             },
             rule,
@@ -264,7 +267,7 @@ impl Reader<'_> {
             path_from: node
                 .get("x-path-from")
                 .and_then(Node::text)
-                .filter(|_| named.place == Place::Path)
+                .filter(|_| named.place == ParameterLocation::Path)
                 .map(str::to_owned),
             form: OnceLock::new(),
         })
@@ -283,7 +286,7 @@ impl Reader<'_> {
             return None;
         };
         let compare = match node.get("x-echo-as") {
-            Some(word) => draft.typed(self.file, word)?,
+            Some(word) => draft.deserialize(self.file, word)?,
             None => Comparison::default(),
         };
         let or = node
@@ -308,6 +311,6 @@ impl Reader<'_> {
 #[derive(Clone, Copy)]
 struct Named<'a> {
     name: &'a str,
-    place: Place,
+    place: ParameterLocation,
     required: bool,
 }

@@ -1,27 +1,27 @@
-//! Where in a representation a schema stands, and with that which rules its properties derive.
+//! The place of a schema in a representation, which determines the rules of its properties.
 
-use crate::words::kebab;
+use crate::spelling::kebab;
 use conformant_base::json;
 use conformant_record::Level;
 use conformant_yaml::{Content, Node};
 
-/// Where in a representation a schema stands.
+/// The place of a schema in a representation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct At {
-    /// Kind of the representation; empty where no rules are derived.
+    /// Resource type of the representation; empty if no rules are derived.
     pub(crate) kind: String,
     /// Rule id of the enclosing property or representation.
     pub(crate) prefix: String,
     /// Pointer into the representation, `*` for items.
     pub(crate) instance: String,
-    /// True inside `if`, `allOf` and their like, which only tighten what stands outside.
+    /// Whether it is inside `if`, `allOf` and similar, which only restrict the outer schema.
     pub(crate) tightening: bool,
-    /// The rule about fields that are not listed, and its level.
+    /// The rule about unlisted fields, and its level.
     pub(crate) other: Option<(String, Level)>,
 }
 
 impl At {
-    /// A schema that is laid beside a representation's own: it derives no rules, and its properties
+    /// An additional schema of a representation: it derives no rules, and its properties
     /// need not list what it requires.
     pub(crate) fn aside() -> Self {
         Self {
@@ -61,7 +61,7 @@ impl At {
         }
     }
 
-    /// Which rule judges fields that this object does not list; enters it for what is below.
+    /// The rule about unlisted fields of this object; also applies to inner objects.
     pub(super) fn enter(&mut self, node: &Node) -> Option<(String, Level)> {
         if self.kind.is_empty() || self.tightening {
             return None;
@@ -89,7 +89,7 @@ impl At {
         self.other.clone().filter(|_| lists)
     }
 
-    /// True for a property inside `if` and its like that only tightens another one.
+    /// Whether the property only restricts another one.
     pub(super) fn tighter_only(&self, node: &Node) -> bool {
         self.tightening && node.get("x-source").is_none()
     }

@@ -1,4 +1,4 @@
-//! Self-contained schemas: with definitions of what they refer to, or with that in the reference's place.
+//! Self-contained schemas: with definitions of referenced schemas, or with those inlined.
 
 use super::at::At;
 use super::keywords::{NAMED, ONE, SEVERAL};
@@ -10,7 +10,7 @@ use conformant_base::json;
 use conformant_yaml::{Content, Node};
 use serde_json::{Map, Value, json};
 
-/// Writes schemas that refer to nothing outside themselves.
+/// Builds self-contained schemas.
 pub(crate) struct Bundler<'a> {
     files: &'a Files,
     defs: Map<String, Value>,
@@ -25,13 +25,13 @@ impl<'a> Bundler<'a> {
         }
     }
 
-    /// The schema that stands there, self-contained.
+    /// The schema of a node, self-contained.
     pub(crate) fn bundle(mut self, file: &File, node: &Node, at: At) -> Value {
         let schema = self.convert(file, node, at);
         self.finish(schema)
     }
 
-    /// Adds the definitions that were referred to.
+    /// Adds the referenced definitions.
     pub(crate) fn finish(self, schema: Value) -> Value {
         let Value::Object(mut members) = schema else {
             return schema;
@@ -49,7 +49,7 @@ impl<'a> Bundler<'a> {
         Value::Object(whole)
     }
 
-    /// A reference to a resource, whose schema comes into the definitions.
+    /// A reference to a resource type, whose schema is added to the definitions.
     pub(crate) fn refer(&mut self, from: &str, reference: &str) -> Option<Value> {
         let (path, pointer) = target(self.files, from, reference).ok()?;
         let file = self.files.get(&path)?;
@@ -151,7 +151,7 @@ fn definition_name(path: &str, pointer: &str) -> String {
     format!("{stem}{}", pointer.replace('/', "."))
 }
 
-/// A schema with every reference replaced by what it refers to, without our extensions.
+/// A schema with all references inlined, without our extensions.
 pub(crate) fn inline(files: &Files, file: &File, node: &Node) -> Value {
     inline_within(files, file, node, 16)
 }

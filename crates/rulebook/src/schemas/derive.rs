@@ -1,4 +1,4 @@
-//! Goes through a schema: has it looked at, and adds the rules of its properties.
+//! Traverses a schema: lints it, and adds the rules of its properties.
 
 use super::at::At;
 use super::keywords::{NAMED, ONE, SEVERAL};
@@ -80,7 +80,7 @@ fn derive_no_other_fields(draft: &mut Draft, file: &File, pointer: &str, node: &
     let Some((id, level)) = at.other.clone() else {
         return;
     };
-    // A page written inline has no source of its own; its list has.
+    // An inline page has no source of its own; its list has one.
     let listed = node
         .get("properties")
         .map(Node::members)
@@ -140,7 +140,7 @@ fn derive_property(
     at: &At,
 ) {
     let extension = draft.extension(file, node);
-    // A bare reference to a resource speaks with the resource's own words and source.
+    // A bare reference to a resource type has the description and source of that type.
     let referred = node
         .get("$ref")
         .and_then(Node::text)

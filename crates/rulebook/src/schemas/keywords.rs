@@ -1,4 +1,4 @@
-//! The keywords that schemas may have: JSON Schema's, by what stands under them, and our own.
+//! The supported schema keywords: JSON Schema's, by the type of their value, and our extensions.
 
 /// Keywords whose value is a schema.
 pub(super) const ONE: [&str; 9] = [
@@ -61,12 +61,13 @@ pub(super) const PLAIN: [&str; 32] = [
 ];
 
 /// Our extensions.
-pub(super) const EXTENSIONS: [&str; 17] = [
+pub(super) const EXTENSIONS: [&str; 18] = [
     "x-source",
     "x-rule",
     "x-partial",
     "x-list-key",
     "x-list-key-told",
+    "x-paging",
     "x-echo",
     "x-echo-as",
     "x-echo-or",

@@ -1,4 +1,4 @@
-//! What may not stand in a schema, or not so: unknown keys, formats and types, references to nothing.
+//! Lints schemas: unknown keys, formats and types, unresolved references.
 
 use super::at::At;
 use super::keywords::{EXTENSIONS, FORMATS, NAMED, ONE, PLAIN, SEVERAL};

@@ -1,7 +1,8 @@
-//! JSON Schema files: their lint, the rules that each property derives, and self-contained schemas.
+//! JSON Schema files: lint, derived rules of properties, and self-contained schemas.
 //!
-//! Validates no instance; `conformant_schema` does. `keywords` is what they are written with, `references` and `at` where one
-//! leads and stands; `derive` goes through them, with `lint` for what is wrong, and `bundle` makes others of them.
+//! - Instances are validated by `conformant_schema`.
+//! - `derive` traverses the files with `keywords` and `references`; `at` tracks the place in a representation.
+//! - `lint` reports problems, and `bundle` builds self-contained schemas.
 
 mod at;
 mod bundle;
@@ -15,10 +16,10 @@ pub(super) use bundle::{Bundler, inline};
 pub(super) use derive::derive;
 pub(super) use references::{node_at, owner, target};
 
-/// Annotation of a bundled schema: the rule of the property that it describes.
+/// Annotation of a bundled schema: the rule of the property.
 pub const RULE_KEY: &str = "x-rule-id";
-/// Annotation of a bundled schema: the rule that judges fields it does not list.
+/// Annotation of a bundled schema: the rule about unlisted fields.
 pub const OTHER_FIELDS_KEY: &str = "x-other-fields";
 
-/// Definitions that all services share.
+/// Definitions shared by all services.
 const COMMON: &str = "common.yaml";

@@ -1,47 +1,41 @@
-//! References: which file and which node in it they lead to, and what representation a file describes.
+//! References: the file and node that they resolve to, and the representation that a file defines.
 
 use super::COMMON;
 use crate::draft::{File, Files};
 use crate::problems::suggest;
-use crate::words::kebab;
+use crate::spelling::kebab;
 use conformant_base::json;
 use conformant_yaml::Node;
 
-/// A reference that leads nowhere.
+/// A reference that does not resolve.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReferenceError {
-    /// To what is no file of the rulebook's.
-    #[error("`{reference}` leads out of the rulebook")]
-    Outside {
-        /// As it is written.
-        reference: String,
-    },
-    /// To a file that is not there.
-    #[error("`{reference}` names the file `{file}`, which is not there")]
+    /// To a file outside the rulebook.
+    #[error("`{reference}` is outside the rulebook")]
+    Outside { reference: String },
+    /// To a missing file.
+    #[error("`{reference}` names the missing file `{file}`")]
     NoFile {
-        /// As it is written.
         reference: String,
         /// The file, from the rulebook's root.
         file: String,
     },
-    /// To nothing in a file.
+    /// To a missing node of a file.
     #[error(
-        "`{reference}` leads to nothing: there is no `{segment}` in {file}{}",
+        "`{reference}` does not resolve: there is no `{segment}` in {file}{}",
         .help.as_ref().map_or_else(String::new, |help| format!("; {help}"))
     )]
     Nothing {
-        /// As it is written.
         reference: String,
-        /// The part of it that is not there.
+        /// The missing segment.
         segment: String,
-        /// The file.
         file: String,
-        /// What may be meant.
+        /// A suggestion.
         help: Option<String>,
     },
 }
 
-/// Where a reference leads: file path and pointer inside it.
+/// The target of a reference: file path and pointer inside it.
 pub(crate) fn target(
     files: &Files,
     from: &str,
@@ -55,7 +49,7 @@ pub(crate) fn target(
             reference: reference.to_owned(),
         })?
     };
-    // Rules may name the common definitions without the way to them.
+    // Rules may name the common definitions without a path.
     let full = if path == COMMON && !files.contains_key(&full) {
         COMMON.to_owned()
     } else {
@@ -102,7 +96,7 @@ fn join(from: &str, path: &str) -> Option<String> {
     Some(names.join("/"))
 }
 
-/// The node that a pointer of a file leads to.
+/// The node of a pointer in a file.
 pub(crate) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<&'a Node> {
     json::segments(pointer).try_fold(&file.node, |node, segment| {
         node.get(&segment)
@@ -110,7 +104,7 @@ pub(crate) fn node_at<'a>(file: &'a File, pointer: &str) -> Option<&'a Node> {
     })
 }
 
-/// Kind and rule prefix of a file that describes a representation.
+/// Resource type and rule prefix of a file that defines a representation.
 pub(crate) fn owner(path: &str) -> Option<(String, String)> {
     let stem = path
         .strip_suffix(".yaml")
@@ -120,7 +114,7 @@ pub(crate) fn owner(path: &str) -> Option<(String, String)> {
             format!("{service}/{name}"),
             format!("{service}/{}", kebab(name)),
         )),
-        // Rules name the event: they outlive its versions.
+        // Rules name the event without its version.
         ["events", name, version] if version.bytes().all(|b| b.is_ascii_digit()) => Some((
             format!("events/{name}/{version}"),
             format!("events/{}", kebab(name)),

@@ -1,10 +1,10 @@
-//! Whether documents, lock and rulebook agree: everything that does not, at once.
+//! Compares documents, lock and rulebook, and reports all differences at once.
 
-use super::documents::{Documents, read};
+use super::documents::{Described, Documents, read};
 use super::lock::{Class, cited, parse_lock};
 use super::problem::TraceProblem;
 use super::propose::sources;
-use super::unit::Place;
+use super::unit::UnitPlace;
 use crate::Rulebook;
 use conformant_base::source::{Document, Source};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,8 +22,8 @@ pub fn check(documents: &Path, rulebook: &Rulebook, lock: &str) -> Vec<TraceProb
     problems
 }
 
-/// What rulebook and lock say of each other, without the documents at hand: every unit is
-/// classified and cites what exists.
+/// Compares rulebook and lock without the documents: every unit is
+/// classified and cites existing ids.
 pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);
@@ -40,10 +40,10 @@ pub fn check_lock(rulebook: &Rulebook, lock: &str) -> Vec<TraceProblem> {
 fn check_units(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let by_place: BTreeMap<Place, (&str, &Class)> = entries
+    let by_place: BTreeMap<UnitPlace, (&str, &Class)> = entries
         .iter()
         .map(|(place, hash, class)| (*place, (hash.as_str(), class)))
         .collect();
@@ -75,7 +75,7 @@ fn check_units(
 
 fn check_ids(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     for (place, _, class) in entries {
@@ -90,14 +90,14 @@ fn check_ids(
     }
 }
 
-/// Each sentence has what judges it for itself: what it cites names its line, and no other sentence of
+/// Checks that each sentence has a rule of its own: the cited rule names its line, and no other sentence of
 /// the line cites the same.
 fn check_sentences(
     rulebook: &Rulebook,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
-    let mut first: BTreeMap<(Document, u32, &str), Place> = BTreeMap::new();
+    let mut first: BTreeMap<(Document, u32, &str), UnitPlace> = BTreeMap::new();
     for (place, _, class) in entries {
         for id in cited(class) {
             let source = source_of(rulebook, id);
@@ -112,7 +112,7 @@ fn check_sentences(
                 .entry((place.document, place.line, id))
                 .or_insert(*place);
             if *known != *place {
-                problems.push(TraceProblem::NotToldApart {
+                problems.push(TraceProblem::SharedCitation {
                     id: id.to_owned(),
                     first: *known,
                     second: *place,
@@ -122,7 +122,7 @@ fn check_sentences(
     }
 }
 
-/// Where a rule, one about clients among them, or an open point is stated.
+/// The source of a rule, including rules about clients, or of an open point.
 fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
     let point = rulebook.open_points.get(id).map(|point| &point.source);
     point.or_else(|| rulebook.rule(id).map(|rule| &rule.source))
@@ -131,7 +131,7 @@ fn source_of<'r>(rulebook: &'r Rulebook, id: &str) -> Option<&'r Source> {
 fn check_sources(
     rulebook: &Rulebook,
     documents: &Documents,
-    entries: &[(Place, String, Class)],
+    entries: &[(UnitPlace, String, Class)],
     problems: &mut Vec<TraceProblem>,
 ) {
     let mut citing: BTreeMap<&str, BTreeSet<(Document, u32)>> = BTreeMap::new();
@@ -144,6 +144,10 @@ fn check_sources(
         }
     }
     for (id, (source, _)) in sources(rulebook) {
+        if let Some(described) = documents.described.get(&source.document) {
+            check_pointer(id, source, described, problems);
+            continue;
+        }
         let Some(headings) = documents.headings.get(&source.document) else {
             continue;
         };
@@ -151,7 +155,7 @@ fn check_sources(
         let cites = citing.get(id);
         let mut only_headings = true;
         for line in &source.lines {
-            // A source may name the heading of a whole section or table: no unit stands there.
+            // A source may name the heading of a whole section or table, which has no unit.
             if is_heading(headings, *line) {
                 continue;
             }
@@ -168,6 +172,32 @@ fn check_sources(
             problems.push(TraceProblem::NeverCited { id: id.to_owned() });
         }
     }
+}
+
+/// A source in an OpenAPI document: what its pointer leads to is there, at the line that it names.
+fn check_pointer(
+    id: &str,
+    source: &Source,
+    described: &Described,
+    problems: &mut Vec<TraceProblem>,
+) {
+    let pointer = source.section.strip_prefix('#');
+    let Some(found) = pointer.and_then(|pointer| described.line_of(pointer)) else {
+        problems.push(TraceProblem::PointerGone {
+            id: id.to_owned(),
+            document: source.document,
+            pointer: source.section.clone(),
+        });
+        return;
+    };
+    let elsewhere = source.lines.iter().find(|line| **line != found);
+    problems.extend(elsewhere.map(|line| TraceProblem::PointerElsewhere {
+        id: id.to_owned(),
+        document: source.document,
+        pointer: source.section.clone(),
+        line: *line,
+        found,
+    }));
 }
 
 fn check_section(id: &str, source: &Source, headings: &[String], problems: &mut Vec<TraceProblem>) {
@@ -192,7 +222,7 @@ fn check_section(id: &str, source: &Source, headings: &[String], problems: &mut 
     }
 }
 
-/// True for the heading line itself, which is kept with its hashes.
+/// Whether it is the heading line itself, which is stored with its hashes.
 fn is_heading(headings: &[String], line: u32) -> bool {
     index(line)
         .and_then(|n| headings.get(n))

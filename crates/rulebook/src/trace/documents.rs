@@ -1,24 +1,62 @@
-//! The documents in a folder, recognized by their first lines, which `service.yaml` declares: their units, and the heading that each line stands under.
+//! The documents in a folder, recognized by the first lines that `service.yaml` declares: their units, and the heading of each line.
 
 use super::problem::TraceProblem;
 use super::unit::{Unit, is_row, is_separator, units};
 use crate::service::ServiceIndex;
+use conformant_base::json;
 use conformant_base::source::Document;
+use conformant_yaml::Node;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Documents beyond this size are refused.
+/// Larger documents are rejected.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Units and headings of the documents.
 #[derive(Debug, Default)]
 pub(super) struct Documents {
     pub(super) units: Vec<Unit>,
-    /// By document, for each line the heading it stands under.
+    /// By document, the heading of each line.
     pub(super) headings: BTreeMap<Document, Vec<String>>,
+    /// OpenAPI documents, whose sources are pointers.
+    pub(super) described: BTreeMap<Document, Described>,
 }
 
-/// The units of the documents in a folder, one revision of them; a document may be missing.
+/// An OpenAPI document.
+#[derive(Debug)]
+pub(super) struct Described {
+    root: Node,
+    text: String,
+}
+
+impl Described {
+    /// The document of one of these titles.
+    fn read(text: String, titles: &BTreeMap<Document, String>) -> Option<(Document, Self)> {
+        let root = conformant_yaml::read_large(&text).ok()?;
+        root.get("openapi")?;
+        let title = root.get("info")?.get("title")?.text()?.lines().next()?;
+        let title = format!("# {title}");
+        let (document, _) = titles.iter().find(|(_, known)| **known == title)?;
+        Some((*document, Self { root, text }))
+    }
+
+    /// The line of what a pointer leads to, counted from 1.
+    pub(super) fn line_of(&self, pointer: &str) -> Option<u32> {
+        let (mut node, mut start) = (&self.root, 0);
+        for segment in json::segments(pointer) {
+            let member = node.members().iter().find(|member| *member.key == segment);
+            let item = || node.items().get(segment.parse::<usize>().ok()?);
+            (node, start) = match member {
+                Some(member) => (&member.value, member.key_span.start),
+                None => item().map(|item| (item, item.span.start))?,
+            };
+        }
+        let before = self.text.as_bytes().get(..start)?;
+        u32::try_from(memchr::memchr_iter(b'\n', before).count() + 1).ok()
+    }
+}
+
+/// The units of one revision of the documents in a folder; a document may be missing.
 pub fn revision(documents: &Path, index: &ServiceIndex) -> Result<Vec<Unit>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
     let units = read(documents, index, &mut problems).units;
@@ -61,7 +99,12 @@ pub(super) fn read(
         let Ok(text) = std::fs::read_to_string(entry.path()) else {
             continue;
         };
-        if let Some(document) = recognise(&text, &titles)
+        let ending = entry.path().extension().and_then(|e| e.to_str());
+        if matches!(ending, Some("yaml" | "yml" | "json")) {
+            documents.described.extend(Described::read(text, &titles));
+            continue;
+        }
+        if let Some(document) = recognize(&text, &titles)
             && !documents.headings.contains_key(&document)
         {
             documents.headings.insert(document, headings(&text));
@@ -69,7 +112,8 @@ pub(super) fn read(
         }
     }
     for (document, title) in titles {
-        if !documents.headings.contains_key(&document) {
+        let is_described = documents.described.contains_key(&document);
+        if !documents.headings.contains_key(&document) && !is_described {
             problems.push(TraceProblem::DocumentMissing { document, title });
         }
     }
@@ -77,14 +121,14 @@ pub(super) fn read(
     documents
 }
 
-fn recognise(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
+fn recognize(text: &str, titles: &BTreeMap<Document, String>) -> Option<Document> {
     let first = text.lines().next()?.trim();
     let known = titles.iter().find(|(_, title)| first == *title)?;
     Some(*known.0)
 }
 
-/// For each line the heading it stands under; a heading's own line keeps its hashes, and a table's
-/// head counts as one, marked with `#>`.
+/// The heading of each line. The line of a heading keeps its hashes; the head of a table
+/// counts as a heading, marked with `#>`.
 pub(super) fn headings(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut current = String::new();

@@ -1,26 +1,26 @@
-//! `documents.lock`: a line for each unit, which says what became of it.
+//! `documents.lock`: a line for each unit with its classification.
 
 use super::problem::{LockFault, TraceProblem};
-use super::unit::{HASH_DIGITS, Place, Unit};
+use super::unit::{HASH_DIGITS, Unit, UnitPlace};
 use conformant_base::source::Document;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// What became of a unit.
+/// The classification of a unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Rules, and open points beside them.
+    /// Rules and open points.
     Cited {
         /// Ids of rules.
         rules: Vec<String>,
         /// Ids of open points.
         open: Vec<String>,
     },
-    /// Says what a word means; nothing can be checked.
+    /// Defines a word; nothing can be checked.
     Definition,
-    /// Tells or explains; nothing can be checked.
+    /// Narrative or explanation; nothing can be checked.
     Narrative,
-    /// Nobody has decided yet.
+    /// Not classified yet.
     Unclassified,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Class {
     }
 }
 
-/// What a lock says became of each unit, by document and hash; units of the same words agree.
+/// The classification of each unit, by document and hash; units with equal text agree.
 pub fn classes(lock: &str) -> Result<BTreeMap<(Document, String), Class>, Vec<TraceProblem>> {
     let mut problems = Vec::new();
     let entries = parse_lock(lock, &mut problems);
@@ -73,7 +73,7 @@ pub(super) fn format_line(unit: &Unit, class: &Class) -> String {
 pub(super) fn parse_lock(
     lock: &str,
     problems: &mut Vec<TraceProblem>,
-) -> Vec<(Place, String, Class)> {
+) -> Vec<(UnitPlace, String, Class)> {
     let mut entries = Vec::new();
     for (n, line) in lock.lines().enumerate() {
         if line.trim().is_empty() || line.starts_with('#') {
@@ -90,7 +90,7 @@ pub(super) fn parse_lock(
     entries
 }
 
-fn parse_line(line: &str) -> Result<(Place, String, Class), LockFault> {
+fn parse_line(line: &str) -> Result<(UnitPlace, String, Class), LockFault> {
     let mut words = line.split_whitespace();
     let document = words.next().and_then(|word| word.parse::<Document>().ok());
     let document = document.ok_or(LockFault::Document)?;
@@ -98,12 +98,12 @@ fn parse_line(line: &str) -> Result<(Place, String, Class), LockFault> {
         .next()
         .and_then(|place| place.split_once('.'))
         .and_then(|(line, index)| Some((line.parse().ok()?, index.parse().ok()?)))
-        .ok_or(LockFault::Place)?;
+        .ok_or(LockFault::UnitPlace)?;
     let hash = words
         .next()
         .filter(|h| h.len() == HASH_DIGITS && h.bytes().all(|b| b.is_ascii_hexdigit()))
         .ok_or(LockFault::Hash)?;
-    let place = Place {
+    let place = UnitPlace {
         document,
         line,
         index,

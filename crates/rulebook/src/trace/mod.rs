@@ -1,8 +1,8 @@
-//! From the documents to the rules: every sentence and table row is a unit, and `documents.lock` says what became of each.
-//! Holds hashes of the documents, never their words.
+//! Traceability from the documents to the rules: every sentence and table row is a unit, and `documents.lock` classifies each.
+//! Contains hashes of the documents, never their text.
 //!
-//! `documents` reads them as `unit`s, `lock` reads and writes the lock; `check` says what does not agree (`problem`), and
-//! `propose` writes a lock anew.
+//! `documents` reads `unit`s, `lock` reads and writes the lock, `check` reports differences as `problem`s, and `propose`
+//! generates a new lock.
 
 mod check;
 mod documents;
@@ -18,4 +18,4 @@ pub use documents::revision;
 pub use lock::{Class, classes};
 pub use problem::{LockFault, TraceProblem};
 pub use propose::propose;
-pub use unit::{Place, Unit, units};
+pub use unit::{Unit, UnitPlace, units};

@@ -1,16 +1,16 @@
-//! A lock written anew: what rules and open points say of their sources, and what people had decided.
+//! Generates a new lock from the sources of rules and open points, and from the classification of the old lock.
 
 use super::documents::read;
 use super::lock::{Class, cited, format_line, parse_lock};
 use super::problem::TraceProblem;
-use super::unit::{Place, Unit};
+use super::unit::{Unit, UnitPlace};
 use crate::Rulebook;
 use conformant_base::source::Source;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Writes the lock anew: rules and open points from their sources, definitions and narrative as
-/// the old lock has them, everything else unclassified.
+/// Generates a new lock: rules and open points by their sources, definitions and narrative as in
+/// the old lock, everything else unclassified.
 pub fn propose(
     documents: &Path,
     rulebook: &Rulebook,
@@ -33,12 +33,13 @@ pub fn propose(
 
 fn propose_class(
     unit: &Unit,
-    old: &[(Place, String, Class)],
+    old: &[(UnitPlace, String, Class)],
     sources: &BTreeMap<&str, (&Source, bool)>,
     rulebook: &Rulebook,
 ) -> Class {
-    let same =
-        |entry: &&(Place, String, Class)| entry.0.document == unit.document && entry.1 == unit.hash;
+    let same = |entry: &&(UnitPlace, String, Class)| {
+        entry.0.document == unit.document && entry.1 == unit.hash
+    };
     let known = old
         .iter()
         .filter(same)
@@ -48,7 +49,7 @@ fn propose_class(
     }
     let names =
         |source: &Source| source.document == unit.document && source.lines.contains(&unit.line);
-    // Of a line with several sentences, the lock may have settled which one a rule rests on.
+    // For a line with several sentences, the old lock may assign a rule to one of them.
     let settled: BTreeSet<&str> = old
         .iter()
         .filter(|(place, _, _)| place.document == unit.document && place.line == unit.line)
@@ -59,7 +60,7 @@ fn propose_class(
         .flat_map(|(_, _, class)| cited(class))
         .collect();
     let (mut rules, mut open) = (Vec::new(), Vec::new());
-    // Rules about clients rest on what others rest on, too: they are named where somebody put them.
+    // Rules about clients have the same sources as others: they are included only if the old lock has them.
     let clients = kept.iter().filter_map(|id| rulebook.requests.get(*id));
     rules.extend(clients.filter(|r| names(&r.source)).map(|r| r.id.clone()));
     for (id, (source, is_open)) in sources {
@@ -79,7 +80,7 @@ fn propose_class(
     }
 }
 
-/// Rules and open points by id.
+/// Sources of rules and open points, by id.
 pub(super) fn sources(rulebook: &Rulebook) -> BTreeMap<&str, (&Source, bool)> {
     let open = rulebook.open_points.iter();
     let open = open.map(|(id, point)| (id.as_str(), (&point.source, true)));

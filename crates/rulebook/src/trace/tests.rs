@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 const FLOW: &str = "# Flow Service Specification\n\nIt flows. It ends (see below. Really) at last.\n\n\
-    ### Limits\n- Size: `a. b` only.\n1. One thing\n\n| Item | Value |\n|---|---|\n| Size | 50 |\n";
+    ### Limits\n- Size: `a. b` only.\n1. One item\n\n| Item | Value |\n|---|---|\n| Size | 50 |\n";
 
 fn folder() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -132,12 +132,12 @@ fn every_disagreement_is_told() {
     );
     has(&rulebook(&[]), &lock, "which is not in the rulebook");
     let more = rulebook(&[("flow/x/size", "Limits", &[7, 11])]);
-    has(&more, &lock, "names D3 line 7, where no unit cites it");
+    has(&more, &lock, "names D3 line 7, but no unit there cites it");
     let other = rulebook(&[
         ("flow/x/size", "Limits", &[11]),
         ("flow/x/y", "Limits", &[6]),
     ]);
-    has(&other, &lock, "flow/x/y is cited by no unit");
+    has(&other, &lock, "no unit cites flow/x/y");
     has(
         &rulebook(&[("flow/x/size", "Sizes", &[11])]),
         &lock,
@@ -154,7 +154,7 @@ fn every_disagreement_is_told() {
     has(&shared, &elsewhere, "whose source does not name that line");
     let lock = propose(dir.path(), &good, "").unwrap();
     std::fs::remove_file(dir.path().join("D1.txt")).unwrap();
-    has(&good, &lock, "D1 is not there");
+    has(&good, &lock, "D1 is missing");
 }
 
 #[test]

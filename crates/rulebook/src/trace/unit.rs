@@ -1,4 +1,4 @@
-//! The units of a document: every sentence and table row, with its place and the hash of its words.
+//! The units of a document: every sentence and table row, with its place and the hash of its text.
 
 use crate::hex;
 use conformant_base::source::Document;
@@ -11,19 +11,18 @@ pub(super) const HASH_DIGITS: usize = 12;
 /// One sentence or table row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unit {
-    /// The document.
     pub document: Document,
     /// Its line, counted from 1.
     pub line: u32,
-    /// Which of the line's units, counted from 1.
+    /// Position of the unit in the line, counted from 1.
     pub index: usize,
-    /// First digits of the SHA-256 of its text, white space normalised.
+    /// First digits of the SHA-256 of its text, with normalized white space.
     pub hash: String,
 }
 
 impl Unit {
-    pub(super) fn place(&self) -> Place {
-        Place {
+    pub(super) fn place(&self) -> UnitPlace {
+        UnitPlace {
             document: self.document,
             line: self.line,
             index: self.index,
@@ -31,18 +30,17 @@ impl Unit {
     }
 }
 
-/// Where a unit stands: `D3 84.1`.
+/// The place of a unit: `D3 84.1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
-    /// The document.
+pub struct UnitPlace {
     pub document: Document,
     /// Its line, counted from 1.
     pub line: u32,
-    /// Which of the line's units, counted from 1.
+    /// Position of the unit in the line, counted from 1.
     pub index: usize,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for UnitPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}.{}", self.document, self.line, self.index)
     }

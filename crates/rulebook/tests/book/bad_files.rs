@@ -1,6 +1,6 @@
 //! Bad files: every kind of mistake is refused at its place, with what to do. Tests only.
 
-use conformant_judge::load::catalogue;
+use conformant_judge::load::predicates;
 use conformant_rulebook::{Problems, Rulebook};
 
 const COMMON: &str = "$defs:\n  sid-FW: { type: string, pattern: \"^FW[0-9a-f]{32}$\" }\n";
@@ -113,7 +113,7 @@ fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
     let files = files
         .iter()
         .map(|(path, text)| ((*path).to_owned(), text.clone().into_bytes()));
-    Rulebook::of_files_by(catalogue(), files)
+    Rulebook::from_files(predicates(), files)
 }
 
 /// Replaces one text in one file; the first problem is at the place marked by `^` in what is
@@ -228,10 +228,10 @@ fn all_problems_of_all_files_come_at_once() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_hides_no_misshapen_other() {
+fn an_unreadable_file_does_not_hide_problems_of_others() {
     let mut with = files();
     with.push(("flow/scenarios/unreadable.yaml", "scenarios: [".to_owned()));
-    let misshapen = "scenarios: [{ id: flow/x, sayz: A story., steps: [] }]";
+    let misshapen = "scenarios: [{ id: flow/x, sayz: A scenario., steps: [] }]";
     with.push(("flow/scenarios/misshapen.yaml", misshapen.to_owned()));
     let problems = load(&with).unwrap_err();
     let named: Vec<&str> = problems.iter().map(|p| p.file.as_str()).collect();
@@ -243,7 +243,7 @@ fn a_file_that_cannot_be_read_hides_no_misshapen_other() {
         named.contains(&"flow/scenarios/misshapen.yaml"),
         "{named:?}"
     );
-    // What stands in the unreadable file is missed by nobody.
+    // Names of the unreadable file are not reported as missing.
     assert!(
         named.iter().all(|file| file.starts_with("flow/scenarios/")),
         "{named:?}"
@@ -258,10 +258,10 @@ fn files_in_no_place_and_that_are_no_text() {
         load(&with)
             .unwrap_err()
             .to_string()
-            .contains("no place for this file")
+            .contains("unexpected file in the rulebook")
     );
     let files = [("common.yaml".to_owned(), b"\xff".to_vec())];
-    let problems = Rulebook::of_files_by(catalogue(), files).unwrap_err();
+    let problems = Rulebook::from_files(predicates(), files).unwrap_err();
     assert!(problems.to_string().contains("not valid UTF-8 at byte 0"));
 }
 
@@ -290,13 +290,13 @@ fn schemas() {
         path,
         "../../common",
         "../../comon",
-        &["comon.yaml", "not there"],
+        &["missing file `comon.yaml`"],
     );
     refuses(
         path,
         "../../common",
         "../../../common",
-        &["out of the rulebook"],
+        &["is outside the rulebook"],
     );
     refuses(
         path,
@@ -339,7 +339,7 @@ fn schemas() {
         path,
         "enum: [draft, published]",
         "minLength: many",
-        &["no JSON Schema"],
+        &["invalid JSON Schema"],
     );
 }
 
@@ -372,7 +372,7 @@ fn operations() {
         path,
         "2XX:",
         "^\"200\":",
-        &["no document shows status codes"],
+        &["the documents state no status codes"],
     );
     refuses(
         path,
@@ -425,7 +425,7 @@ fn rules() {
         path,
         "[/status]",
         "[^/state]",
-        &["`/state` leads to nothing", "did you mean `status`?"],
+        &["`/state` does not resolve", "did you mean `status`?"],
     );
     refuses(
         path,
@@ -491,13 +491,13 @@ fn steps() {
         path,
         "wait: 2s",
         "wait: 2s\n        ^walk: true",
-        &["`walk` does not go with `wait`", "it goes with call"],
+        &["invalid key `walk` of `wait`", "it belongs to call"],
     );
     refuses(
         path,
         "- wait: 2s",
         "- walk: true\n        ^wait: 2s",
-        &["`walk` does not go with `wait`"],
+        &["invalid key `walk` of `wait`"],
     );
     refuses(
         path,
@@ -683,7 +683,7 @@ fn scenarios_as_a_whole() {
     let accepted =
         "      - call: fetch-flow\n        with: { Sid: \"${made.flow_sid}\" }\n        expect";
     let refused = "      - call: fetch-flow\n        either: true\n        with: { Sid: \"${made.flow_sid}\" }\n        expect";
-    refuses(path, accepted, refused, &["has no accepted twin"]);
+    refuses(path, accepted, refused, &["has no accepted call"]);
     refuses(
         path,
         "  fetch-flow:\n    setup: [{ use: a-flow }]\n    with: { Sid: \"${made.flow_sid}\" }\nsc",
@@ -716,12 +716,12 @@ fn what_is_missing_in_the_whole() {
         told.contains("the operation `fetch-flow` has no happy path"),
         "{told}"
     );
-    let mut without_story = files();
-    without_story[4].1 = without_story[4].1.replace(
+    let mut without_scenario = files();
+    without_scenario[4].1 = without_scenario[4].1.replace(
         "        rejected: flow/fetch-flow/unknown\n",
         "        either: true\n",
     );
-    let told = load(&without_story).unwrap_err().to_string();
+    let told = load(&without_scenario).unwrap_err().to_string();
     assert!(
         told.contains("no scenario names the rule `flow/fetch-flow/unknown`"),
         "{told}"
@@ -743,6 +743,6 @@ proptest::proptest! {
         text.replace_range(at..at, &put);
         let _ = load(&broken);
         let files = [("flow/rules/x.yaml".to_owned(), bytes)];
-        let _ = Rulebook::of_files_by(catalogue(), files);
+        let _ = Rulebook::from_files(predicates(), files);
     }
 }

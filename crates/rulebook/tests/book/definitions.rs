@@ -1,6 +1,6 @@
 //! Rules that are defined in the step that states them, in further scenarios of the embedded rulebook.
 
-use conformant_judge::load::catalogue;
+use conformant_judge::load::predicates;
 use conformant_record::{Basis, Level};
 use conformant_rulebook::{Problems, Rulebook};
 
@@ -12,7 +12,7 @@ fn load(expect: &str) -> Result<Rulebook, Problems> {
         "scenarios:\n  - id: flow/definitions/test\n    says: A test.\n    steps:\n      - call: read-flows\n{expect}"
     );
     std::fs::write(inside.join("definitions.yaml"), file).expect("the disk is writable");
-    Rulebook::load_by(catalogue(), None, &[folder.path().to_owned()])
+    Rulebook::load_with(predicates(), None, &[folder.path().to_owned()])
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_definition_in_a_step_is_a_rule() {
     assert_eq!(rule.place, "flow/scenarios/definitions.yaml:8");
     assert!(
         rule.check()
-            .is_some_and(conformant_rulebook::Check::is_of_steps)
+            .is_some_and(conformant_rulebook::Check::is_scenario_rule)
     );
     let rule = &rulebook.rules.get("flow/definitions/accepted").unwrap();
     assert_eq!((rule.level, rule.basis), (Level::Must, Basis::Stated));
@@ -65,7 +65,7 @@ fn a_bad_definition_is_refused() {
         ),
         (
             "        accepted: { id: chat/definitions/x, source: { section: A, lines: [1] }, says: X. }\n",
-            "stands in the folder of flow",
+            "is in the folder of flow",
         ),
         (
             "        expect: [{ id: flow/flow/sid, source: { section: A, lines: [1] }, says: X., at: /flows, at-least: 0 }]\n",

@@ -2,7 +2,7 @@
 
 use conformant_judge::load::{self, shared};
 use conformant_rulebook::trace::check_lock;
-use conformant_rulebook::{CameBy, Rule, Rulebook, Rules};
+use conformant_rulebook::{EvidenceSelection, Rule, Rulebook, Rules};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -72,8 +72,8 @@ fn what_came_by_brings_the_rules_that_bear_on_it_in_their_order() {
         found.map(|rule| rule.id.clone()).collect()
     };
     let all = ids(&mut rules.in_order());
-    let nothing = ids(&mut rules.bearing_on(&CameBy::default()));
-    let some = ids(&mut rules.bearing_on(&CameBy {
+    let nothing = ids(&mut rules.applicable_to(&EvidenceSelection::default()));
+    let some = ids(&mut rules.applicable_to(&EvidenceSelection {
         operations: BTreeSet::from([("chat", "update-service")]),
         kinds: BTreeSet::from(["chat/service"]),
         stated: BTreeSet::new(),
@@ -99,12 +99,12 @@ fn rules_come_and_go_by_their_ids() {
 #[test]
 fn rules_that_wait_for_a_person_need_that_hook() {
     let rulebook = shared();
-    let unlocked = conformant_rulebook::unlocked::by_hook(rulebook);
+    let hook_rules = conformant_rulebook::hook_rules::rules_by_hook(rulebook);
     for hook in ["approve_request", "scan_registration", "register_binding"] {
-        assert!(!unlocked[hook].is_empty(), "{hook}");
+        assert!(!hook_rules[hook].is_empty(), "{hook}");
     }
     assert!(
-        unlocked
+        hook_rules
             .keys()
             .all(|hook| rulebook.index.hook(hook).is_some())
     );
@@ -116,6 +116,6 @@ fn the_lock_and_the_rulebook_agree() {
     let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert!(
         told.is_empty(),
-        "write documents.lock anew (trace::propose): {told:#?}"
+        "generate documents.lock again (trace::propose): {told:#?}"
     );
 }

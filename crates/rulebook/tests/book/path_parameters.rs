@@ -1,6 +1,6 @@
 //! Path parameters that calls leave out, in further scenarios of the embedded rulebook.
 
-use conformant_judge::load::catalogue;
+use conformant_judge::load::predicates;
 use conformant_rulebook::step::Step;
 use conformant_rulebook::{Problems, Rulebook};
 
@@ -12,7 +12,7 @@ fn load(service: &str, groups: &str, steps: &str) -> Result<Vec<Step>, Problems>
     let id = format!("{service}/paths/test");
     let file = format!("{groups}scenarios:\n  - id: {id}\n    says: A test.\n    steps:\n{steps}");
     std::fs::write(inside.join("paths.yaml"), file).expect("the disk is writable");
-    let rulebook = Rulebook::load_by(catalogue(), None, &[folder.path().to_owned()])?;
+    let rulebook = Rulebook::load_with(predicates(), None, &[folder.path().to_owned()])?;
     Ok(rulebook.services[service].scenarios[&id].0.steps.clone())
 }
 
@@ -21,7 +21,7 @@ fn load(service: &str, groups: &str, steps: &str) -> Result<Vec<Step>, Problems>
 fn last(service: &str, groups: &str, steps: &str) -> Vec<String> {
     let steps = load(service, groups, steps).unwrap_or_else(|problems| panic!("{problems}"));
     let step = steps.last().expect("there is a step");
-    let step = step.between().last().unwrap_or(step);
+    let step = step.nested().last().unwrap_or(step);
     let with = step.with().into_iter().flatten();
     let mut with: Vec<String> = with
         .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))

@@ -1,6 +1,6 @@
 //! Bad `service.yaml` files: every kind of mistake is refused at its place, with what to do.
 
-use conformant_judge::load::catalogue;
+use conformant_judge::load::predicates;
 use conformant_rulebook::{Problems, Rulebook};
 
 const SERVICE: &str = "\
@@ -64,7 +64,7 @@ fn load(service: Option<&str>, more: &[(&str, &str)]) -> Result<Rulebook, Proble
     let files = own.iter().copied().chain(service);
     let files = files.chain(more.iter().copied());
     let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
-    Rulebook::of_files_by(catalogue(), files)
+    Rulebook::from_files(predicates(), files)
 }
 
 /// Replaces one text in the file; its problem is on that line and holds the words.

@@ -1,4 +1,4 @@
-//! A client of the chat service, as small as it can be: it waits as long as it is told to.
+//! A minimal client of the chat service that respects Retry-After.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
@@ -19,10 +19,10 @@ pub struct Chat {
 type Answer = Result<Value, Box<dyn Error>>;
 
 impl Chat {
-    /// A client that nobody has used yet.
+    /// A new client.
     pub fn new(base: &str) -> Self {
         let refusals_are_answers = Agent::config_builder().http_status_as_error(false);
-        // What a client without patience does: set by whoever wants to see the tests fail.
+        // Setting IMPATIENT disables retries, which makes the tests fail.
         let tries = env::var("IMPATIENT").map_or(TRIES, |_| 1);
         let agent = refusals_are_answers.build().into();
         Self {

@@ -1,15 +1,17 @@
-//! Whether services let the run in at all: wrong credentials are a mistake of ours, and no reason to
-//! accuse every operation. Answers are counted as they come, over all stories.
+//! Detects services that reject all requests of a run, which indicates wrong credentials and not a fault of each
+//! operation.
+//!
+//! Counts the answers over all scenarios.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// So many refusals, the first answers of a service and of more than one operation, leave no doubt.
+/// Rejections of several operations, without any other answer before, after which a service counts as closed.
 const DENIED_MAX: usize = 5;
-/// So many leave none where it is always the same operation, which alone could be forbidden.
+/// The same for a single operation, which alone may be forbidden.
 const DENIED_MAX_OF_ONE: usize = 10;
 
-/// What services answered to requests with the configured credentials.
+/// The answers of services to requests with the configured credentials.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     services: Mutex<BTreeMap<String, Answers>>,
@@ -17,11 +19,11 @@ pub(super) struct Admission {
 
 #[derive(Debug, Default)]
 struct Answers {
-    /// Refusals with 401 or 403.
+    /// Rejections with 401 or 403.
     denied: usize,
-    /// The operations that were refused.
+    /// The rejected operations.
     operations: BTreeSet<String>,
-    /// Anything else came.
+    /// Whether there was any other answer.
     is_admitted: bool,
 }
 
@@ -36,7 +38,7 @@ impl Answers {
 }
 
 impl Admission {
-    /// Notes an answer; true once the service answers nothing but refusals.
+    /// Records an answer. True once the service counts as closed.
     pub(super) fn note(&self, service: &str, operation: &str, status: u16) -> bool {
         let mut services = self.services();
         let answers = services.entry(service.to_owned()).or_default();
@@ -50,14 +52,14 @@ impl Admission {
         answers.is_shut()
     }
 
-    /// Whether it has answered, and with refusals alone.
+    /// Whether it has answered with rejections only.
     pub(super) fn is_doubtful(&self, service: &str) -> bool {
         let services = self.services();
         let answers = services.get(service);
         answers.is_some_and(|answers| answers.denied > 0 && !answers.is_admitted)
     }
 
-    /// The service that lets nobody in.
+    /// The service that rejects all credentials.
     pub(super) fn denied_by(&self) -> Option<String> {
         let services = self.services();
         let mut shut = services.iter().filter(|(_, answers)| answers.is_shut());

@@ -1,7 +1,7 @@
-//! The target's clock: which stories move it, how far it is ahead of ours, and whether somebody else has moved it.
+//! The target's clock: which scenarios move it, its offset, and changes by other clients.
 
-use super::ahead::Ahead;
-use super::story::LiveStory;
+use super::clock_offset::ClockOffset;
+use super::scenario::LiveScenario;
 use super::target::Live;
 use crate::Planned;
 use crate::sessions::hooks;
@@ -11,59 +11,58 @@ use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The hook that moves it.
+/// The hook that moves the clock.
 pub(super) const ADVANCE_CLOCK: &str = "advance_clock";
 
-/// Waits from this length on move the target's clock, where there is a hook for it; shorter ones
-/// pass in real time.
+/// Waits of at least this length move the target's clock if there is a hook for it. Shorter ones take real time.
 pub(super) const ADVANCE_FROM: Duration = Duration::from_secs(5);
-/// The same for the waits that a story states, where it moves the clock anyway: all others wait for it. What is asked
-/// again until it is there is asked in real time, for that is what a target takes for its work.
+/// The same for the stated waits of a scenario that moves the clock, because all others wait for it. Polls take real
+/// time, because the target needs it for its work.
 pub(super) const ADVANCE_FURTHER_FROM: Duration = Duration::from_secs(1);
 
-/// How far the target's clock may be off for certain before somebody else has moved it: it may be rounded.
+/// The offset beyond which another client must have moved the clock; times may be rounded.
 pub(super) const CLOCK_OFF_MS: i64 = 1_000;
-/// How often it is asked while answers take too long to tell much.
+/// Maximum number of requests for a precise time.
 const TIME_ASKED_MAX: usize = 3;
 
 impl Live {
-    /// Whether waits of this story move the clock.
+    /// Whether waits of this scenario move the clock.
     pub(super) fn moves_the_clock(&self, planned: &Planned<'_>) -> bool {
         let long = |text: &str| wait_of(text).is_none_or(|wait| wait >= ADVANCE_FROM);
         self.settings.hooks.contains_key(ADVANCE_CLOCK)
             && planned.any_step(&|step| step.wait().is_some_and(long))
     }
 
-    pub(super) fn ahead(&self) -> MutexGuard<'_, Ahead> {
+    pub(super) fn ahead(&self) -> MutexGuard<'_, ClockOffset> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks how far the target's clock is ahead; nothing where it does not say.
-    pub(super) fn ask_the_time(&self) -> Option<Ahead> {
+    /// Asks for the offset of the target's clock; `None` if the hook does not report the time.
+    pub(super) fn query_clock(&self) -> Option<ClockOffset> {
         let hook = self.settings.hooks.get(ADVANCE_CLOCK)?;
         let nothing = json!({"seconds": 0});
         let ask = || {
             let asked = clock::now();
-            // A hook that fails now says so where a story needs it.
+            // A hook failure is reported when a scenario uses it.
             let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted).ok()?;
-            Ahead::told(&answer, (asked, clock::now()))
+            ClockOffset::of_answer(&answer, (asked, clock::now()))
         };
-        let mut told = ask()?;
+        let mut measured = ask()?;
         for _ in 1..TIME_ASKED_MAX {
-            if told.is_narrow() {
+            if measured.is_narrow() {
                 break;
             }
-            told = told.and_then(ask()?);
+            measured = measured.and_then(ask()?);
         }
         let mut ahead = self.ahead();
-        *ahead = ahead.and_then(told);
-        Some(told)
+        *ahead = ahead.and_then(measured);
+        Some(measured)
     }
 }
 
-impl LiveStory<'_> {
-    /// Notes by how much somebody else has moved the target's clock, and goes on from there.
-    pub(super) fn look_at_the_clock(&self, there: Ahead) {
+impl LiveScenario<'_> {
+    /// Records by how much another client moved the target's clock, and continues from there.
+    pub(super) fn update_clock(&self, there: ClockOffset) {
         let off_ms = there.off_ms(self.ahead_ms.get());
         self.off_ms.set(self.off_ms.get().max(off_ms));
         if off_ms > CLOCK_OFF_MS {
@@ -72,7 +71,7 @@ impl LiveStory<'_> {
     }
 }
 
-/// How far `advance_clock` was asked to move the time, in milliseconds.
+/// The requested advance in milliseconds.
 pub(super) fn asked_ms(arguments: &Value) -> i64 {
     let seconds = arguments.get("seconds").and_then(Value::as_f64);
     let by = Duration::try_from_secs_f64(seconds.unwrap_or_default()).unwrap_or_default();

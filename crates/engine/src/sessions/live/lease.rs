@@ -1,4 +1,4 @@
-//! What a target has only one of, held for one story at a time among all runs that use the target.
+//! Lease on the target's exclusive resources, held by one run at a time.
 
 use super::target::Live;
 use crate::sessions::hooks;
@@ -7,37 +7,40 @@ use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// For how long what the target has only one of is asked.
+/// Duration of a lease.
 const LEASE_SECONDS: u64 = 120;
-/// When it is asked again while it is held.
+/// When a lease is renewed.
 pub(super) const LEASE_RENEWED: Duration = Duration::from_secs(LEASE_SECONDS / 4);
-/// How often while others hold it.
+/// Interval between requests while another run holds it.
 const LEASE_EVERY: Duration = Duration::from_millis(100);
 
-/// The hook that is asked for it.
+/// When a wait for a lease is reported.
+const LEASE_REPORTED_AFTER: Duration = Duration::from_secs(30);
+
+/// The hook that grants leases.
 const LEASE: &str = "lease";
 
-/// What the target has only one of, held for a story of this run; given back with the last of those who share it.
+/// A share of the lease. The lease ends with its last share.
 pub(super) struct Lease<'a> {
     live: &'a Live,
 }
 
-/// For how many stories it is held, and since when.
+/// Number of holders, and the time of the last grant.
 #[derive(Debug, Default)]
 pub(super) struct Leased(Option<(usize, Instant)>);
 
 impl Live {
-    /// Waits until no other run holds what a story needs alone. Where the target has no such hook,
-    /// nothing is known of other runs.
+    /// Waits until no other run holds the lease. Without the hook, other runs are unknown.
     pub(super) fn lease(&self) -> Option<Lease<'_>> {
         let hook = self.settings.hooks.get(LEASE)?;
         let mut leased = self.leased();
         let (holders, since) = leased.0.unwrap_or((0, clock::monotonic()));
-        // The same owner is granted it again, for as long as before.
+        // A renewal by the same owner is always granted.
         if holders > 0 && since.elapsed() < LEASE_RENEWED {
             leased.0 = Some((holders + 1, since));
             return Some(Lease { live: self });
         }
+        let began = clock::monotonic();
         loop {
             let arguments = json!({"owner": self.owner, "seconds": LEASE_SECONDS});
             let answer =
@@ -49,11 +52,18 @@ impl Live {
             if self.is_over() {
                 return None;
             }
+            if began.elapsed() >= LEASE_REPORTED_AFTER {
+                self.lease_reported.call_once(|| {
+                    (self.notify)(&format!(
+                        "hook {LEASE}: not granted for {LEASE_REPORTED_AFTER:?}, because another owner holds it; the run waits"
+                    ));
+                });
+            }
             clock::sleep(LEASE_EVERY);
         }
     }
 
-    /// Who asks or gives back has it until the answer came, so that neither overtakes the other.
+    /// Locked until an answer arrives, so that requests and releases do not overtake one another.
     fn leased(&self) -> MutexGuard<'_, Leased> {
         self.leased.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -61,7 +71,7 @@ impl Live {
 
 #[cfg(test)]
 impl Leased {
-    /// As if it had been held for so much longer.
+    /// Makes the lease older. For tests.
     pub(super) fn age(&mut self, by: Duration) {
         if let Some((_, since)) = &mut self.0 {
             *since -= by;
@@ -78,10 +88,7 @@ impl Drop for Lease<'_> {
         if leased.0.is_some() {
             return;
         }
-        if let Some(hook) = self.live.settings.hooks.get(LEASE) {
-            let arguments = json!({"owner": self.live.owner, "seconds": 0});
-            // Not given back it runs out by itself.
-            let _ = hooks::carry_out(hook, &arguments, &self.live.client, &self.live.interrupted);
-        }
+        let arguments = json!({"owner": self.live.owner, "seconds": 0});
+        self.live.clean_up(LEASE, &arguments);
     }
 }

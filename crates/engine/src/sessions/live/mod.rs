@@ -1,22 +1,25 @@
-//! Live targets: requests over the network, hooks as the adopter supplies them, real time.
+//! Live targets: requests over the network, configured hooks, real time.
 //!
-//! Others may use the same target meanwhile. What it has only one of is asked for by the hook `lease`; where its clock
-//! was moved by somebody else, [`Session::disturbed`](crate::session::Session::disturbed) says so. `target` is what
-//! a run shares and `story` what each of its stories has; what they share is kept by `slots`, `persons`, `lease`, `limited`
-//! and `admission`, what is known of the target's time by `clock`
-//! and `ahead`, which stories let pass `together`.
+//! Other clients may use the target at the same time. The hook `lease` reserves its exclusive resources;
+//! [`Session::disturbed`](crate::session::Session::disturbed) reports a clock that another client moved.
+//!
+//! - `target`: the resources of a run. `scenario`: the session of one scenario.
+//! - `slots`, `phone_numbers`, `lease`, `rate_limit`, `admission`: what scenarios share.
+//! - `clock`, `clock_offset`, `barrier`: the target's time.
 
 mod admission;
-mod ahead;
+mod barrier;
 mod clock;
+mod clock_offset;
 mod lease;
-mod limited;
-mod persons;
+mod phone_numbers;
+mod race;
+mod rate_limit;
+mod scenario;
 mod slots;
-mod story;
 mod target;
 #[cfg(test)]
 mod tests;
-mod together;
 
-pub use target::{Live, LiveError, Manner};
+pub(super) use rate_limit::wait_before_retry;
+pub use target::{Live, LiveError, LiveOptions};

@@ -1,6 +1,7 @@
-//! Slots: how many stories act at the same time. One that waits gives its slot to another, so that
-//! waits overlap without more requests being under way than jobs were asked for. Of those who want one the story that
-//! began first has it: the longest begin first.
+//! Slots: limits how many scenarios act at the same time.
+//!
+//! A waiting scenario releases its slot, so waits overlap without more concurrent requests than jobs. A free slot goes
+//! to the scenario that began first, because the longest begin first.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ pub(super) struct Slots {
 #[derive(Debug)]
 struct State {
     free: usize,
-    /// By when their stories began; who is no longer here was given a slot.
+    /// By the order in which the scenarios began. A missing entry was granted a slot.
     waiting: BTreeMap<u64, Arc<Condvar>>,
 }
 
@@ -35,7 +36,7 @@ impl Slots {
         }
     }
 
-    /// Waits for a slot; `turn` is the story's number, of which there is no other.
+    /// Waits for a slot; `turn` is the unique number of the scenario.
     pub(super) fn take(&self, turn: u64) -> Slot<'_> {
         let mut state = self.state();
         if state.free > 0 {
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_more_slots_are_held_than_there_are_and_the_first_story_has_the_next() {
+    fn slots_are_limited_and_granted_in_order() {
         let slots = Slots::new(2);
         let (first, _second) = (slots.take(7), slots.take(8));
         let order = Mutex::new(Vec::new());

@@ -1,18 +1,18 @@
-//! A run's targets: connections, the callback listener and what its stories share. Opens a session for each of them.
+//! Live targets of a run: connections, callback listener and shared resources. Opens a session for each scenario.
 
 use super::admission::Admission;
-use super::ahead::Ahead;
+use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
+use super::clock_offset::ClockOffset;
 use super::lease::Leased;
-use super::limited::Schedule;
-use super::persons::Persons;
+use super::phone_numbers::PhoneNumbers;
+use super::rate_limit::Schedule;
+use super::scenario::LiveScenario;
 use super::slots::Slots;
-use super::story::LiveStory;
-use super::together::Together;
-use crate::session::{Callbacks, OpenError, Session};
-use crate::sessions::short_name;
+use crate::session::{Callbacks, OpenError, SendFault, Session};
+use crate::sessions::{hooks, short_name};
 use crate::settings::Settings;
-use crate::{Company, Planned, Room, Sessions};
+use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
 use conformant_net::transport::{
     BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError,
@@ -23,48 +23,71 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::AddrParseError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Once, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long one wait lasts before the interrupt flag is looked at again.
+/// Maximum length of one wait before the interrupt flag is checked again.
 pub(super) const WAIT_SLICE: Duration = Duration::from_millis(20);
 
 /// The hook that sets the address to which an application's callbacks go.
 pub(super) const SET_CALLBACK: &str = "set_callback";
 
-/// Stories under way for each job: those that wait leave their place to others.
-const STORIES_PER_JOB: usize = 8;
+/// How long one action may take that restores what was changed. A run ends soon after a signal.
+const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 
-/// Sessions with live targets; they share connections and time, not state.
+/// How long a service may refuse all connections before the run ends; it may be restarting.
+const GONE_AFTER: Duration = Duration::from_secs(2);
+
+/// Which services were reached.
+#[derive(Debug, Default)]
+pub(super) struct Reached {
+    /// Each service that was reached, and since when it is not any more.
+    services: BTreeMap<String, Option<Instant>>,
+    /// The service that ended the run, and why.
+    gone: Option<(String, String)>,
+}
+
+/// Scenario threads per job; waiting scenarios release their slot.
+const SCENARIOS_PER_JOB: usize = 8;
+
+/// Sessions with live targets. They share connections and time, but no state.
 pub struct Live {
     pub(super) settings: Settings,
     pub(super) bases: BTreeMap<String, BaseUrl>,
     pub(super) client: Client,
+    /// Restores what was changed, also after an interruption.
+    pub(super) cleaner: Client,
     pub(super) listener: Listener,
     pub(super) interrupted: Arc<AtomicBool>,
-    /// When the run must be over.
+    /// When the run must end.
     pub(super) deadline: Instant,
-    /// Says something to the person who waits.
-    pub(super) tell: Box<dyn Fn(&str) + Send + Sync>,
-    pub(super) limits_told: Once,
+    /// Prints a message for the user.
+    pub(super) notify: Box<dyn Fn(&str) + Send + Sync>,
+    pub(super) limit_reported: Once,
     pub(super) schedule: Schedule,
+    pub(super) reach: Mutex<Reached>,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
-    /// Who can be brought into a flow; nothing where nobody is configured.
-    pub(super) persons: Option<Persons>,
-    /// How far the target's clock is ahead of ours, by what `advance_clock` answers.
-    pub(super) ahead: Mutex<Ahead>,
-    pub(super) time_asked: Once,
-    /// How far it was when the run began, and when that was; nothing where it is not told.
-    pub(super) began: OnceLock<(Ahead, Instant)>,
-    /// The longest that a callback took to come so far; nothing until one came.
+    /// The numbers of the exclusive setting; `None` if none are configured.
+    pub(super) phone_numbers: Option<PhoneNumbers>,
+    /// Whether a value of the exclusive setting has one holder at a time.
+    pub(super) are_holders_exclusive: AtomicBool,
+    /// Holders that scenarios made and may still need, with the number of the session.
+    pub(super) holders: Mutex<BTreeMap<String, u64>>,
+    /// Offset of the target's clock, by the answers of `advance_clock`.
+    pub(super) ahead: Mutex<ClockOffset>,
+    pub(super) clock_queried: Once,
+    /// The first offset and its time; `None` if the target does not report its time.
+    pub(super) began: OnceLock<(ClockOffset, Instant)>,
+    /// The longest delay of a callback so far; `u64::MAX` before the first one.
     pub(super) callback_ms_max: AtomicU64,
-    /// Tells this run from others in leases.
+    /// Identifies this run in leases.
     pub(super) owner: String,
     pub(super) leased: Mutex<Leased>,
-    /// Stories that move the target's clock.
-    pub(super) together: Together,
-    /// How many stories were begun, those that are told again included.
+    pub(super) lease_reported: Once,
+    /// The clock barrier of the scenarios that move the target's clock.
+    pub(super) barrier: ClockBarrier,
+    /// Number of sessions opened so far, retries included.
     pub(super) opened: AtomicU64,
 }
 
@@ -76,56 +99,43 @@ impl fmt::Debug for Live {
     }
 }
 
-/// How a run on live targets goes about it.
-pub struct Manner {
-    /// What the client never exceeds.
+/// Settings for how a run uses live targets.
+pub struct LiveOptions {
+    /// Limits of the client.
     pub limits: Limits,
-    /// Stories that act at the same time.
+    /// Scenarios that act at the same time.
     pub jobs: usize,
-    /// When the run must be over.
+    /// When the run must end.
     pub deadline: Instant,
-    /// Says something to the person who waits.
-    pub tell: Box<dyn Fn(&str) + Send + Sync>,
+    /// Prints a message for the user.
+    pub notify: Box<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Why there is nothing that sessions could be opened with: a key of the configuration, or the callback listener.
+/// Why the sessions cannot be set up: an invalid configuration key, or a failed callback listener.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// A target's address is none.
+    /// The URL of a target is invalid.
     #[error("targets.{service}.url: {source}")]
-    Target {
-        /// Its service.
-        service: String,
-        /// Why not.
-        source: UrlError,
-    },
-    /// Callbacks cannot be received at such an address.
+    Target { service: String, source: UrlError },
+    /// The address of the callback listener is invalid.
     #[error("callbacks.listen {address}: {source}")]
     Listen {
-        /// What is configured.
         address: String,
-        /// Why not.
         source: AddrParseError,
     },
-    /// Nor be sent to such a one.
+    /// The public URL of the callback listener is invalid.
     #[error("callbacks.public_url {url}: {source}")]
-    PublicUrl {
-        /// What is configured.
-        url: String,
-        /// Why not.
-        source: UrlError,
-    },
-    /// The machine has nothing to listen on.
+    PublicUrl { url: String, source: UrlError },
+    /// The callback listener could not be started.
     #[error("failed to receive callbacks: {0}")]
     Callbacks(#[from] ListenError),
 }
 
 impl Live {
-    /// Opens the callback listener and gets ready to connect. `interrupted` ends waits, hooks and
-    /// exchanges under way.
+    /// Opens the callback listener. `interrupted` ends waits, hooks and exchanges in flight.
     pub fn new(
         settings: Settings,
-        manner: Manner,
+        options: LiveOptions,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<Self, LiveError> {
         let mut bases = BTreeMap::new();
@@ -152,65 +162,76 @@ impl Live {
             listening.public_url = Some(base);
         }
         let exclusive = settings.exclusive();
-        let persons = exclusive.and_then(|e| settings.targets.get(e.service));
-        let persons = persons.map(|target| target.pool.clone());
-        let persons = persons.filter(|p| !p.is_empty()).map(Persons::new);
+        let phone_numbers = exclusive.and_then(|e| settings.targets.get(e.service));
+        let phone_numbers = phone_numbers.map(|target| target.pool.clone());
+        let phone_numbers = phone_numbers
+            .filter(|p| !p.is_empty())
+            .map(PhoneNumbers::new);
         let listener = Listener::start(&listening)?;
-        let client = settings.reach.client(manner.limits, &bases);
+        let client = settings.reach.client(options.limits, &bases);
         let client = client.interrupted_by(Arc::clone(interrupted));
+        let brief = Limits {
+            connect: options.limits.connect.min(CLEAN_UP_MAX),
+            timeout: options.limits.timeout.min(CLEAN_UP_MAX),
+            ..options.limits
+        };
+        let cleaner = settings.reach.client(brief, &bases);
         Ok(Self {
             settings,
             bases,
             client,
+            cleaner,
             listener,
             interrupted: Arc::clone(interrupted),
-            deadline: manner.deadline,
-            tell: manner.tell,
-            limits_told: Once::new(),
+            deadline: options.deadline,
+            notify: options.notify,
+            limit_reported: Once::new(),
             schedule: Schedule::new(),
+            reach: Mutex::default(),
             admission: Admission::default(),
-            slots: Slots::new(manner.jobs),
-            persons,
+            slots: Slots::new(options.jobs),
+            phone_numbers,
+            are_holders_exclusive: AtomicBool::new(false),
+            holders: Mutex::default(),
             ahead: Mutex::default(),
-            time_asked: Once::new(),
+            clock_queried: Once::new(),
             began: OnceLock::new(),
             callback_ms_max: AtomicU64::new(u64::MAX),
             owner: uuid::Uuid::from_u128(rand::random()).to_string(),
             leased: Mutex::default(),
-            together: Together::default(),
+            lease_reported: Once::new(),
+            barrier: ClockBarrier::default(),
             opened: AtomicU64::new(0),
         })
     }
 
-    /// Whether this story changes what the target has only one of: its time, or the address to which
-    /// an application's callbacks go.
-    fn takes_what_is_there_once(&self, planned: &Planned<'_>) -> bool {
+    /// Whether this scenario changes the target's clock or an application's callback address.
+    fn needs_lease(&self, planned: &Planned<'_>) -> bool {
         self.moves_the_clock(planned)
             || self.calls(planned, ADVANCE_CLOCK)
             || self.calls(planned, SET_CALLBACK)
     }
 
-    /// Whether it has a step that calls such a hook, and there is one.
+    /// Whether a step calls this hook and the hook is configured.
     fn calls(&self, planned: &Planned<'_>, hook: &str) -> bool {
         self.settings.hooks.contains_key(hook)
             && planned.any_step(&|step| step.hook() == Some(hook))
     }
 
-    fn company(&self, planned: &Planned<'_>) -> Company {
+    fn concurrency(&self, planned: &Planned<'_>) -> Concurrency {
         if self.calls(planned, ADVANCE_CLOCK)
             || self.calls(planned, SET_CALLBACK)
             || planned.walks_a_shared_list(self.own_scope())
         {
-            Company::Nobody
+            Concurrency::Exclusive
         } else if self.moves_the_clock(planned) {
-            Company::Movers
+            Concurrency::SharedClock
         } else {
-            Company::Anybody
+            Concurrency::Shared
         }
     }
 
-    /// The setting of which a hook makes a value for each scenario, within which exclusive values are taken: its service and
-    /// key.
+    /// The scope of exclusive values, as service and key, if a hook provisions one for each scenario.
     fn own_scope(&self) -> Option<(&str, &str)> {
         let exclusive = self.settings.exclusive()?;
         let (service, key) = (exclusive.service, exclusive.how.within.as_str());
@@ -221,7 +242,7 @@ impl Live {
         is_own.then_some((service, key))
     }
 
-    /// Whether it takes an exclusive value where other scenarios take one too.
+    /// Whether it takes an exclusive value that other scenarios also take.
     fn takes_a_shared_value(&self, planned: &Planned<'_>) -> bool {
         let Some(exclusive) = self.settings.exclusive() else {
             return false;
@@ -231,11 +252,44 @@ impl Live {
         self.own_scope().is_none() && planned.any_step(&|step| step.values().any(reads))
     }
 
+    /// Calls a hook that restores what was changed, also after an interruption.
+    pub(super) fn clean_up(&self, hook: &str, arguments: &Value) {
+        if let Some(hook) = self.settings.hooks.get(hook) {
+            let never = AtomicBool::new(false);
+            // What remains expires, or the next run finds it.
+            let _ = hooks::carry_out(hook, arguments, &self.cleaner, &never);
+        }
+    }
+
+    /// Records whether a service was reached. Interrupts the run if one that was reached before is gone.
+    pub(super) fn note_reached(&self, service: &str, fault: Option<&SendFault>) {
+        let Some(fault) = fault.filter(|fault| fault.cause.is_unreachable()) else {
+            if fault.is_none() {
+                self.reached().services.insert(service.to_owned(), None);
+            }
+            return;
+        };
+        let mut reached = self.reached();
+        // A service that was never reached is a mistake in the configuration, which each scenario reports.
+        let Some(since) = reached.services.get_mut(service) else {
+            return;
+        };
+        let since = *since.get_or_insert_with(clock::monotonic);
+        if since.elapsed() >= GONE_AFTER && reached.gone.is_none() {
+            reached.gone = Some((service.to_owned(), fault.detail.clone()));
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn reached(&self) -> MutexGuard<'_, Reached> {
+        self.reach.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || clock::monotonic() >= self.deadline
     }
 
-    /// Lets real time pass.
+    /// Waits in real time.
     pub(super) fn pass(&self, until: Instant) {
         while !self.is_over() {
             let left = until.saturating_duration_since(clock::monotonic());
@@ -249,38 +303,38 @@ impl Live {
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
-        let person = self.persons.as_ref();
-        let person = person.filter(|_| self.takes_a_shared_value(planned));
-        let person = person.map(Persons::take);
-        // A story that is told again begins anew.
+        let phone_number = self.phone_numbers.as_ref();
+        let phone_number = phone_number.filter(|_| self.takes_a_shared_value(planned));
+        let phone_number = phone_number.map(PhoneNumbers::take);
+        // A retry has a new number, and with it new addresses and a new place in the queue.
         let nth = self.opened.fetch_add(1, Ordering::Relaxed);
         let slot = self.slots.take(nth);
-        self.time_asked.call_once(|| {
-            if let Some(ahead) = self.ask_the_time() {
+        self.clock_queried.call_once(|| {
+            if let Some(ahead) = self.query_clock() {
                 self.began.get_or_init(|| (ahead, clock::monotonic()));
             }
         });
-        let lease = if self.takes_what_is_there_once(planned) {
+        let lease = if self.needs_lease(planned) {
             self.lease()
         } else {
             None
         };
-        // Who waited for the lease waited while others moved the clock.
+        // While it waited for the lease, others may have moved the clock.
         if lease.is_some() {
-            self.ask_the_time();
+            self.query_clock();
         }
-        // A story that is told again listens elsewhere: what was called before may be called still.
+        // A retry listens at new addresses, because late callbacks may arrive at the old ones.
         let prefix = short_name(&format!("{} {nth}", planned.scenario.id));
         let prefix = format!("{prefix}-");
         let callbacks = Callbacks {
             sink: Arc::clone(self.listener.sink()),
             prefix,
         };
-        Ok(Box::new(LiveStory {
+        Ok(Box::new(LiveScenario {
             live: self,
             nth,
             callbacks,
-            sharer: self.moves_the_clock(planned).then(|| self.together.join()),
+            participant: self.moves_the_clock(planned).then(|| self.barrier.join()),
             share: RefCell::new(self.client.share()),
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
@@ -288,11 +342,14 @@ impl Sessions for Live {
             off_ms: Cell::new(0),
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
+            callback_kinds: RefCell::default(),
+            callback_missed: Cell::new(false),
             turned_away: RefCell::new(None),
-            person,
+            phone_number,
             holders: RefCell::default(),
             lease,
             waited: Cell::default(),
+            has_moved: Cell::default(),
         }))
     }
 
@@ -304,25 +361,27 @@ impl Sessions for Live {
             .collect()
     }
 
-    fn room(&self, planned: &Planned<'_>) -> Room {
-        let mut touches = planned.touches();
-        if self.takes_what_is_there_once(planned) {
-            // Where time and addresses matter most. Others are told again where they went wrong
-            // because the clock was moved under their feet.
-            touches.extend(self.settings.index.service_of_hook(SET_CALLBACK));
+    fn resource_claim(&self, planned: &Planned<'_>) -> ResourceClaim {
+        let mut services = planned.touches();
+        if self.needs_lease(planned) {
+            // Only these services depend on time and addresses. Scenarios of others are retried if a moved clock
+            // disturbed them.
+            services.extend(self.settings.index.service_of_hook(SET_CALLBACK));
         }
-        Room {
-            touches,
-            company: self.company(planned),
+        ResourceClaim {
+            services,
+            concurrency: self.concurrency(planned),
             moves_the_clock: self.moves_the_clock(planned) || self.calls(planned, ADVANCE_CLOCK),
-            needs_person: self.persons.is_some() && self.takes_a_shared_value(planned),
-            length: planned.length(),
-            lasts: planned.length(),
+            needs_phone_number: self.phone_numbers.is_some() && self.takes_a_shared_value(planned),
+            target_time: planned.length(),
+            real_time: planned.length(),
         }
     }
 
-    fn persons(&self) -> usize {
-        self.persons.as_ref().map_or(usize::MAX, Persons::most)
+    fn phone_numbers(&self) -> usize {
+        self.phone_numbers
+            .as_ref()
+            .map_or(usize::MAX, PhoneNumbers::limit)
     }
 
     fn waits(&self) -> Option<(String, String)> {
@@ -333,6 +392,10 @@ impl Sessions for Live {
         self.admission.denied_by()
     }
 
+    fn gone(&self) -> Option<(String, String)> {
+        self.reached().gone.clone()
+    }
+
     fn clock_seconds(&self) -> Option<f64> {
         let (ahead, began) = self.began.get()?;
         let moved = self.ahead().ms() - ahead.ms();
@@ -341,6 +404,6 @@ impl Sessions for Live {
     }
 
     fn threads(&self, jobs: usize) -> usize {
-        jobs.saturating_mul(STORIES_PER_JOB)
+        jobs.saturating_mul(SCENARIOS_PER_JOB)
     }
 }

@@ -1,12 +1,12 @@
-//! Living targets and the stories told of them, against sockets of this machine.
+//! Tests of live targets against local sockets.
 
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM};
 use super::lease::LEASE_RENEWED;
-use super::{Live, Manner};
+use super::{Live, LiveOptions};
 use crate::plan;
 use crate::settings::Settings;
 use crate::settings::{Hook, Target};
-use crate::{Company, Sessions};
+use crate::{Concurrency, Sessions};
 use conformant_base::clock;
 use conformant_base::http::Request;
 use conformant_net::transport::Limits;
@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 #[test]
-fn a_store_of_files_that_limits_is_asked_again_too() {
+fn a_rate_limit_of_a_content_store_is_respected() {
     let store = TcpListener::bind("127.0.0.1:0").unwrap();
     let origin = format!("http://{}", store.local_addr().unwrap());
     let answers = [
@@ -42,13 +42,13 @@ fn a_store_of_files_that_limits_is_asked_again_too() {
     serving.join().unwrap();
 }
 
-/// A service of hooks that answers so, once with each of them, and keeps what it was asked.
-struct Bench {
+/// A hook server that gives one answer per request and records the arguments.
+struct HookServer {
     url: String,
     serving: JoinHandle<Vec<Value>>,
 }
 
-impl Bench {
+impl HookServer {
     fn of<F: FnOnce() -> Value + Send + 'static>(answers: impl IntoIterator<Item = F>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -80,8 +80,8 @@ impl Bench {
         Self { url, serving }
     }
 
-    /// One that tells the time some milliseconds ahead of ours, once for each of them.
-    fn telling(ahead_ms: &'static [i64]) -> Self {
+    /// One that reports a time with these offsets in milliseconds, one per request.
+    fn with_offsets(ahead_ms: &'static [i64]) -> Self {
         Self::of(ahead_ms.iter().map(|ahead| {
             move || {
                 let now = clock::from_unix_ms(clock::now().as_millisecond() + ahead);
@@ -90,7 +90,7 @@ impl Bench {
         }))
     }
 
-    /// A target that has this hook, and no other.
+    /// A target with this hook only.
     fn of_target(&self, hook: &str) -> Live {
         let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
         let supplied = Hook::control_plane(
@@ -104,7 +104,7 @@ impl Bench {
         live
     }
 
-    /// The `seconds` of everything that it was asked.
+    /// The `seconds` of all requests.
     fn seconds(self) -> Vec<f64> {
         let asked = self.serving.join().unwrap();
         asked
@@ -115,9 +115,9 @@ impl Bench {
 }
 
 #[test]
-fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_it() {
-    let bench = Bench::telling(&[0, 598_100, 598_100]);
-    let live = bench.of_target(ADVANCE_CLOCK);
+fn an_advance_counts_exactly_although_the_target_reports_whole_seconds() {
+    let server = HookServer::with_offsets(&[0, 598_100, 598_100]);
+    let live = server.of_target(ADVANCE_CLOCK);
     let rulebook = conformant_judge::load::shared();
     let session = live.open(&plan::all(rulebook)[0]).unwrap();
     let before = session.now();
@@ -127,52 +127,52 @@ fn what_the_clock_was_moved_by_is_what_passed_however_coarsely_the_target_tells_
     let passed = session.now().duration_since(before);
     assert!(passed.as_millis() >= 599_000, "{passed:?}");
     assert_eq!(session.disturbed(), None);
-    assert_eq!(bench.seconds(), [0.0, 599.0, 0.0]);
+    assert_eq!(server.seconds(), [0.0, 599.0, 0.0]);
 }
 
 #[test]
-fn a_clock_that_somebody_else_moved_is_told() {
-    let bench = Bench::telling(&[0, 604_000, 604_000]);
-    let live = bench.of_target(ADVANCE_CLOCK);
+fn a_clock_moved_by_another_client_is_reported() {
+    let server = HookServer::with_offsets(&[0, 604_000, 604_000]);
+    let live = server.of_target(ADVANCE_CLOCK);
     let rulebook = conformant_judge::load::shared();
     let session = live.open(&plan::all(rulebook)[0]).unwrap();
     session
         .hook(ADVANCE_CLOCK, &json!({"seconds": 599}))
         .unwrap();
     let why = session.disturbed().unwrap();
-    assert!(why.contains("moved by somebody else"), "{why}");
-    assert_eq!(bench.seconds(), [0.0, 599.0, 0.0]);
+    assert!(why.contains("another client moved"), "{why}");
+    assert_eq!(server.seconds(), [0.0, 599.0, 0.0]);
 }
 
 #[test]
-fn what_is_looked_at_again_is_looked_at_in_real_time_and_a_stated_wait_moves_the_clock() {
-    let bench = Bench::telling(&[0, 1_000]);
-    let live = bench.of_target(ADVANCE_CLOCK);
+fn polls_take_real_time_and_stated_waits_move_the_clock() {
+    let server = HookServer::with_offsets(&[0, 1_000]);
+    let live = server.of_target(ADVANCE_CLOCK);
     let rulebook = conformant_judge::load::shared();
     let all = plan::all(rulebook);
     let planned = all.iter().find(|planned| live.moves_the_clock(planned));
     let session = live.open(planned.unwrap()).unwrap();
     let began = clock::monotonic();
-    session.wait_between_looks(ADVANCE_FURTHER_FROM);
+    session.wait_between_polls(ADVANCE_FURTHER_FROM);
     assert!(began.elapsed() >= ADVANCE_FURTHER_FROM);
     let before = session.now();
     session.wait(ADVANCE_FURTHER_FROM);
     let passed = session.now().duration_since(before);
     assert!(passed.unsigned_abs() >= ADVANCE_FURTHER_FROM, "{passed:?}");
     drop(session);
-    assert_eq!(bench.seconds(), [0.0, 1.0], "moved once");
+    assert_eq!(server.seconds(), [0.0, 1.0], "moved once");
 }
 
 #[test]
-fn a_lease_is_asked_for_once_by_all_who_share_it_and_again_after_a_while() {
+fn a_lease_is_requested_once_and_renewed() {
     let granted = || json!({"granted": true});
-    let bench = Bench::of([granted; 3]);
-    let live = bench.of_target("lease");
+    let server = HookServer::of([granted; 3]);
+    let live = server.of_target("lease");
     let (one, other) = (live.lease().unwrap(), live.lease().unwrap());
     live.leased.lock().unwrap().age(LEASE_RENEWED);
     drop((one, live.lease().unwrap()));
     drop(other);
-    assert_eq!(bench.seconds(), [120.0, 120.0, 0.0]);
+    assert_eq!(server.seconds(), [120.0, 120.0, 0.0]);
 }
 
 fn live(service: &str, deadline: Instant) -> Live {
@@ -181,23 +181,23 @@ fn live(service: &str, deadline: Instant) -> Live {
         targets: [(service.to_owned(), target)].into(),
         ..Settings::default()
     };
-    let manner = Manner {
+    let options = LiveOptions {
         limits: Limits::default(),
         jobs: 1,
         deadline,
-        tell: Box::new(|_| {}),
+        notify: Box::new(|_| {}),
     };
-    Live::new(settings, manner, &Arc::default()).unwrap()
+    Live::new(settings, options, &Arc::default()).unwrap()
 }
 
 #[test]
-fn nobody_else_plays_while_a_shared_list_is_walked() {
+fn walks_of_shared_lists_are_exclusive() {
     let rulebook = conformant_judge::load::shared();
     let live = live("flow", clock::monotonic());
     let all = plan::all(rulebook);
     let alone = |id: &str| {
         let planned = all.iter().find(|p| p.scenario.id == id).unwrap();
-        live.room(planned).company == Company::Nobody
+        live.resource_claim(planned).concurrency == Concurrency::Exclusive
     };
     assert!(
         alone("flow/read-executions/walk"),

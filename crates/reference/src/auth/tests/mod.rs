@@ -3,7 +3,6 @@
 mod approvals;
 mod formats;
 mod registrations;
-mod scenario;
 mod users;
 
 use super::application;

@@ -1,44 +1,9 @@
 //! Who is which user, and what is refused.
 
 use super::{World, parsed, user};
-use crate::{Fault, Variant};
+use crate::Variant;
 use conformant_base::http::Request;
 use serde_json::json;
-
-#[test]
-fn one_device_is_one_user_however_its_phone_is_spelled() {
-    let mut world = World::new(&[], &[]);
-    let first = world.user("a@b.example", "555-010-0001");
-    for spelling in [
-        "5550100001",
-        "555.010.0001",
-        "555 010 0001",
-        "555-010.00 01",
-    ] {
-        assert_eq!(world.user("other@b.example", spelling), first, "{spelling}");
-    }
-    assert_ne!(world.user("a@b.example", "555-010-0002"), first);
-    let elsewhere = user("a@b.example", "555-010-0001", json!(44));
-    let elsewhere = parsed(&world.post("protected/json/users/new", &elsewhere));
-    assert_ne!(elsewhere["user"]["id"], json!(first));
-}
-
-#[test]
-fn each_user_fault_shows() {
-    for (fault, spelling) in [
-        (Fault::AuthOtherIdForSameDevice, "5550100001"),
-        (Fault::AuthDashesChangeUser, "555-010-0001"),
-        (Fault::AuthPeriodsChangeUser, "555.010.0001"),
-        (Fault::AuthSpacesChangeUser, "555 010 0001"),
-    ] {
-        let mut world = World::new(&[fault], &[]);
-        let first = world.user("a@b.example", "5550100001");
-        assert_ne!(world.user("a@b.example", spelling), first, "{fault:?}");
-    }
-    let mut world = World::new(&[Fault::AuthIdSharedByPhones], &[]);
-    let first = world.user("a@b.example", "5550100001");
-    assert_eq!(world.user("a@b.example", "5550100002"), first);
-}
 
 #[test]
 fn forms_json_and_either_country_code_are_read_alike() {
@@ -120,85 +85,6 @@ fn invalid_users_are_refused_in_the_documented_shape() {
 }
 
 #[test]
-fn required_parameters_are_required_but_under_their_faults() {
-    for (fault, field) in [
-        (Fault::AuthEmailNotRequired, "email"),
-        (Fault::AuthCellphoneNotRequired, "cellphone"),
-        (Fault::AuthCountryCodeNotRequired, "country_code"),
-    ] {
-        let mut body = user("a@b.example", "5550100001", json!("1"));
-        body["user"]
-            .as_object_mut()
-            .expect("an object")
-            .remove(field);
-        for (faults, is_accepted) in [(&[][..], false), (&[fault][..], true)] {
-            let response = World::new(faults, &[]).post("protected/json/users/new", &body);
-            assert_eq!(response.is_success(), is_accepted, "{field} {faults:?}");
-        }
-    }
-}
-
-#[test]
-fn requests_need_the_api_key() {
-    let mut world = World::new(&[], &[]);
-    let auth_id = world.user("a@b.example", "5550100001");
-    let path = format!("/auth/protected/json/users/{auth_id}/status");
-    let now = world.now();
-    for (query, status) in [
-        ("", 401),
-        ("?api_key=wrong", 401),
-        ("?api_key=reference-production-api-key-0001", 200),
-    ] {
-        let request = Request::new("GET", format!("{path}{query}"));
-        assert_eq!(
-            world.reference.handle(&request, now).status,
-            status,
-            "{query}"
-        );
-    }
-    let mut open = World::new(&[], &[Variant::AuthWithoutKey]);
-    let request = Request::new("GET", "/auth/protected/json/users/1/status");
-    assert_eq!(open.reference.handle(&request, now).status, 404);
-}
-
-#[test]
-fn a_user_status_masks_the_phone_and_follows_the_app() {
-    let mut world = World::new(&[], &[]);
-    let auth_id = world.user("a@b.example", "555-010-4321");
-    let path = format!("protected/json/users/{auth_id}/status");
-    let mut expected = json!({
-        "auth_id": auth_id, "confirmed": false, "registered": false, "country_code": 1,
-        "phone_number": "XXX-XXX-4321", "email": "a@b.example", "devices": [],
-    });
-    assert_eq!(world.get(&path)["status"], expected);
-    world.hook(
-        "install_app",
-        &json!({"cellphone": "555.010.4321", "country_code": "1"}),
-    );
-    expected["confirmed"] = json!(true);
-    expected["registered"] = json!(true);
-    expected["devices"] = json!(["iphone"]);
-    assert_eq!(world.get(&path)["status"], expected);
-}
-
-#[test]
-fn enrolling_a_phone_with_the_app_adds_the_application() {
-    for (faults, registered) in [
-        (&[][..], true),
-        (&[Fault::AuthInstalledAppIgnored][..], false),
-    ] {
-        let mut world = World::new(faults, &[]);
-        world.hook(
-            "install_app",
-            &json!({"cellphone": "5550104321", "country_code": 1}),
-        );
-        let auth_id = world.user("a@b.example", "555-010-4321");
-        let status = world.get(&format!("protected/json/users/{auth_id}/status"));
-        assert_eq!(status["status"]["registered"], json!(registered));
-    }
-}
-
-#[test]
 fn a_user_moves_to_another_number_and_the_webhook_says_so() {
     let mut world = World::new(&[], &[]);
     let (ann, bob) = (
@@ -228,4 +114,27 @@ fn a_user_moves_to_another_number_and_the_webhook_says_so() {
     request.body = taken.to_string().into_bytes();
     let now = world.now();
     assert_eq!(world.reference.handle(&request, now).status, 422);
+}
+
+#[test]
+fn requests_need_the_api_key() {
+    let mut world = World::new(&[], &[]);
+    let auth_id = world.user("a@b.example", "5550100001");
+    let path = format!("/auth/protected/json/users/{auth_id}/status");
+    let now = world.now();
+    for (query, status) in [
+        ("", 401),
+        ("?api_key=wrong", 401),
+        ("?api_key=reference-production-api-key-0001", 200),
+    ] {
+        let request = Request::new("GET", format!("{path}{query}"));
+        assert_eq!(
+            world.reference.handle(&request, now).status,
+            status,
+            "{query}"
+        );
+    }
+    let mut open = World::new(&[], &[Variant::AuthWithoutKey]);
+    let request = Request::new("GET", "/auth/protected/json/users/1/status");
+    assert_eq!(open.reference.handle(&request, now).status, 404);
 }

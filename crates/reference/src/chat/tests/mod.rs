@@ -1,14 +1,9 @@
-//! Chat and media as a whole, through requests, asked the way clients ask.
+//! Chat and media through requests: what scenarios do not assert.
 
-mod boundary;
-mod lists;
 mod media;
-mod members;
 mod resources;
-mod switches;
-mod webhooks;
 
-use crate::{Callback, Delivery, Fault, Reference, Settings, Variant, account};
+use crate::{Reference, Settings, account};
 use base64::Engine as _;
 use conformant_base::clock::{Timestamp, from_unix_ms};
 use conformant_base::http::{Request, Response};
@@ -25,28 +20,19 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        Self::with(&[], &[])
-    }
-
-    fn with(faults: &[Fault], variants: &[Variant]) -> Self {
-        let mut world = Self::without_service(faults, variants);
-        world.service = world.accepted("POST", "/chat/v2/Services", &[("FriendlyName", "s")]);
-        world
-    }
-
-    fn without_service(faults: &[Fault], variants: &[Variant]) -> Self {
         let settings = Settings {
             seed: 7,
             origin: "http://x".to_owned(),
-            faults: faults.iter().copied().collect(),
-            variants: variants.iter().copied().collect(),
+            ..Settings::default()
         };
         let now = from_unix_ms(START_MS);
-        Self {
+        let mut world = Self {
             reference: Reference::new(settings, now),
             now,
             service: Value::Null,
-        }
+        };
+        world.service = world.accepted("POST", "/chat/v2/Services", &[("FriendlyName", "s")]);
+        world
     }
 
     fn send(&mut self, mut request: Request) -> Response {
@@ -69,29 +55,11 @@ impl World {
     }
 
     fn call(&mut self, method: &str, path: &str, form: &[(&str, &str)]) -> Response {
-        self.call_with(
-            method,
-            path,
-            form,
-            &[("X-Platform-Webhook-Enabled", "true")],
-        )
-    }
-
-    fn call_with(
-        &mut self,
-        method: &str,
-        path: &str,
-        form: &[(&str, &str)],
-        headers: &[(&str, &str)],
-    ) -> Response {
         let mut request = Request::new(method, self.path(path));
         // Real clients label GET requests too.
         let form_type = "application/x-www-form-urlencoded";
         request.headers.set("Content-Type", form_type);
-        for (name, value) in headers {
-            request.headers.set(name, *value);
-        }
-        request.body = form_urlencoded::Serializer::new(String::new())
+        request.body = url::form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)
             .finish()
             .into_bytes();
@@ -119,17 +87,12 @@ impl World {
         );
     }
 
-    fn hook(&mut self, hook: &str, args: Value) -> Value {
-        let response = self.try_hook(hook, args);
-        assert_eq!(response.status, 200, "{hook}: {response:?}");
-        serde_json::from_slice(&response.body).unwrap()
-    }
-
-    fn try_hook(&mut self, hook: &str, mut args: Value) -> Response {
+    fn hook(&mut self, hook: &str, mut args: Value) {
         args["service_sid"] = self.service["sid"].clone();
         let mut request = Request::new("POST", format!("/_control/{hook}"));
         request.body = args.to_string().into_bytes();
-        self.send(request)
+        let response = self.send(request);
+        assert_eq!(response.status, 200, "{hook}: {response:?}");
     }
 
     /// A channel and its path.
@@ -137,10 +100,6 @@ impl World {
         let channel = self.accepted("POST", "Channels", form);
         let path = format!("Channels/{}", text(&channel, "/sid"));
         (channel, path)
-    }
-
-    fn callbacks(&mut self) -> Vec<Callback> {
-        self.reference.take_callbacks()
     }
 
     /// Uploads a file the way the document asks for.
@@ -173,15 +132,4 @@ fn shows(value: &Value, expected: &Value) {
     for (name, expected) in expected.as_object().unwrap() {
         assert_eq!(&value[name], expected, "{name} of {value}");
     }
-}
-
-fn keys(value: &Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = value
-        .as_object()
-        .unwrap()
-        .keys()
-        .map(String::as_str)
-        .collect();
-    keys.sort_unstable();
-    keys
 }

@@ -1,10 +1,10 @@
-//! One server for the whole run, and a world of its own for each test.
+//! One server for the whole run, and an isolated sandbox for each test.
 
 use serde_json::json;
 use std::process::{Command, Stdio};
 use std::{env, fs, sync::OnceLock, thread, time::Duration};
 
-/// The address of a world that nobody else has.
+/// The address of a new sandbox.
 pub struct World {
     pub base: String,
 }

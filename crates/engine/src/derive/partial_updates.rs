@@ -1,0 +1,129 @@
+//! Partial updates: rejected updates, then all parameters at once, each one alone, and none. The resource is read in
+//! between.
+
+use super::boundary::is_sid;
+use super::cases::{Cases, either, only, rename_all, roots};
+use super::parameters::FOREIGN;
+use super::repeated_reads::{a_while, settled, walk};
+use conformant_rulebook::rules::Comparison;
+use conformant_rulebook::step::{Call, Step};
+use conformant_rulebook::{Operation, Parameter, ParameterLocation};
+use serde_json::{Map, Value, json};
+
+/// One case, if the operation updates a resource.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    let is_partial = matches!(cases.operation.method.as_str(), "POST" | "PATCH");
+    let is_change = is_partial && cases.operation.path.ends_with('}');
+    if !is_change || cases.happy.optional.is_empty() {
+        return;
+    }
+    let mut own = cases.happy.with.clone();
+    let mut steps = Vec::new();
+    if let Some((make, with)) = made_with_everything(cases, "whole") {
+        steps.push(make);
+        own = with;
+    }
+    let call = |with: &Map<String, Value>| {
+        let mut all = own.clone();
+        all.extend(with.clone());
+        cases.call(either(), &all)
+    };
+    let look = || {
+        Some(Cases::look(
+            cases.reader()?,
+            Cases::path_of(cases.reader()?, &own),
+        ))
+    };
+    let optional = &cases.happy.optional;
+    // The list must show an invalid update that was applied.
+    steps.extend(look());
+    steps.push(a_while());
+    for parameter in &cases.operation.parameters {
+        if let Some(wrong) = wrong_value(parameter) {
+            let mut with = optional.clone();
+            with.insert(parameter.name.clone(), wrong);
+            steps.push(call(&with));
+            steps.extend(look());
+        }
+    }
+    let set = call(optional);
+    steps.push(set.clone());
+    for (name, value) in optional {
+        steps.push(call(&only(name, value.clone())));
+        steps.push(set.clone());
+    }
+    steps.push(call(&Map::new()));
+    steps.extend(look());
+    // The list agrees once it has caught up.
+    if let Some(walk) = walk(cases, &own) {
+        steps.extend([settled(), walk]);
+    }
+    cases.after_setup(
+        "rest",
+        "one parameter after the other, and refused ones",
+        steps,
+    );
+}
+
+/// A value that violates a documented constraint of a parameter.
+pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
+    if parameter.place != ParameterLocation::Body {
+        return None;
+    }
+    let is_json = parameter
+        .echo
+        .as_ref()
+        .is_some_and(|echo| echo.compare == Comparison::Json)
+        || parameter.schema.get("contentMediaType").is_some();
+    if parameter.schema.get("enum").is_some() || is_sid(parameter) {
+        Some(json!(FOREIGN))
+    } else if is_json {
+        Some(json!("{"))
+    } else if parameter.schema.get("type").is_some_and(|t| t == "integer") {
+        Some(json!("many"))
+    } else {
+        None
+    }
+}
+
+/// The step that creates another resource of the operation's type with all optional parameters, and the operation's
+/// happy parameters for it.
+fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<String, Value>)> {
+    let (collection, _) = cases.operation.path.rsplit_once('/')?;
+    let collection = collection.replacen("/v3/", "/v2/", 1);
+    let creates = |o: &&Operation| o.method == "POST" && o.path == collection;
+    let maker = cases.service.operations.values().find(creates)?;
+    let happy = cases.service.happy.get(&maker.id)?;
+    let path = cases.path();
+    let last = path.last().filter(|_| path.len() > 1)?.name.clone();
+    // Captures of the creator's own set-up are not available.
+    let can_be_read = |value: &Value| {
+        roots(value)
+            .iter()
+            .all(|root| matches!(root.as_str(), "unique" | "target" | "now"))
+    };
+    let renamed = |name: &str| {
+        let word = name.strip_prefix("unique.")?;
+        Some(format!("unique.whole-{word}"))
+    };
+    let mut with = happy.with.clone();
+    let optional = happy
+        .optional
+        .iter()
+        .filter(|(_, value)| can_be_read(value));
+    with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
+    let mut with = rename_all(&with, &renamed);
+    for (parameter, value) in Cases::path_of(maker, &cases.happy.with) {
+        with.insert(parameter, value);
+    }
+    let step = Step::from(Call {
+        call: maker.id.clone(),
+        capture: Some(name.to_owned()),
+        with,
+        ..either()
+    });
+    let mut own = cases.happy.with.clone();
+    let key = cases.key_of(maker).unwrap_or_else(|| "/sid".to_owned());
+    own.insert(last, json!(format!("${{{name}{}}}", key.replace('/', "."))));
+    Some((step, own))
+}

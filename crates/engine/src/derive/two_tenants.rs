@@ -1,0 +1,70 @@
+//! Two tenants used in turn, which detects data in the wrong place.
+
+use super::cases::{Cases, accepted, either};
+use super::repeated_reads::settled;
+use super::second_tenant::SecondTenant;
+use conformant_rulebook::step::Call;
+use serde_json::{Map, Value};
+
+/// The operation on our resource and on the second tenant's, in turn.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    let method = cases.operation.method.clone();
+    let path = cases.path();
+    let ours = cases.happy.with.clone();
+    let above = path.len().saturating_sub(1);
+    let above = path[..above].iter().filter_map(|p| ours.get(&p.name));
+    let second_tenant = SecondTenant::sharing(cases, above);
+    let foreign = second_tenant.values(&ours);
+    if foreign == ours {
+        return;
+    }
+    let own_rule = cases.own_rule();
+    let call = |with: &Map<String, Value>, capture: Option<&str>| {
+        let step = Call {
+            capture: capture.map(str::to_owned),
+            ..accepted(&own_rule)
+        };
+        cases.call(step, with)
+    };
+    let look = |with: &Map<String, Value>| {
+        let reader = cases.reader()?;
+        Some(Cases::look(reader, Cases::path_of(reader, with)))
+    };
+    let mut steps = cases.setup();
+    steps.extend(second_tenant.steps.iter().cloned());
+    match method.as_str() {
+        "GET" => steps.extend([call(&ours, None), call(&foreign, None), call(&ours, None)]),
+        "DELETE" => {
+            steps.extend(look(&ours));
+            steps.push(call(&foreign, None));
+            steps.extend(look(&ours));
+            steps.extend(look(&foreign));
+        }
+        _ if cases.creates() => {
+            let second = cases.again(1);
+            steps.push(call(&ours, Some("first")));
+            steps.push(call(&foreign, Some("elsewhere")));
+            steps.push(call(&second, Some("second")));
+            steps.extend(cases.reread("elsewhere", &foreign));
+            steps.extend(cases.reread("first", &ours));
+            steps.extend(cases.reread("second", &ours).into_iter().take(1));
+        }
+        _ => {
+            // Sets all parameters, so that a change would be visible on the other resource.
+            let whole = |optional: Map<String, Value>, own: &Map<String, Value>| {
+                let mut all = optional;
+                all.extend(own.clone());
+                cases.call(either(), &all)
+            };
+            let optional = cases.happy.optional.clone();
+            steps.extend(look(&foreign));
+            steps.extend(look(&ours));
+            steps.push(settled());
+            steps.push(whole(optional.clone(), &ours));
+            steps.extend(look(&foreign));
+            steps.push(whole(second_tenant.values(&optional), &foreign));
+            steps.extend(look(&ours));
+        }
+    }
+    cases.push("in-turn", "ours and another's, in turn", steps);
+}

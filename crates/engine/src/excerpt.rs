@@ -1,0 +1,457 @@
+//! Excerpts of a scenario's evidence for the record: exchanges, deliveries and steps.
+//!
+//! Truncated here to a bounded size. Redacted later with the rest of the record.
+
+use conformant_base::clock::Timestamp;
+use conformant_base::json;
+use conformant_base::text;
+use conformant_judge::Judgment;
+use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome, Race};
+use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::{Step, Verb};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// Bytes of a body that is not a document.
+const TEXT_BYTES_MAX: usize = 1_000;
+/// Bytes of one header line.
+const HEADER_BYTES_MAX: usize = 300;
+/// Header lines of one request.
+const HEADERS_MAX: usize = 20;
+/// Steps of one scenario.
+const STEPS_MAX: usize = 60;
+/// Relevant header fields of a response.
+const RESPONSE_HEADERS: [&str; 5] = [
+    "content-type",
+    "link",
+    "location",
+    "retry-after",
+    "www-authenticate",
+];
+
+/// Exchanges and deliveries of the first finding of each rule.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// By number and pointer, with the rules that the excerpt illustrates.
+    pub(super) exchanges: BTreeMap<(usize, String), (BTreeSet<String>, ShownExchange)>,
+    /// By rule.
+    pub(super) deliveries: BTreeMap<String, Delivery>,
+}
+
+impl Shown {
+    /// Excerpts for the first finding of each rule.
+    pub(super) fn of(evidence: &Evidence, judgment: &Judgment) -> Self {
+        let mut shown = Self::default();
+        let mut rules = BTreeSet::new();
+        for finding in &judgment.findings {
+            if !rules.insert(&finding.rule) {
+                continue;
+            }
+            let mut number = finding.exchange;
+            let mut pointer = finding.pointer.as_str();
+            if number == 0 {
+                let delivery = delivery(evidence, finding);
+                number = delivery.as_ref().map_or(0, |d| d.cause);
+                pointer = "";
+                shown
+                    .deliveries
+                    .extend(delivery.map(|d| (finding.rule.clone(), d)));
+            }
+            if let Some(exchange) = number
+                .checked_sub(1)
+                .and_then(|n| evidence.exchanges.get(n))
+            {
+                let entry = shown.exchanges.entry((number, pointer.to_owned()));
+                let entry =
+                    entry.or_insert_with(|| (BTreeSet::new(), brief(exchange, number, pointer)));
+                entry.0.insert(finding.rule.clone());
+            }
+        }
+        shown
+    }
+
+    /// Rules with an excerpt.
+    pub(super) fn rules(&self) -> BTreeSet<&str> {
+        let of_exchanges = self.exchanges.values().flat_map(|(rules, _)| rules);
+        of_exchanges
+            .chain(self.deliveries.keys())
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// Keeps the excerpts of these rules.
+    pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
+        self.exchanges
+            .retain(|_, (rules, _)| rules.iter().any(|rule| is_kept(rule)));
+        self.deliveries.retain(|rule, _| is_kept(rule));
+    }
+
+    /// Adds an offset to the numbers of exchanges.
+    pub(super) fn count_from(&mut self, before: usize) {
+        let counted = std::mem::take(&mut self.exchanges).into_iter();
+        self.exchanges = counted
+            .map(|((number, pointer), (rules, mut exchange))| {
+                exchange.exchange += before;
+                ((number + before, pointer), (rules, exchange))
+            })
+            .collect();
+        for delivery in self.deliveries.values_mut() {
+            if delivery.cause > 0 {
+                delivery.cause += before;
+            }
+        }
+    }
+
+    /// Adds the excerpts of another scenario.
+    pub(super) fn append(&mut self, other: Self) {
+        self.exchanges.extend(other.exchanges);
+        self.deliveries.extend(other.deliveries);
+    }
+}
+
+/// Whether the record contains the steps of a scenario with this verdict.
+pub(super) fn has_steps(verdict: Verdict) -> bool {
+    matches!(
+        verdict,
+        Verdict::Fail | Verdict::Inconclusive | Verdict::Error
+    )
+}
+
+fn brief(exchange: &Exchange, number: usize, pointer: &str) -> ShownExchange {
+    let request = &exchange.request;
+    let line = |(name, value): (&str, &str)| {
+        text::excerpt(&format!("{name}: {value}"), HEADER_BYTES_MAX).into_owned()
+    };
+    let mut shown = ShownExchange {
+        exchange: number,
+        pointer: pointer.to_owned(),
+        operation: name_of(exchange),
+        method: request.method.clone(),
+        url: text::excerpt(
+            &format!("{}{}", exchange.base, request.target),
+            TEXT_BYTES_MAX,
+        )
+        .into_owned(),
+        request_headers: request.headers.iter().take(HEADERS_MAX).map(line).collect(),
+        request_body: body_text(&request.body),
+        milliseconds: usize::try_from(milliseconds(exchange)).unwrap_or_default(),
+        ..ShownExchange::default()
+    };
+    match &exchange.outcome {
+        Outcome::Fault {
+            cause,
+            detail,
+            partial,
+        } => {
+            shown.fault = format!("{cause}: {detail}");
+            if let Some(partial) = partial {
+                shown.status = partial.status;
+                shown.response_bytes = partial.body.len();
+                shown.response_body = body_text(&partial.body);
+            }
+        }
+        Outcome::Answered { response, body } => {
+            shown.status = response.status;
+            shown.oddities.clone_from(&response.oddities);
+            let headers = response.headers.iter();
+            // In one spelling, since that on the wire varies.
+            shown.response_headers = headers
+                .map(|(name, value)| (name.to_ascii_lowercase(), value))
+                .filter(|(name, _)| RESPONSE_HEADERS.contains(&name.as_str()))
+                .map(|(name, value)| line((&name, value)))
+                .collect();
+            shown.response_bytes = response.body.len();
+            if let Body::Document { value, .. } = body {
+                (shown.response_body, shown.marked) = json::window(value, pointer);
+            } else {
+                shown.response_body = body_text(&response.body);
+            }
+        }
+    }
+    shown
+}
+
+/// Its duration on the run's clock.
+pub(super) fn milliseconds(exchange: &Exchange) -> u64 {
+    let took = exchange.span.ended.duration_since(exchange.span.began);
+    u64::try_from(took.as_millis()).unwrap_or_default()
+}
+
+fn name_of(exchange: &Exchange) -> String {
+    if exchange.operation.is_empty() {
+        "get".to_owned()
+    } else {
+        format!("{}/{}", exchange.service, exchange.operation)
+    }
+}
+
+/// A body as text: one form parameter per line, JSON indented, other text as it is.
+fn body_text(bytes: &[u8]) -> String {
+    let Ok(body) = std::str::from_utf8(bytes) else {
+        return format!("{} bytes that are not text", bytes.len());
+    };
+    if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str::<Value>(body) {
+        return json::window(&value, "").0;
+    }
+    let is_form = body.contains('=') && !body.contains(['\n', ' ', '<', '{']);
+    let body = text::excerpt(body, TEXT_BYTES_MAX);
+    if is_form {
+        body.replace('&', "\n&")
+    } else {
+        body.into_owned()
+    }
+}
+
+/// Excerpt of a delivery, for a finding without an exchange.
+fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
+    let cause = cause_of(evidence, finding.step);
+    let of_step = |step: usize| step == finding.step;
+    let statement = evidence
+        .statements
+        .iter()
+        .filter(|s| of_step(s.step) && s.exchange.is_none());
+    let payload = evidence.payloads.iter().filter(|p| of_step(p.step));
+    let mut values = statement
+        .map(|s| ("callback", callbacks_of(&s.result)))
+        .chain(payload.map(|p| (p.kind.as_str(), Value::clone(&p.value))));
+    let fitting = |value: &Value| value.pointer(&finding.pointer).is_some();
+    let first = values.next()?;
+    let (what, value) = if fitting(&first.1) {
+        first
+    } else {
+        values.find(|(_, value)| fitting(value)).unwrap_or(first)
+    };
+    let (body, marked) = json::window(&value, &finding.pointer);
+    Some(Delivery {
+        scenario: finding.scenario.clone(),
+        step: finding.step,
+        pointer: finding.pointer.clone(),
+        what: what.to_owned(),
+        body,
+        marked,
+        cause,
+        action: action_before(evidence, finding.step).unwrap_or_default(),
+    })
+}
+
+/// The last action of a person or device before a step. Hooks for the harness itself do not count.
+fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
+    let of_ours = [
+        "collect_events",
+        "set_callback",
+        "advance_clock",
+        "lease",
+        "call_back",
+        "reset",
+    ];
+    let hooks = evidence.events.iter().filter_map(|event| match event {
+        Event::Hook(call) => Some(call),
+        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    });
+    let mut actions =
+        hooks.filter(|call| call.step <= step && !of_ours.contains(&call.name.as_str()));
+    let call = actions.next_back()?;
+    Some(format!("{} {}", call.name, json::short(&call.arguments)))
+}
+
+/// The result of an `await` step without headers.
+fn callbacks_of(result: &Value) -> Value {
+    let Some(requests) = result.get("requests").and_then(Value::as_array) else {
+        return result.clone();
+    };
+    let requests: Vec<Value> = requests
+        .iter()
+        .map(|request| {
+            let mut request = request.clone();
+            if let Value::Object(members) = &mut request {
+                members.retain(|name, value| name != "headers" && *value != json!({}));
+            }
+            request
+        })
+        .collect();
+    json!({"count": requests.len(), "requests": requests})
+}
+
+/// The number of the last request before a step, preferably one that changed something.
+fn cause_of(evidence: &Evidence, step: usize) -> usize {
+    let mut before = evidence
+        .exchanges
+        .iter()
+        .enumerate()
+        .filter(|(_, e)| e.step <= step);
+    let last = before.clone().next_back();
+    let change = before.rfind(|(_, e)| e.request.method != "GET");
+    change.or(last).map_or(0, |(index, _)| index + 1)
+}
+
+/// The steps of a scenario in order; groups are expanded.
+pub(super) fn steps(
+    scenario: &Scenario,
+    evidence: &Evidence,
+    judgment: &Judgment,
+) -> Vec<StepResult> {
+    let events = evidence
+        .events
+        .iter()
+        .filter_map(|event| step_of(evidence, event));
+    let reached = events
+        .chain(evidence.statements.iter().map(|s| s.step))
+        .chain(evidence.payloads.iter().map(|p| p.step))
+        .max()
+        .unwrap_or(0);
+    let mut steps = Vec::new();
+    for (index, step) in scenario.steps.iter().enumerate().take(reached) {
+        let number = index + 1;
+        let before = steps.len();
+        let own = evidence
+            .events
+            .iter()
+            .filter(|e| step_of(evidence, e) == Some(number));
+        steps.extend(own.filter_map(|event| step_result(evidence, event, number, judgment)));
+        // Both the callbacks and the step that waited for them are listed.
+        if steps.len() == before || matches!(step.verb, Verb::Await(_)) {
+            steps.push(other(step, number, evidence, judgment));
+        }
+        if steps.len() >= STEPS_MAX {
+            break;
+        }
+    }
+    steps.truncate(STEPS_MAX);
+    steps
+}
+
+fn step_of(evidence: &Evidence, event: &Event) -> Option<usize> {
+    match event {
+        Event::Exchange(index) => Some(evidence.exchanges.get(*index)?.step),
+        Event::Hook(hook) => Some(hook.step),
+        Event::Delivery(delivery) => Some(delivery.step),
+        Event::Passed(_) => None,
+    }
+}
+
+/// An event as a step of the scenario.
+fn step_result(
+    evidence: &Evidence,
+    event: &Event,
+    number: usize,
+    judgment: &Judgment,
+) -> Option<StepResult> {
+    match event {
+        Event::Exchange(index) => {
+            let exchange = evidence.exchanges.get(*index)?;
+            Some(call(evidence, exchange, *index, judgment))
+        }
+        Event::Hook(hook) => Some(StepResult {
+            step: number,
+            verb: "hook".to_owned(),
+            what: hook.name.clone(),
+            at: since_begin(evidence, hook.span.began),
+            outcome: match &hook.result {
+                Ok(_) => "done".to_owned(),
+                Err(why) => format!("failed: {}", text::excerpt(why, TEXT_BYTES_MAX)),
+            },
+            race: hook.race.map(|race| {
+                let result = hook.result.as_ref().ok();
+                race_times(
+                    race,
+                    result.map_or_else(String::new, |value| json::short(value)),
+                )
+            }),
+            ..StepResult::default()
+        }),
+        Event::Delivery(delivery) => Some(StepResult {
+            step: number,
+            verb: "callback".to_owned(),
+            what: format!("{} {}", delivery.request.method, delivery.listener),
+            at: since_begin(evidence, delivery.span.ended),
+            outcome: format!("answered {}", delivery.answered),
+            ..StepResult::default()
+        }),
+        Event::Passed(_) => None,
+    }
+}
+
+/// Seconds from the scenario's first request.
+fn since_begin(evidence: &Evidence, at: Timestamp) -> Option<f64> {
+    let first = evidence.exchanges.first()?;
+    Some(at.duration_since(first.span.began).as_secs_f64().max(0.0))
+}
+
+fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment) -> StepResult {
+    let outcome = match &exchange.outcome {
+        Outcome::Answered { response, .. } => response.status.to_string(),
+        Outcome::Fault { cause, .. } => cause.to_string(),
+    };
+    StepResult {
+        step: exchange.step,
+        verb: if exchange.operation.is_empty() {
+            "get"
+        } else {
+            "call"
+        }
+        .to_owned(),
+        what: name_of(exchange),
+        at: since_begin(evidence, exchange.span.began),
+        outcome,
+        exchange: at + 1,
+        setup: exchange.setup,
+        broken: broken(judgment, |f| f.exchange == at + 1),
+        race: exchange.race.map(|race| {
+            let document = exchange.document();
+            race_times(
+                race,
+                document.map_or_else(String::new, |value| json::short(value)),
+            )
+        }),
+    }
+}
+
+/// A request or hook that was sent at the same time as others, with its response.
+fn race_times(race: Race, answer: String) -> RaceTimes {
+    let milliseconds = |time: Duration| (time.as_secs_f64() * 1e6).round() / 1e3;
+    RaceTimes {
+        number: race.number,
+        sent: milliseconds(race.sent),
+        received: milliseconds(race.received),
+        answer,
+    }
+}
+
+/// A step without a request.
+fn other(step: &Step, number: usize, evidence: &Evidence, judgment: &Judgment) -> StepResult {
+    let result = evidence
+        .statements
+        .iter()
+        .find(|s| s.step == number)
+        .map(|s| &s.result);
+    let count = result
+        .and_then(|result| result.get("count"))
+        .and_then(Value::as_u64);
+    let outcome = match (&step.verb, count) {
+        (Verb::Await(_), Some(0)) => "no call came".to_owned(),
+        (Verb::Await(_), Some(1)) => "1 call came".to_owned(),
+        (Verb::Await(_), Some(n)) => format!("{n} calls came"),
+        _ => String::new(),
+    };
+    StepResult {
+        step: number,
+        verb: step.verb.word().to_owned(),
+        what: step.about().to_owned(),
+        outcome,
+        setup: step.setup,
+        broken: broken(judgment, |f| f.step == number && f.exchange == 0),
+        ..StepResult::default()
+    }
+}
+
+fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String> {
+    let rules: BTreeSet<&String> = judgment
+        .findings
+        .iter()
+        .filter(|finding| is_here(finding))
+        .map(|finding| &finding.rule)
+        .collect();
+    rules.into_iter().cloned().collect()
+}

@@ -1,0 +1,129 @@
+//! Requests and hooks that reach a live target at the same time.
+//!
+//! - The rate limits of the run and of the target count each request.
+//! - A request that is refused is not sent again: its next try would be alone.
+//! - A hook runs on a thread of its own, which starts when the last bytes of the requests are sent.
+
+use super::scenario::{LiveScenario, response_of};
+use crate::session::race::{Acted, Action, ActionResult};
+use crate::session::{HookFault, SendFault};
+use crate::sessions::hooks;
+use conformant_base::clock;
+use conformant_net::transport::{Arrival, Departure};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+impl LiveScenario<'_> {
+    pub(super) fn race(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        let departures: Vec<Departure<'_>> =
+            actions.iter().filter_map(|a| self.departure(a)).collect();
+        for _ in &departures {
+            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
+        }
+        self.spending(
+            |s| &mut s.answers,
+            || self.act_at_once(actions, &departures),
+        )
+    }
+
+    fn departure<'a>(&'a self, action: &Action<'a>) -> Option<Departure<'a>> {
+        match action {
+            Action::Request { service, request } => Some(Departure {
+                base: &self.live.bases[*service],
+                request,
+            }),
+            Action::Hook { .. } => None,
+        }
+    }
+
+    fn act_at_once(
+        &self,
+        actions: &[Action<'_>],
+        departures: &[Departure<'_>],
+    ) -> Result<Vec<Acted>, SendFault> {
+        let live = self.live;
+        let timeout = live.client.limits().timeout;
+        let (arrived, hooked) = std::thread::scope(|scope| {
+            let mut starts = Vec::new();
+            let mut threads = Vec::new();
+            for action in actions {
+                let Action::Hook { name, arguments } = *action else {
+                    continue;
+                };
+                let (start, started) = mpsc::channel();
+                starts.push(start);
+                let hook = live.settings.hooks.get(name);
+                threads.push(scope.spawn(move || {
+                    wait_for(&started)?;
+                    let sent = clock::monotonic();
+                    let result = hook.ok_or(HookFault::Unsupported).and_then(|hook| {
+                        hooks::carry_out(hook, arguments, &live.client, &live.interrupted)
+                    });
+                    Some((result, sent, clock::monotonic()))
+                }));
+            }
+            let release = || {
+                for start in starts {
+                    // A thread that ended early has a result of its own.
+                    let _ = start.send(());
+                }
+            };
+            let arrived = live.client.send_concurrently(departures, timeout, release);
+            let joined = threads
+                .into_iter()
+                .map(|thread| thread.join().ok().flatten());
+            let hooked: Vec<_> = joined.collect();
+            (arrived, hooked)
+        });
+        let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
+        let sent = arrived.iter().map(|one| one.sent);
+        let sent = sent.chain(hooked.iter().flatten().map(|(_, sent, _)| *sent));
+        let began = sent.min().unwrap_or_else(clock::monotonic);
+        let (mut arrived, mut hooked) = (arrived.into_iter(), hooked.into_iter());
+        let acted = actions.iter().filter_map(|action| match action {
+            Action::Request { .. } => Some(self.answered_at(began, arrived.next()?)),
+            Action::Hook { .. } => {
+                let (result, sent, received) = hooked.next()??;
+                Some(acted(began, ActionResult::Hook(result), (sent, received)))
+            }
+        });
+        let acted: Vec<Acted> = acted.collect();
+        if acted.len() == actions.len() {
+            return Ok(acted);
+        }
+        Err(SendFault {
+            cause: conformant_base::http::Cause::Interrupted,
+            detail: "a hook did not run".to_owned(),
+            partial: None,
+        })
+    }
+
+    fn answered_at(&self, began: Instant, arrival: Arrival) -> Acted {
+        let answer = arrival.answer.map(response_of);
+        if let Ok(response) = &answer {
+            // The target may limit how often it is asked: later requests wait as it says.
+            let place = self.live.schedule.place();
+            let _ = self
+                .live
+                .schedule
+                .learn(response, (place, 0), self.live.deadline);
+        }
+        let answer = answer.map_err(|fault| SendFault::from(&fault));
+        let times = (arrival.sent, arrival.received);
+        acted(began, ActionResult::Response(answer), times)
+    }
+}
+
+/// Waits for the start; `None` if there is none, because no request was completed.
+fn wait_for(start: &Receiver<()>) -> Option<()> {
+    start.recv().ok()
+}
+
+fn acted(began: Instant, result: ActionResult, (sent, received): (Instant, Instant)) -> Acted {
+    let since = |instant: Instant| instant.saturating_duration_since(began);
+    Acted {
+        result,
+        sent: since(sent),
+        received: since(received).max(Duration::from_nanos(1)),
+    }
+}

@@ -1,0 +1,387 @@
+//! Rate limits of a target: all scenarios wait as requested and continue, at the rate that the target's answers show.
+//!
+//! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
+//! - The rate is what the target served in the time that it asks to wait, or what remains until its limit is reset.
+//! - Only a rejection of a request that was sent at the present rate lowers the rate.
+
+use conformant_base::clock;
+use conformant_base::http::{Headers, Response};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Maximum number of retries without `Retry-After`.
+const TRIES_MAX: u32 = 5;
+/// The first such wait; each further one is twice as long.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+/// Interval between requests after the first limit.
+const INTERVAL_FIRST: Duration = Duration::from_millis(5);
+const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Least and longest period in which served requests are counted.
+const PERIOD_MIN: Duration = Duration::from_secs(1);
+const PERIOD_MAX: Duration = Duration::from_secs(60);
+
+/// The request schedule, shared by all scenarios.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The earliest time of the next request.
+    open_at: Instant,
+    /// No request is sent before, whatever its slot.
+    blocked_until: Instant,
+    /// Interval between requests; zero until the target sets a limit.
+    interval: Duration,
+    /// How often the rate was lowered.
+    epoch: u32,
+    /// Requests since the last rejection.
+    served: u32,
+    /// When requests were served within the longest period.
+    served_at: VecDeque<Instant>,
+    /// The last wait that was not reported yet: the service, empty for callbacks, and the reason.
+    unreported: Option<(String, String)>,
+}
+
+/// A slot of the schedule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// The time at which to send.
+    pub(super) at: Instant,
+    epoch: u32,
+}
+
+/// The action after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Use the answer.
+    Take,
+    /// Retry at the next slot of the schedule; contains the requested wait.
+    Again(Duration),
+    /// Give up: the limit lasts longer than the run.
+    GiveUp,
+}
+
+impl Schedule {
+    pub(super) fn new() -> Self {
+        let now = clock::monotonic();
+        Self {
+            state: Mutex::new(State {
+                open_at: now,
+                blocked_until: now,
+                interval: Duration::ZERO,
+                epoch: 0,
+                served: 0,
+                served_at: VecDeque::new(),
+                unreported: None,
+            }),
+        }
+    }
+
+    /// Reserves the next slot.
+    pub(super) fn place(&self) -> Place {
+        let mut state = self.state();
+        let at = state.open_at.max(clock::monotonic());
+        state.open_at = at + state.interval;
+        Place {
+            at,
+            epoch: state.epoch,
+        }
+    }
+
+    /// Whether the target rejected a request since the slot was reserved, so that it is too early.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.state().blocked_until > clock::monotonic()
+    }
+
+    /// Whether the target has a rate limit.
+    pub(super) fn is_limited(&self) -> bool {
+        !self.state().interval.is_zero()
+    }
+
+    /// Adapts the schedule to an answer to the given attempt.
+    pub(super) fn learn(
+        &self,
+        response: &Response,
+        (place, tries): (Place, u32),
+        deadline: Instant,
+    ) -> Next {
+        let mut state = self.state();
+        let requested = requested_wait(&response.headers);
+        let limits = response.status == 429 || (response.status == 503 && requested.is_some());
+        if !limits {
+            state.record_served(&response.headers);
+            return Next::Take;
+        }
+        // A wait of zero says nothing; it may come from a slow clock.
+        let requested = requested.filter(|wait| !wait.is_zero());
+        if requested.is_none() && tries >= TRIES_MAX {
+            return Next::GiveUp;
+        }
+        let wait = requested.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
+        let now = clock::monotonic();
+        let Some(until) = now.checked_add(wait).filter(|until| *until < deadline) else {
+            return Next::GiveUp;
+        };
+        // Requests in flight at the same time are rejected together, which counts once.
+        if place.epoch == state.epoch {
+            state.slow_down(requested.unwrap_or_default());
+        }
+        state.open_at = state.open_at.max(until);
+        state.blocked_until = state.blocked_until.max(until);
+        Next::Again(wait)
+    }
+
+    /// Stores the reason for a wait until it is reported.
+    pub(super) fn report(&self, service: &str, status: u16, wait: Duration) {
+        let span = match wait.as_millis() {
+            ms if ms.is_multiple_of(1_000) => format!("{} s", ms / 1_000),
+            ms => format!("{ms} ms"),
+        };
+        self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
+    }
+
+    /// Reports that a scenario waits for callbacks, unless a rate limit is to be reported.
+    pub(super) fn report_callbacks(&self) {
+        let why = || (String::new(), "waiting for callbacks".to_owned());
+        self.state().unreported.get_or_insert_with(why);
+    }
+
+    /// The last wait since the last call.
+    pub(super) fn waits(&self) -> Option<(String, String)> {
+        self.state().unreported.take()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Sends at the rate at which the target served requests in the period that it asks to wait.
+    fn slow_down(&mut self, requested: Duration) {
+        let period = requested.clamp(PERIOD_MIN, PERIOD_MAX);
+        let now = clock::monotonic();
+        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
+        let count = self.served_at.iter().filter(is_recent).count();
+        let measured = u32::try_from(count)
+            .ok()
+            .and_then(|n| period.checked_div(n));
+        // A little slower, because clocks differ. Without a measurement, or if that was too fast before, half as fast.
+        let measured = measured.map(|interval| interval * 21 / 20);
+        let slower = match measured {
+            Some(measured) if measured > self.interval => measured,
+            _ => self.interval * 2,
+        };
+        self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
+        self.epoch += 1;
+        self.served = 0;
+    }
+
+    fn record_served(&mut self, headers: &Headers) {
+        /// Processed requests after which the interval shrinks.
+        const EASE_AFTER: u32 = 100;
+        let now = clock::monotonic();
+        self.served_at.push_back(now);
+        let is_old = |at: &Instant| now.saturating_duration_since(*at) > PERIOD_MAX;
+        while self.served_at.front().is_some_and(is_old) {
+            self.served_at.pop_front();
+        }
+        self.served += 1;
+        if self.served.is_multiple_of(EASE_AFTER) && !self.interval.is_zero() {
+            self.interval = self.interval * 19 / 20;
+        }
+        match remaining(headers) {
+            Some((0, reset)) => {
+                let until = now + reset.min(PERIOD_MAX);
+                self.open_at = self.open_at.max(until);
+                self.interval = self.interval.max(INTERVAL_FIRST);
+            }
+            Some((left, reset)) if reset <= PERIOD_MAX => {
+                let even = reset.checked_div(left).unwrap_or_default();
+                self.interval = self.interval.max(even.min(INTERVAL_MAX));
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
+/// The requests that the target still serves, and the time until its limit is reset. Names and forms differ; a reset
+/// that is a time of day is not read.
+fn remaining(headers: &Headers) -> Option<(u32, Duration)> {
+    /// A larger number of seconds is a time since 1970.
+    const SECONDS_MAX: f64 = 1e8;
+    let number = |name: &str| {
+        let names = [name.to_owned(), format!("X-{name}")];
+        let mut texts = names.iter().filter_map(|name| headers.get(name));
+        texts.find_map(|text| text.trim().parse::<f64>().ok())
+    };
+    let left = number("RateLimit-Remaining").filter(|left| *left >= 0.0)?;
+    let reset = number("RateLimit-Reset").filter(|reset| *reset >= 0.0)?;
+    let reset = match reset > SECONDS_MAX {
+        true => reset - clock::now().as_duration().as_secs_f64(),
+        false => reset,
+    };
+    let reset = Duration::try_from_secs_f64(reset).ok()?;
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a count of requests, which saturates"
+    )]
+    Some((left as u32, reset))
+}
+
+fn requested_wait(headers: &Headers) -> Option<Duration> {
+    wait_of(headers.get("Retry-After")?, clock::now())
+}
+
+/// How long to wait before a request is sent again that a rate limit rejected; `None` for other answers. For clients
+/// without a schedule.
+pub(in crate::sessions) fn wait_before_retry(response: &Response, tries: u32) -> Option<Duration> {
+    let requested = requested_wait(&response.headers);
+    let limits = response.status == 429 || (response.status == 503 && requested.is_some());
+    let wait = requested.filter(|wait| !wait.is_zero());
+    let wait = wait.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
+    (limits && tries < TRIES_MAX).then_some(wait)
+}
+
+/// `Retry-After` as defined in RFC 9110: seconds or a date.
+fn wait_of(text: &str, now: clock::Timestamp) -> Option<Duration> {
+    let text = text.trim();
+    if let Ok(seconds) = text.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    if let Ok(seconds) = text.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+    let wait = at.duration_since(now);
+    Some(Duration::try_from(wait).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_for_callbacks_is_reported_unless_a_rate_limit_is() {
+        let schedule = Schedule::new();
+        schedule.report_callbacks();
+        let (_, why) = schedule.waits().expect("it waits");
+        assert_eq!(why, "waiting for callbacks");
+        schedule.report("flow", 429, Duration::from_secs(1));
+        schedule.report_callbacks();
+        let (service, _) = schedule.waits().expect("it waits");
+        assert_eq!(service, "flow");
+        assert_eq!(schedule.waits(), None);
+    }
+
+    fn answer(status: u16, retry_after: Option<&str>) -> Response {
+        let mut response = Response::empty(status);
+        if let Some(text) = retry_after {
+            response.headers.set("Retry-After", text);
+        }
+        response
+    }
+
+    #[test]
+    fn a_limit_is_respected_within_the_deadline() {
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        let again = |ms| Next::Again(Duration::from_millis(ms));
+        for (status, header, tries, next) in [
+            (200, None, 0, Next::Take),
+            (503, None, 0, Next::Take),
+            (429, Some("3"), 0, again(3000)),
+            (503, Some("3"), 40, again(3000)),
+            (503, Some("-1"), 0, Next::Take),
+            (429, None, 0, again(500)),
+            (429, Some("soon"), 2, again(2000)),
+            (429, Some("0"), 0, again(500)),
+            (503, Some("0"), TRIES_MAX, Next::GiveUp),
+            (
+                429,
+                Some("Thu, 01 Jan 1998 00:00:00 GMT"),
+                TRIES_MAX,
+                Next::GiveUp,
+            ),
+            (429, None, TRIES_MAX, Next::GiveUp),
+            (429, Some("999999999"), 0, Next::GiveUp),
+            (429, Some("18446744073709551615"), 0, Next::GiveUp),
+        ] {
+            let schedule = Schedule::new();
+            let seen = schedule.learn(&answer(status, header), (schedule.place(), tries), hour);
+            assert_eq!(seen, next, "{status} {header:?} {tries}");
+        }
+    }
+
+    #[test]
+    fn the_schedule_takes_the_rate_of_the_target() {
+        let schedule = Schedule::new();
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        let served = |times: usize| {
+            for _ in 0..times {
+                let place = schedule.place();
+                schedule.learn(&answer(200, None), (place, 0), hour);
+            }
+        };
+        let interval = || schedule.state().interval;
+        served(40);
+        assert!(interval().is_zero());
+        let in_flight = [schedule.place(), schedule.place(), schedule.place()];
+        for place in in_flight {
+            schedule.learn(&answer(429, Some("1")), (place, 0), hour);
+        }
+        let measured = Duration::from_millis(25) * 21 / 20;
+        assert_eq!(interval(), measured, "rejected together, which counts once");
+        assert!(schedule.is_blocked());
+        assert!(schedule.place().at > clock::monotonic() + Duration::from_millis(900));
+        served(100);
+        assert!(interval() < measured && interval() > measured * 9 / 10);
+    }
+
+    #[test]
+    fn the_schedule_reads_how_many_requests_remain() {
+        let schedule = Schedule::new();
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        let told = |left: &str, reset: &str| {
+            let mut response = answer(200, None);
+            response.headers.set("X-RateLimit-Remaining", left);
+            response.headers.set("X-RateLimit-Reset", reset);
+            schedule.learn(&response, (schedule.place(), 0), hour);
+            schedule.state().interval
+        };
+        assert_eq!(told("many", "1"), Duration::ZERO);
+        assert_eq!(told("40", "2"), Duration::from_millis(50));
+        assert_eq!(told("10", "999"), Duration::from_millis(50), "too far away");
+        told("0", "3");
+        assert!(schedule.place().at > clock::monotonic() + Duration::from_secs(2));
+    }
+
+    #[test]
+    fn a_wait_is_reported_once() {
+        let schedule = Schedule::new();
+        assert_eq!(schedule.waits(), None);
+        for (wait_ms, expected) in [
+            (1_000, "429, waiting 1 s"),
+            (500, "429, waiting 500 ms"),
+            (90_000, "429, waiting 90 s"),
+        ] {
+            schedule.report("flow", 429, Duration::from_millis(wait_ms));
+            assert_eq!(schedule.waits(), Some(("flow".into(), expected.into())));
+            assert_eq!(schedule.waits(), None);
+        }
+    }
+
+    #[test]
+    fn a_date_is_read_as_a_wait() {
+        let now = "2026-01-01T00:00:00Z".parse().expect("an instant");
+        let wait = wait_of("Thu, 01 Jan 2026 00:00:07 GMT", now);
+        assert_eq!(wait, Some(Duration::from_secs(7)));
+        assert_eq!(
+            wait_of("Wed, 31 Dec 2025 00:00:00 GMT", now),
+            Some(Duration::ZERO)
+        );
+    }
+}

@@ -1,0 +1,534 @@
+//! Session of one scenario with live targets: requests, waits, held resources, and disturbances by other clients.
+
+use super::barrier::Participant;
+use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
+use super::clock_offset::ClockOffset;
+use super::lease::Lease;
+use super::phone_numbers::{AssignedNumber, PhoneNumbers};
+use super::rate_limit::Next;
+use super::slots::Slot;
+use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
+use crate::provision::{freeing, is_freed};
+use crate::session::race::{Acted, Action};
+use crate::session::{Callbacks, HookFault, SendFault, Session};
+use crate::sessions::hooks;
+use crate::settings::Settings;
+use conformant_base::clock::{self, Timestamp};
+use conformant_base::http::{Cause, Request, Response};
+use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
+use conformant_record::{Part, Spent};
+use serde_json::{Value, json};
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Status for missing or wrong credentials.
+const UNAUTHORIZED: u16 = 401;
+
+/// How long to listen for an unexpected callback, as a multiple of the longest observed delay.
+const SILENCE_TIMES: u32 = 5;
+/// The minimum of that.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+
+pub(super) struct LiveScenario<'a> {
+    pub(super) live: &'a Live,
+    /// Number of sessions that were opened before it.
+    pub(super) nth: u64,
+    pub(super) callbacks: Callbacks,
+    /// Its share of the clock barrier; `None` if its waits do not move the target's clock.
+    pub(super) participant: Option<Participant<'a>>,
+    /// Released once the scenario is judged, because its evidence occupies memory.
+    pub(super) share: RefCell<BudgetShare>,
+    /// `None` while it waits.
+    pub(super) slot: RefCell<Option<Slot<'a>>>,
+    pub(super) opened: Instant,
+    /// Offset of the target's clock at the beginning, plus the exact advances by this scenario. Later estimates would
+    /// distort the time between its exchanges.
+    pub(super) ahead_ms: Cell<i64>,
+    /// How far another client had moved the clock when this scenario moved it.
+    pub(super) off_ms: Cell<i64>,
+    /// A request on a connection that the target closed.
+    pub(super) cut_off: RefCell<Option<String>>,
+    /// Whether it set the callback address of a whole application.
+    pub(super) address_set: Cell<bool>,
+    /// The kinds of callbacks whose address it set.
+    pub(super) callback_kinds: RefCell<BTreeSet<String>>,
+    /// Whether an expected callback did not come.
+    pub(super) callback_missed: Cell<bool>,
+    pub(super) phone_number: Option<AssignedNumber<'a>>,
+    /// A service that rejected a request before it had accepted any.
+    pub(super) turned_away: RefCell<Option<String>>,
+    /// Holders of exclusive values that it made and did not end.
+    pub(super) holders: RefCell<Vec<Holder>>,
+    pub(super) lease: Option<Lease<'a>>,
+    pub(super) waited: Cell<Spent>,
+    /// Whether its waits moved the target's clock.
+    pub(super) has_moved: Cell<bool>,
+}
+
+/// A holder of an exclusive value.
+#[derive(Debug)]
+pub(super) struct Holder {
+    /// The scope of the value.
+    scope: String,
+    key: String,
+    /// The path that shows it.
+    path: String,
+}
+
+impl Drop for LiveScenario<'_> {
+    /// Ends the holders of exclusive numbers.
+    fn drop(&mut self) {
+        let are_exclusive = self
+            .live
+            .phone_numbers
+            .as_ref()
+            .is_some_and(PhoneNumbers::are_exclusive);
+        let are_exclusive = (are_exclusive && self.phone_number.is_some())
+            || self.live.are_holders_exclusive.load(Ordering::Relaxed);
+        let forget = || self.made_by_scenarios().retain(|_, nth| *nth != self.nth);
+        for kind in self.callback_kinds.take() {
+            // Only if no other run can have set its own address meanwhile.
+            if self.lease.is_some() || !self.live.settings.is_shared {
+                let arguments = json!({"kind": kind, "url": ""});
+                self.live.clean_up(SET_CALLBACK, &arguments);
+            }
+        }
+        if !are_exclusive {
+            forget();
+            return;
+        }
+        let Some(exclusive) = self.live.settings.exclusive() else {
+            return;
+        };
+        for made in self.holders.take() {
+            let arguments = freeing(exclusive.how, &made.scope, &made.key);
+            // If this fails, the next scenario finds the holder and waits for it.
+            self.live.clean_up(&exclusive.how.freed_by.hook, &arguments);
+        }
+        forget();
+    }
+}
+
+impl Session for LiveScenario<'_> {
+    fn settings(&self) -> &Settings {
+        &self.live.settings
+    }
+
+    fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
+        let base = &self.live.bases[service];
+        let answer = self.send_within_limits(service, &|| {
+            let response = self.exchange(base, request)?;
+            let again =
+                (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
+            match again.flatten() {
+                Some(request) => self.exchange(base, &request),
+                None => Ok(response),
+            }
+        });
+        self.live.note_reached(service, answer.as_ref().err());
+        answer
+    }
+
+    fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
+        let base = BaseUrl::parse(origin).map_err(|why| SendFault {
+            cause: Cause::Redirect,
+            detail: format!("{origin}: {why}"),
+            partial: None,
+        })?;
+        self.send_within_limits(origin, &|| self.exchange(&base, request))
+    }
+
+    /// Interrupts the run if the service rejects all credentials.
+    fn answered(&self, service: &str, operation: &str, status: u16) {
+        let admission = &self.live.admission;
+        if admission.note(service, operation, status) {
+            self.live.interrupted.store(true, Ordering::Relaxed);
+        }
+        if admission.is_doubtful(service) {
+            self.turned_away.replace(Some(service.to_owned()));
+        }
+    }
+
+    fn has_hook(&self, name: &str) -> bool {
+        self.live.settings.hooks.contains_key(name)
+    }
+
+    fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
+        let hook = self.live.settings.hooks.get(name);
+        let hook = hook.ok_or(HookFault::Unsupported)?;
+        if self.live.schedule.is_limited() {
+            // Hooks often count towards the limit of the target.
+            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
+        }
+        let asked = clock::now();
+        let answer = self.spending(
+            |s| &mut s.hooks,
+            || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
+        )?;
+        match name {
+            ADVANCE_CLOCK => {
+                let by_ms = asked_ms(arguments);
+                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
+                let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
+                let mut ahead = self.live.ahead();
+                *ahead = measured.map_or(ahead.moved(by_ms), |measured| {
+                    ahead.moved(by_ms).and_then(measured)
+                });
+                self.update_clock(*ahead);
+            }
+            SET_CALLBACK => {
+                self.address_set.set(true);
+                let kind = arguments.get("kind").and_then(Value::as_str);
+                let kinds = &self.callback_kinds;
+                kinds.borrow_mut().extend(kind.map(str::to_owned));
+            }
+            _ => {}
+        }
+        if let Some(exclusive) = self.live.settings.exclusive()
+            && exclusive.how.freed_by.hook == name
+        {
+            let argument = arguments.get(&exclusive.how.freed_by.holder);
+            let ended = argument.and_then(Value::as_str).unwrap_or_default();
+            let mut holders = self.holders.borrow_mut();
+            holders.retain(|made| made.key != ended);
+        }
+        Ok(answer)
+    }
+
+    fn act_concurrently(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
+        self.race(actions)
+    }
+
+    /// Long waits move the target's time by `advance_clock`; others take real time.
+    fn wait(&self, duration: Duration) {
+        self.let_pass(duration, ADVANCE_FURTHER_FROM, |s| &mut s.time);
+    }
+
+    fn wait_between_polls(&self, duration: Duration) {
+        self.idle(clock::monotonic() + duration, |s| &mut s.time);
+    }
+
+    fn has_moved_the_clock(&self) -> bool {
+        self.has_moved.get()
+    }
+
+    fn listen(&self, duration: Duration) {
+        self.live.schedule.report_callbacks();
+        self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
+    }
+
+    fn waited(&self) -> Spent {
+        self.waited.get()
+    }
+
+    fn now(&self) -> Timestamp {
+        clock::from_unix_ms(
+            clock::now()
+                .as_millisecond()
+                .saturating_add(self.ahead_ms.get()),
+        )
+    }
+
+    fn callbacks(&self) -> Option<&Callbacks> {
+        Some(&self.callbacks)
+    }
+
+    fn callback_max(&self, _declared: Duration) -> Duration {
+        self.live.settings.callback_max
+    }
+
+    /// A silence is observed for a multiple of the longest delay so far.
+    fn silence(&self, declared: Duration) -> Duration {
+        let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
+        if seen == u64::MAX {
+            return declared;
+        }
+        declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(SILENCE_MIN))
+    }
+
+    fn callback_took(&self, time: Duration) {
+        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1);
+        let keep = |seen: u64| Some(if seen == u64::MAX { ms } else { seen.max(ms) });
+        // The closure always returns `Some`, so the result carries no information.
+        let _ = self
+            .live
+            .callback_ms_max
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, keep);
+    }
+
+    fn address_is_shared(&self) -> bool {
+        self.address_set.get()
+    }
+
+    fn callback_missing(&self) {
+        self.callback_missed.set(true);
+    }
+
+    fn has_missed_callback(&self) -> bool {
+        self.callback_missed.get()
+    }
+
+    fn address_may_be_overwritten(&self) -> bool {
+        let settings = &self.live.settings;
+        let is_contended = settings.is_one_of_several && settings.is_shared;
+        self.address_set.get() && self.lease.is_none() && is_contended
+    }
+
+    fn reachability_fault(&self, service: &str) -> Option<SendFault> {
+        let base = self.live.bases.get(service)?;
+        // Any answer shows that the service is reachable.
+        let fault = self.exchange(base, &Request::new("OPTIONS", "/")).err()?;
+        fault.cause.is_unreachable().then_some(fault)
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+
+    fn seconds_since(&self, _began: Timestamp) -> f64 {
+        self.opened.elapsed().as_secs_f64()
+    }
+
+    fn phone_number(&self) -> Option<String> {
+        self.phone_number
+            .as_ref()
+            .map(|phone_number| phone_number.number.clone())
+    }
+
+    fn shares_phone_number(&self) -> bool {
+        self.phone_number
+            .as_ref()
+            .is_some_and(|phone_number| phone_number.is_shared)
+    }
+
+    fn phone_number_is_busy(&self) {
+        if let Some(phone_numbers) = &self.live.phone_numbers {
+            phone_numbers.make_exclusive();
+        }
+    }
+
+    fn record_holder(&self, scope: &str, holder: &str, path: &str) {
+        self.holders.borrow_mut().push(Holder {
+            scope: scope.to_owned(),
+            key: holder.to_owned(),
+            path: path.to_owned(),
+        });
+        if let Some(phone_numbers) = &self.live.phone_numbers {
+            phone_numbers.note_made(holder);
+        }
+        self.made_by_scenarios().insert(holder.to_owned(), self.nth);
+    }
+
+    fn is_held_by_a_sibling(&self, holder: &str) -> bool {
+        let made = self.made_by_scenarios();
+        made.get(holder).is_some_and(|nth| *nth != self.nth)
+    }
+
+    fn holders_are_exclusive(&self) {
+        self.live
+            .are_holders_exclusive
+            .store(true, Ordering::Relaxed);
+    }
+
+    fn may_be_needed_elsewhere(&self, holder: &str) -> bool {
+        let phone_numbers = self.live.phone_numbers.as_ref();
+        self.live.settings.is_shared && phone_numbers.is_none_or(|p| !p.has_made(holder))
+    }
+
+    fn turned_away(&self) -> Option<String> {
+        let service = self.turned_away.borrow().clone();
+        service.filter(|service| self.live.admission.is_doubtful(service))
+    }
+
+    fn cut_off(&self) -> Option<String> {
+        self.cut_off.borrow().clone()
+    }
+
+    /// Another run may have moved the target's clock, or another scenario may have needed the same number.
+    fn disturbed(&self) -> Option<String> {
+        if self.lost_its_phone_number() {
+            return Some("another scenario used the same phone number".to_owned());
+        }
+        self.update_clock(self.live.query_clock()?);
+        let off_ms = self.off_ms.get();
+        (off_ms > CLOCK_OFF_MS).then(|| {
+            format!(
+                "another client moved the target's clock in the meantime, by {} s",
+                off_ms / 1000
+            )
+        })
+    }
+}
+
+impl LiveScenario<'_> {
+    fn made_by_scenarios(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        let holders = &self.live.holders;
+        holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
+        let client = &self.live.client;
+        client
+            .exchange_in(
+                &mut self.share.borrow_mut(),
+                base,
+                request,
+                client.limits().timeout,
+            )
+            .map(response_of)
+            .map_err(|fault| {
+                if fault.on_kept {
+                    self.cut_off.replace(Some(fault.to_string()));
+                }
+                SendFault::from(&fault)
+            })
+    }
+
+    /// The request with a new token, if a command prints tokens, because a token may expire early. Intentionally wrong
+    /// credentials stay.
+    fn with_new_token(&self, service: &str, request: &Request) -> Option<Request> {
+        let bearer = self.live.settings.targets[service].bearer.as_ref()?;
+        let carried = request
+            .headers
+            .get("Authorization")?
+            .strip_prefix("Bearer ")?;
+        let refused = (carried != conformant_judge::UNKNOWN).then_some(carried)?;
+        // If the command fails now, the rejection is kept.
+        let token = bearer.after(refused).ok()?;
+        let mut again = request.clone();
+        again
+            .headers
+            .set("Authorization", format!("Bearer {token}"));
+        Some(again)
+    }
+
+    /// Sends a request, and retries as requested if there is a rate limit.
+    fn send_within_limits(
+        &self,
+        host: &str,
+        send: &dyn Fn() -> Result<Response, SendFault>,
+    ) -> Result<Response, SendFault> {
+        let live = self.live;
+        let mut tries = 0;
+        loop {
+            let mut place = live.schedule.place();
+            self.idle(place.at, |s| &mut s.held_back);
+            while live.schedule.is_blocked() && !live.is_over() {
+                place = live.schedule.place();
+                self.idle(place.at, |s| &mut s.held_back);
+            }
+            let response = self.spending(|s| &mut s.answers, send)?;
+            match live
+                .schedule
+                .learn(&response, (place, tries), live.deadline)
+            {
+                Next::Take | Next::GiveUp => return Ok(response),
+                Next::Again(wait) => {
+                    live.schedule.report(host, response.status, wait);
+                    live.limit_reported.call_once(|| {
+                        let ms = wait.as_millis();
+                        (live.notify)(&format!(
+                            "{host} has a rate limit (status {}): the run waits as requested, {ms} ms this time",
+                            response.status
+                        ));
+                    });
+                    tries += 1;
+                }
+            }
+            if live.is_over() {
+                return Ok(response);
+            }
+        }
+    }
+
+    /// Waits until then without a slot.
+    pub(super) fn idle(&self, until: Instant, on: Part) {
+        if until <= clock::monotonic() {
+            return;
+        }
+        drop(self.slot.take());
+        self.spending(on, || self.live.pass(until));
+        let slot = self.spending(|s| &mut s.turn, || self.live.slots.take(self.nth));
+        self.slot.replace(Some(slot));
+    }
+
+    /// Runs `work` and records its duration.
+    pub(super) fn spending<T>(&self, on: Part, work: impl FnOnce() -> T) -> T {
+        let began = clock::monotonic();
+        let done = work();
+        let mut waited = self.waited.get();
+        *on(&mut waited) += began.elapsed().as_secs_f64();
+        self.waited.set(waited);
+        done
+    }
+
+    /// Advances the target's time if possible and the duration is long enough, otherwise waits.
+    fn let_pass(&self, duration: Duration, moved_from: Duration, on: Part) {
+        let participant = self.participant.as_ref();
+        let participant = participant.filter(|_| duration >= moved_from);
+        let has_moved = participant.is_some_and(|p| self.wait_with_others(p, duration));
+        if has_moved {
+            self.has_moved.set(true);
+        } else {
+            self.idle(clock::monotonic() + duration, on);
+        }
+    }
+
+    /// Waits at the clock barrier; false if the clock cannot be moved.
+    fn wait_with_others(&self, participant: &Participant<'_>, duration: Duration) -> bool {
+        let shift = |by: Duration| {
+            let arguments = json!({"seconds": by.as_secs_f64()});
+            // The lease may be old if the barrier has been shared for long.
+            let _renewed = self.lease.as_ref().map(|_| self.live.lease());
+            self.hook(ADVANCE_CLOCK, &arguments).is_ok()
+        };
+        let follow = |by: Duration| {
+            let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
+            self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
+        };
+        let look = (WAIT_SLICE, || self.live.is_over());
+        let (began, before) = (clock::monotonic(), self.waited.get().hooks);
+        drop(self.slot.take());
+        let has_passed = participant.wait(duration, shift, follow, look);
+        self.slot.replace(Some(self.live.slots.take(self.nth)));
+        let mut waited = self.waited.get();
+        // The duration of the hook is recorded separately.
+        waited.turn += began.elapsed().as_secs_f64() - (waited.hooks - before);
+        self.waited.set(waited);
+        has_passed
+    }
+
+    /// Whether numbers turned out to be exclusive and another scenario used this one.
+    fn lost_its_phone_number(&self) -> bool {
+        let Some(phone_numbers) = self
+            .live
+            .phone_numbers
+            .as_ref()
+            .filter(|_| self.shares_phone_number())
+        else {
+            return false;
+        };
+        let holders = self.holders.borrow();
+        let is_freed = |made: &Holder| is_freed(self, &made.path);
+        if !phone_numbers.are_exclusive() && holders.iter().any(is_freed) {
+            phone_numbers.make_exclusive();
+        }
+        phone_numbers.are_exclusive()
+    }
+}
+
+/// An answer with its anomalies on the wire, except those that depend on timing.
+pub(super) fn response_of(answer: Answer) -> Response {
+    Response {
+        oddities: answer
+            .notes
+            .iter()
+            .filter(|note| note.is_of_the_answer())
+            .map(ToString::to_string)
+            .collect(),
+        ..answer.response
+    }
+}

@@ -1,0 +1,98 @@
+//! Per-document validation cache, so that mutated evidence is evaluated incrementally.
+
+use super::payload::Outcome;
+use foldhash::fast::FixedState;
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Outcomes by document and resource type. A closed cache stores nothing, so that temporary mutations do not fill it.
+#[derive(Debug, Default)]
+pub struct DocumentCache {
+    is_closed: Cell<bool>,
+    /// By address. Each document is kept alive, so that its address is not reused.
+    known: RefCell<HashMap<usize, Known, FixedState>>,
+}
+
+/// A document, its resource type, and its outcome.
+type Known = (Arc<Value>, String, Arc<Outcome>);
+
+impl DocumentCache {
+    /// Stores nothing from now on.
+    pub fn close(&self) {
+        self.is_closed.set(true);
+    }
+
+    /// The outcome, from the cache or by validation.
+    pub fn get_or_validate(
+        &self,
+        kind: &str,
+        value: &Arc<Value>,
+        judge: impl FnOnce() -> Outcome,
+    ) -> Arc<Outcome> {
+        self.get(kind, value).unwrap_or_else(|| {
+            let outcome = Arc::new(judge());
+            if !self.is_closed.get() {
+                let known = (Arc::clone(value), kind.to_owned(), Arc::clone(&outcome));
+                let address = Arc::as_ptr(value).addr();
+                self.known.borrow_mut().insert(address, known);
+            }
+            outcome
+        })
+    }
+
+    /// The cached outcome.
+    pub(super) fn get(&self, kind: &str, value: &Arc<Value>) -> Option<Arc<Outcome>> {
+        let known = self.known.borrow();
+        let (_, of, outcome) = known.get(&Arc::as_ptr(value).addr())?;
+        (of == kind).then(|| Arc::clone(outcome))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_validated_once_until_it_changes() {
+        let cache = DocumentCache::default();
+        let document = Arc::new(Value::from(1));
+        let judge = |rule: &str| Outcome {
+            judged: vec![rule.to_owned()],
+            violations: Vec::new(),
+        };
+        assert_eq!(
+            cache
+                .get_or_validate("k", &document, || judge("first"))
+                .judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache
+                .get_or_validate("k", &document, || judge("again"))
+                .judged,
+            ["first"]
+        );
+        assert_eq!(
+            cache
+                .get_or_validate("other", &document, || judge("other"))
+                .judged,
+            ["other"]
+        );
+        cache.close();
+        let changed = Arc::new(Value::from(1));
+        assert_eq!(
+            cache
+                .get_or_validate("k", &changed, || judge("changed"))
+                .judged,
+            ["changed"]
+        );
+        assert_eq!(
+            cache
+                .get_or_validate("k", &changed, || judge("later"))
+                .judged,
+            ["later"]
+        );
+    }
+}

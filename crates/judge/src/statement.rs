@@ -1,0 +1,294 @@
+//! Statements of steps about their results, for rules that only a scenario can exercise.
+
+use super::compare::{as_text, instant};
+use super::verdicts::Fact;
+use conformant_base::json;
+use conformant_rulebook::expect::{Among, Comparison, Expect};
+use serde_json::Value;
+
+/// Items of a list in a finding.
+const ITEMS_TOLD: usize = 8;
+
+/// Whether a result satisfies a statement.
+pub fn holds(expect: &Expect, result: &Value) -> bool {
+    let is_absent = expect.or_absent && json::expand(result, &expect.at).is_empty();
+    is_absent || differs(expect, result).is_none()
+}
+
+/// The violation of a statement; `None` if the result satisfies it.
+pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
+    let counted = expect
+        .among
+        .as_ref()
+        .map(|among| of_those(result, &expect.at, among));
+    let result = counted.as_ref().unwrap_or(result);
+    let many = expect.at.contains('*');
+    let selected: Vec<&Value> = json::expand(result, &expect.at)
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
+    let one = selected.first().copied();
+    let every = |expected: String, holds: &dyn Fn(&Value) -> bool| {
+        let wrong = if many {
+            selected.iter().copied().find(|v| !holds(v))
+        } else {
+            one.filter(|v| !holds(v))
+        };
+        match (wrong, selected.is_empty() && !many) {
+            (Some(value), _) => Some((expected, json::short(value))),
+            (None, true) => Some((expected, "nothing there".to_owned())),
+            (None, false) => None,
+        }
+    };
+    let list: Vec<&Value> = match one {
+        Some(Value::Array(items)) if !many => items.iter().collect(),
+        Some(_) | None => selected.clone(),
+    };
+    let among = |value: &Value| list.iter().any(|item| is_same(item, value));
+    let wrong = match &expect.is {
+        Comparison::Equals(value) => every(json::short(value), &|v| json::equal(v, value)),
+        Comparison::Differs(value) => every(format!("not {}", json::short(value)), &|v| {
+            !json::equal(v, value)
+        }),
+        Comparison::OneOf(values) => {
+            let words: Vec<String> = values.iter().map(json::short).collect();
+            every(format!("one of {}", words.join(", ")), &|v| {
+                values.iter().any(|value| json::equal(v, value))
+            })
+        }
+        Comparison::Absent(absent) => match (absent, one) {
+            (true, Some(value)) => Some(("nothing there".into(), json::short(value))),
+            (false, None) => Some(("a value".into(), "nothing there".into())),
+            (true, None) | (false, Some(_)) => None,
+        },
+        Comparison::Includes(value) => (!among(value)).then(|| {
+            (
+                format!("{} among them", json::short(value)),
+                list_excerpt(&list),
+            )
+        }),
+        Comparison::Excludes(value) => among(value).then(|| {
+            (
+                format!("{} not among them", json::short(value)),
+                list_excerpt(&list),
+            )
+        }),
+        Comparison::AtLeast(least) => {
+            let least = size(Some(least), &[], false);
+            let size = size(one, &list, many);
+            (size < least).then(|| (format!("at least {}", size_text(least)), size_text(size)))
+        }
+        Comparison::AtMost(most) => {
+            let size = size(one, &list, many);
+            let is_beyond = size.is_none_or(|size| size > *most);
+            is_beyond.then(|| (format!("at most {most}"), size_text(size)))
+        }
+        Comparison::SameJson(value) => {
+            every(format!("JSON text of {}", json::short(value)), &|v| {
+                let parsed = v.as_str().and_then(json::parse_text);
+                parsed.is_some_and(|parsed| json::equal(&parsed, value))
+            })
+        }
+        // The loader compiled both for validation; here they are compiled again, which is rare.
+        Comparison::Matches(pattern) => {
+            let regex = regex::Regex::new(pattern).ok();
+            every(format!("a text matching {pattern}"), &|v| {
+                regex.as_ref().is_some_and(|r| r.is_match(&as_text(v)))
+            })
+        }
+        Comparison::Unlike(pattern) => {
+            let regex = regex::Regex::new(pattern).ok();
+            every(format!("no text matching {pattern}"), &|v| {
+                regex.as_ref().is_some_and(|r| !r.is_match(&as_text(v)))
+            })
+        }
+        Comparison::NotBefore(bound) => {
+            let bound_at = instant(bound);
+            every(format!("not before {}", as_text(bound)), &|v| {
+                instant(v) >= bound_at && bound_at.is_some()
+            })
+        }
+    };
+    wrong.map(|(expected, actual)| Fact {
+        kind: "story",
+        message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
+        expected,
+        actual,
+    })
+}
+
+/// Whether an item is the value. A number equals its text: identifiers are compared as text, and their type has a rule.
+fn is_same(item: &Value, value: &Value) -> bool {
+    let is_mixed = matches!(
+        (item, value),
+        (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
+    );
+    json::equal(item, value) || is_mixed && as_text(item) == as_text(value)
+}
+
+/// The result with only the items that match, in the list that a pointer names or goes through.
+fn of_those(result: &Value, at: &str, among: &Among) -> Value {
+    let mut result = result.clone();
+    let list = at.split("/*").next().unwrap_or(at);
+    if let Some(Value::Array(items)) = result.pointer_mut(list) {
+        items.retain(|item| {
+            let there = item.pointer(&among.at);
+            there.is_some_and(|v| among.one_of.iter().any(|one| json::equal(v, one)))
+        });
+    }
+    result
+}
+
+fn place(at: &str) -> &str {
+    if at.is_empty() { "the answer" } else { at }
+}
+
+/// The items of a list, as far as they fit into a line.
+fn list_excerpt(list: &[&Value]) -> String {
+    if list.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown = list.iter().take(ITEMS_TOLD).map(|item| json::short(item));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    match list.len().saturating_sub(ITEMS_TOLD) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// The value of a number, else the length of an array or text, else the number of selected values.
+fn size(one: Option<&Value>, list: &[&Value], many: bool) -> Option<u64> {
+    let length = |n: usize| u64::try_from(n).unwrap_or(u64::MAX);
+    if many {
+        return Some(length(list.len()));
+    }
+    match one? {
+        Value::Number(number) => number.as_u64(),
+        Value::Array(items) => Some(length(items.len())),
+        Value::String(text) => Some(length(text.chars().count())),
+        Value::Null | Value::Bool(_) | Value::Object(_) => None,
+    }
+}
+
+fn size_text(size: Option<u64>) -> String {
+    size.map_or_else(|| "nothing that has a size".to_owned(), |n| n.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(expect: &Value, right: &Value, wrong: &Value) {
+        let mut full = expect.clone();
+        full["rule"] = json!("x/y");
+        let expect: Expect = serde_json::from_value(full).expect("a statement");
+        assert_eq!(
+            differs(&expect, right).map(|f| f.message),
+            None,
+            "{expect:?}"
+        );
+        assert!(differs(&expect, wrong).is_some(), "{expect:?}");
+    }
+
+    #[test]
+    fn only_matching_items_are_compared() {
+        let items = |status: &str| json!({"items": [{"id": 1, "status": "joined"}, {"id": 2, "status": status}]});
+        let (right, wrong) = (items("not_participating"), items("invited"));
+        let among = json!({"at": "/status", "one-of": ["joined", "invited"]});
+        check(
+            &json!({"at": "/items", "at-most": 1, "among": among}),
+            &right,
+            &wrong,
+        );
+        check(
+            &json!({"at": "/items/*/id", "excludes": 2, "among": among}),
+            &right,
+            &wrong,
+        );
+    }
+
+    #[test]
+    fn each_comparison_accepts_and_rejects() {
+        check(
+            &json!({"at": "/a", "equals": 1}),
+            &json!({"a": 1}),
+            &json!({"a": "1"}),
+        );
+        check(
+            &json!({"at": "/a", "equals": 1}),
+            &json!({"a": 1}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/a", "differs": 1}),
+            &json!({"a": 2}),
+            &json!({"a": 1}),
+        );
+        check(
+            &json!({"at": "/a", "one-of": [1, 2]}),
+            &json!({"a": 2}),
+            &json!({"a": 3}),
+        );
+        check(
+            &json!({"at": "/a", "absent": true}),
+            &json!({}),
+            &json!({"a": null}),
+        );
+        check(
+            &json!({"at": "/a", "absent": false}),
+            &json!({"a": null}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/*/s", "includes": "x"}),
+            &json!([{"s": "x"}]),
+            &json!([{"s": "y"}]),
+        );
+        check(
+            &json!({"at": "/l", "excludes": "x"}),
+            &json!({"l": ["y"]}),
+            &json!({"l": ["x"]}),
+        );
+        check(
+            &json!({"at": "/*/s", "equals": "x"}),
+            &json!([{"s": "x"}]),
+            &json!([{"s": "x"}, {"s": "y"}]),
+        );
+        check(
+            &json!({"at": "/l", "at-least": 2}),
+            &json!({"l": [1, 2]}),
+            &json!({"l": [1]}),
+        );
+        check(
+            &json!({"at": "/l", "at-most": 2}),
+            &json!({"l": 2}),
+            &json!({"l": 3}),
+        );
+        check(
+            &json!({"at": "/l", "at-most": 2}),
+            &json!({"l": 2}),
+            &json!({}),
+        );
+        check(
+            &json!({"at": "/j", "same-json": {"a": [1]}}),
+            &json!({"j": "{\"a\": [1]}"}),
+            &json!({"j": "{}"}),
+        );
+        check(
+            &json!({"at": "/t", "matches": "^a+$"}),
+            &json!({"t": "aa"}),
+            &json!({"t": "ab"}),
+        );
+        check(
+            &json!({"at": "/t", "unlike": "^a+$"}),
+            &json!({"t": "ab"}),
+            &json!({"t": "aa"}),
+        );
+        check(
+            &json!({"at": "/t", "not-before": "2026-01-01T00:00:00Z"}),
+            &json!({"t": "2026-01-01T00:00:00Z"}),
+            &json!({"t": "2025-12-31T23:59:59Z"}),
+        );
+    }
+}

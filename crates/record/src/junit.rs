@@ -1,0 +1,263 @@
+//! `JUnit` XML: suites of test cases in the form that CI servers read.
+//!
+//! Characters that XML 1.0 forbids are removed from all texts.
+
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use std::io;
+
+/// Test cases that are shown together.
+#[derive(Clone, Debug, Default)]
+pub struct Suite {
+    /// Its name.
+    pub name: String,
+    /// Name and value of each property.
+    pub properties: Vec<(&'static str, String)>,
+    /// Duration in seconds.
+    pub seconds: Option<f64>,
+    /// Its test cases, in order.
+    pub cases: Vec<Case>,
+}
+
+/// A test case.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name.
+    pub name: String,
+    /// The group that a CI server lists it under.
+    pub class: String,
+    /// Duration in seconds.
+    pub seconds: Option<f64>,
+    /// Its result.
+    pub status: Status,
+    /// Messages of earlier attempts that failed.
+    pub failed_before: Vec<String>,
+    /// Output for people.
+    pub output: Option<String>,
+}
+
+/// The result of a test case.
+#[derive(Clone, Debug)]
+pub enum Status {
+    /// It passed.
+    Passed,
+    /// It was not executed; the reason.
+    Skipped(String),
+    /// It failed.
+    Failed(Failure),
+    /// It could not be executed to its end.
+    Errored(Failure),
+}
+
+/// Why a test case did not pass.
+#[derive(Clone, Debug, Default)]
+pub struct Failure {
+    /// A word for the type of failure.
+    pub kind: &'static str,
+    /// One line.
+    pub message: String,
+    /// More lines, or none.
+    pub details: String,
+}
+
+/// The document for `suites`.
+///
+/// # Panics
+/// Never: it is written into memory.
+pub fn render(name: &str, seconds: Option<f64>, suites: &[Suite]) -> String {
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 4);
+    write(&mut writer, name, seconds, suites).expect("writing into memory succeeds");
+    let mut text = String::from_utf8(writer.into_inner()).expect("only texts were written");
+    text.push('\n');
+    text
+}
+
+type Xml = Writer<Vec<u8>>;
+
+fn write(xml: &mut Xml, name: &str, seconds: Option<f64>, suites: &[Suite]) -> io::Result<()> {
+    xml.write_event(Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)))?;
+    let count = |is: fn(&Status) -> bool| suites.iter().map(|suite| suite.count(is)).sum();
+    // The usual schema allows the number of skipped cases in suites only.
+    let tag = Tag::new("testsuites")
+        .text("name", name)
+        .number("tests", count(|_| true))
+        .number("failures", count(Status::is_failed))
+        .number("errors", count(Status::is_errored))
+        .seconds(seconds);
+    tag.around(xml, suites.is_empty(), |xml| {
+        suites.iter().try_for_each(|suite| suite.write(xml))
+    })
+}
+
+impl Suite {
+    fn count(&self, is: fn(&Status) -> bool) -> usize {
+        self.cases.iter().filter(|case| is(&case.status)).count()
+    }
+
+    fn write(&self, xml: &mut Xml) -> io::Result<()> {
+        let tag = Tag::new("testsuite")
+            .text("name", &self.name)
+            .number("tests", self.cases.len())
+            .number("skipped", self.count(Status::is_skipped))
+            .number("errors", self.count(Status::is_errored))
+            .number("failures", self.count(Status::is_failed))
+            .seconds(self.seconds);
+        let is_empty = self.properties.is_empty() && self.cases.is_empty();
+        tag.around(xml, is_empty, |xml| {
+            if !self.properties.is_empty() {
+                Tag::new("properties").around(xml, false, |xml| {
+                    self.properties.iter().try_for_each(|(name, value)| {
+                        let property = Tag::new("property").text("name", name);
+                        property.text("value", value).empty(xml)
+                    })
+                })?;
+            }
+            self.cases.iter().try_for_each(|case| case.write(xml))
+        })
+    }
+}
+
+impl Case {
+    fn write(&self, xml: &mut Xml) -> io::Result<()> {
+        let tag = Tag::new("testcase")
+            .text("name", &self.name)
+            .text("classname", &self.class)
+            .seconds(self.seconds);
+        let is_passed = matches!(self.status, Status::Passed);
+        let is_empty = is_passed && self.failed_before.is_empty() && self.output.is_none();
+        tag.around(xml, is_empty, |xml| {
+            match &self.status {
+                Status::Passed => {}
+                Status::Skipped(reason) => {
+                    Tag::new("skipped").text("message", reason).empty(xml)?;
+                }
+                Status::Failed(failure) => failure.write("failure", xml)?,
+                Status::Errored(failure) => failure.write("error", xml)?,
+            }
+            let before = if is_passed {
+                "flakyFailure"
+            } else {
+                "rerunFailure"
+            };
+            for message in &self.failed_before {
+                let tag = Tag::new(before).text("message", message);
+                tag.text("type", "failed-before")
+                    .around(xml, false, |_| Ok(()))?;
+            }
+            match &self.output {
+                Some(output) => Tag::new("system-out").around_text(xml, output),
+                None => Ok(()),
+            }
+        })
+    }
+}
+
+impl Status {
+    fn is_skipped(&self) -> bool {
+        matches!(self, Self::Skipped(_))
+    }
+
+    fn is_failed(&self) -> bool {
+        matches!(self, Self::Failed(_))
+    }
+
+    fn is_errored(&self) -> bool {
+        matches!(self, Self::Errored(_))
+    }
+}
+
+impl Failure {
+    fn write(&self, element: &'static str, xml: &mut Xml) -> io::Result<()> {
+        let tag = Tag::new(element)
+            .text("message", &self.message)
+            .text("type", self.kind);
+        if self.details.is_empty() {
+            tag.empty(xml)
+        } else {
+            tag.around_text(xml, &self.details)
+        }
+    }
+}
+
+/// An element whose attributes are being added.
+struct Tag {
+    name: &'static str,
+    start: BytesStart<'static>,
+}
+
+impl Tag {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            start: BytesStart::new(name),
+        }
+    }
+
+    fn text(mut self, name: &str, value: &str) -> Self {
+        self.start.push_attribute((name, allowed(value).as_str()));
+        self
+    }
+
+    fn number(self, name: &str, value: usize) -> Self {
+        self.text(name, &value.to_string())
+    }
+
+    fn seconds(self, seconds: Option<f64>) -> Self {
+        match seconds {
+            Some(seconds) => self.text("time", &format!("{seconds:.3}")),
+            None => self,
+        }
+    }
+
+    fn empty(self, xml: &mut Xml) -> io::Result<()> {
+        xml.write_event(Event::Empty(self.start))
+    }
+
+    fn around(
+        self,
+        xml: &mut Xml,
+        is_empty: bool,
+        content: impl FnOnce(&mut Xml) -> io::Result<()>,
+    ) -> io::Result<()> {
+        if is_empty {
+            return self.empty(xml);
+        }
+        xml.write_event(Event::Start(self.start))?;
+        content(xml)?;
+        xml.write_event(Event::End(BytesEnd::new(self.name)))
+    }
+
+    fn around_text(self, xml: &mut Xml, text: &str) -> io::Result<()> {
+        self.around(xml, false, |xml| {
+            xml.write_event(Event::Text(BytesText::new(&allowed(text))))
+        })
+    }
+}
+
+/// Removes characters outside of the production `Char` of XML 1.0.
+fn allowed(text: &str) -> String {
+    let is_allowed = |c: &char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..);
+    text.chars().filter(is_allowed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_characters_of_xml_are_written() {
+        assert_eq!(
+            allowed("a\0\u{1f}\u{7f}\u{fffe}\u{ffff}\u{fffd}\u{10ffff}\t"),
+            "a\u{7f}\u{fffd}\u{10ffff}\t"
+        );
+    }
+
+    #[test]
+    fn nothing_at_all_is_a_document() {
+        let expected = concat!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n",
+            "<testsuites name=\"a\" tests=\"0\" failures=\"0\" errors=\"0\"/>\n",
+        );
+        assert_eq!(render("a", None, &[]), expected);
+    }
+}

@@ -1,0 +1,1048 @@
+//! Effects: faults and allowed variations that only change a value of a request or of a response.
+//!
+//! - A *switch* is a fault or an allowed variation. It is on or off for a whole run.
+//! - `faults.rs` and `variants.rs` list the effects of a switch after its text, as data. [`Core`] applies effects on
+//!   requests before the operation is handled, and effects on responses after it.
+//! - A test run records which switches the reference reads. A switch that was not read cannot have made a difference, so
+//!   that the run need not be repeated with it. So an effect reads its switch only if it would change something.
+//! - Behavior that depends on the state, or that accepts invalid requests, is not an effect. The code of the operation reads
+//!   such a switch itself.
+
+use super::garble::Garble;
+use super::{Call, Core, Params, Refusal, Switch};
+use conformant_base::clock::Timestamp;
+use conformant_base::ids;
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+/// One change of a request or a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Effect {
+    /// Where it applies, as alternatives separated by `|`: the collections at the end of the path, such as
+    /// `Users/Channels`; the name of a service, for all its operations; or the name of a callback.
+    places: &'static str,
+    /// The action that it applies to; `None` for every action.
+    action: Option<Action>,
+    change: Change,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    /// Changes each resource in a response.
+    Resource(ResponseChange),
+    /// Changes the body of a list, outside its items.
+    Page(ResponseChange),
+    /// Changes a parameter of a request.
+    Request(RequestChange),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct ResponseChange {
+    /// Pointers to the changed values, separated by `|`. `*` stands for every member.
+    pointers: &'static str,
+    shown: Shown,
+    /// All of them must be met.
+    conditions: [ResponseCondition; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RequestChange {
+    /// Names of parameters, separated by `|`. `{Name}` is the identifier after the segment `Name` of the path. A name that
+    /// begins with `X-` is a header field.
+    names: &'static str,
+    sent: Sent,
+    condition: RequestCondition,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    Create,
+    Fetch,
+    List,
+    Update,
+    Delete,
+}
+
+/// What a response shows in place of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    /// Null.
+    Null,
+    /// This text.
+    Text(&'static str),
+    /// This JSON.
+    Json(&'static str),
+    /// Nothing: the member is removed.
+    Removed,
+    /// The object with one more member: its name and its JSON.
+    Added(&'static str, &'static str),
+    /// The object with only this member.
+    Only(&'static str),
+    /// The object without its second member.
+    SecondRemoved,
+    /// The value at another pointer, unless that is null.
+    Copied(&'static str),
+    /// The value in the first resource of the collection.
+    OfFirst,
+    /// The link with the SID of the first resource of the collection.
+    LinkOfFirst,
+    /// Each text with another last hexadecimal digit. SIDs and dates stay valid; links lead to nothing.
+    DigitChanged,
+    /// Each text with lost or changed characters.
+    Garbled(Garble),
+    /// Each text with the first part replaced by the second.
+    Replaced(&'static str, &'static str),
+    /// Each text with the first part replaced by the second or, if it lacks the first, the second by the first.
+    Swapped(&'static str, &'static str),
+    /// The link without this number of segments at its end.
+    Shortened(usize),
+    /// The link without this query parameter.
+    Without(&'static str),
+    /// The link of a page without filters.
+    Unfiltered,
+    /// The link of a page with filters that are not escaped.
+    Unescaped,
+    /// The current time.
+    Now,
+    /// The date, moved by this number of seconds.
+    Later(i64),
+    /// The date at another pointer, moved by this number of seconds.
+    After(&'static str, i64),
+    /// The date as a text with the seconds since 1970.
+    Epoch,
+    /// Each number increased by this one.
+    Plus(i64),
+    /// The number, or this one if it is greater.
+    AtMost(u64),
+    /// The number without its fraction.
+    Whole,
+    /// The JSON as a text.
+    AsText,
+    /// The number in a text.
+    AsNumber,
+    /// The object with members of other types. Members that are objects stay as they are.
+    Mistyped,
+}
+
+/// The condition of a change of a response.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ResponseCondition {
+    /// Always met.
+    Always,
+    /// The value at this pointer of the resource equals this JSON.
+    AtEquals(&'static str, &'static str),
+    /// The text at this pointer of the resource contains this part.
+    AtContains(&'static str, &'static str),
+    /// The resource has a value at this pointer.
+    AtPresent(&'static str),
+    /// The changed value is a text that contains this part.
+    Contains(&'static str),
+    /// The changed value equals this JSON.
+    Equals(&'static str),
+    /// The changed value has this type; `nested` means an object or a list.
+    Type(&'static str),
+    /// The response is XML.
+    Xml,
+}
+
+/// What the reference reads in place of a parameter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sent {
+    /// Nothing, as if it had not been sent.
+    Dropped,
+    /// This value, even if the parameter was not sent.
+    Set(&'static str),
+    /// The value with lost or changed characters.
+    Misspelled(Garble),
+    /// Only the first of its values.
+    FirstOnly,
+    /// Only the last of its values.
+    LastOnly,
+    /// Its values without the second one.
+    SecondDropped,
+    /// Nothing: the request is rejected.
+    Refused,
+}
+
+/// The condition of a change of a parameter. Most conditions are about the first of its values.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RequestCondition {
+    /// The parameter is sent.
+    Given,
+    /// The parameter is not sent, or it is empty.
+    Absent,
+    /// The value equals this text.
+    Equals(&'static str),
+    /// The value has this number of characters.
+    Chars(usize),
+    /// The value has more characters than this number.
+    Over(usize),
+    /// The parameter has this number of values.
+    Count(usize),
+    /// The value has a character that is not ASCII.
+    NotAscii,
+    /// The value is a JSON object with an object in it.
+    NestedObject,
+    /// The value is a JSON object with an object or a list in it.
+    NestedObjectOrList,
+    /// The identifier in the path is not a SID.
+    NotSid,
+    /// The identifier in the path begins with this prefix of a SID, but is not a SID.
+    NearSid(&'static str),
+    /// Another parameter is sent, too, and its value begins with this prefix.
+    OtherGiven {
+        name: &'static str,
+        prefix: &'static str,
+    },
+    /// The request has no parameter at all.
+    Empty,
+}
+
+macro_rules! responses {
+    ($($name:ident: $action:expr;)*) => {$(
+        /// An effect on the responses of this action.
+        pub(crate) const fn $name(places: &'static str, pointers: &'static str, shown: Shown) -> Effect {
+            let conditions = [ResponseCondition::Always; 2];
+            let change = Change::Resource(ResponseChange { pointers, shown, conditions });
+            Effect { places, action: $action, change }
+        }
+    )*};
+}
+
+macro_rules! requests {
+    ($($name:ident: $action:expr;)*) => {$(
+        /// An effect on the requests of this action.
+        pub(crate) const fn $name(
+            places: &'static str,
+            names: &'static str,
+            sent: Sent,
+            condition: RequestCondition,
+        ) -> Effect {
+            let change = Change::Request(RequestChange { names, sent, condition });
+            Effect { places, action: $action, change }
+        }
+    )*};
+}
+
+responses! {
+    shown: None;
+    created: Some(Action::Create);
+    fetched: Some(Action::Fetch);
+    listed: Some(Action::List);
+    updated: Some(Action::Update);
+}
+
+requests! {
+    on_any: None;
+    on_create: Some(Action::Create);
+    on_fetch: Some(Action::Fetch);
+    on_list: Some(Action::List);
+    on_update: Some(Action::Update);
+    on_delete: Some(Action::Delete);
+}
+
+/// An effect on the pages of a service's lists.
+pub(crate) const fn paged(service: &'static str, pointers: &'static str, shown: Shown) -> Effect {
+    let conditions = [ResponseCondition::Always; 2];
+    let change = Change::Page(ResponseChange {
+        pointers,
+        shown,
+        conditions,
+    });
+    Effect {
+        places: service,
+        action: None,
+        change,
+    }
+}
+
+impl Effect {
+    /// The same effect with one more condition. At most two are possible.
+    pub(crate) const fn when(mut self, condition: ResponseCondition) -> Self {
+        if let Change::Resource(change) | Change::Page(change) = &mut self.change {
+            let is_first = matches!(change.conditions[0], ResponseCondition::Always);
+            change.conditions[if is_first { 0 } else { 1 }] = condition;
+        }
+        self
+    }
+}
+
+/// A switch, one of the places of its effect, and the effect.
+type PlacedEffect = (Switch, &'static str, Effect);
+
+/// Effects by the last segment of their places.
+static BY_PLACE: LazyLock<HashMap<&'static str, Vec<PlacedEffect>>> = LazyLock::new(|| {
+    let mut all: HashMap<_, Vec<PlacedEffect>> = HashMap::new();
+    for switch in Switch::all() {
+        for effect in switch.effects() {
+            for place in effect.places.split('|') {
+                let last = place.rsplit('/').next().unwrap_or_default();
+                all.entry(last).or_default().push((switch, place, *effect));
+            }
+        }
+    }
+    all
+});
+
+/// The operation that a request calls, as far as effects depend on it.
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    service: String,
+    /// The service and the collections of the path: `chat/v2/Services/Channels`.
+    chain: String,
+    /// The path up to the collection, with the identifiers of the parents: `v2/Services/IS1/Channels`.
+    scope: String,
+    action: Action,
+    is_xml: bool,
+}
+
+impl Operation {
+    pub(super) fn from_call(service: &str, call: &Call<'_>) -> Self {
+        let is_auth = service == "auth";
+        let mut chain = service.to_owned();
+        let mut identifiers = 0;
+        for (at, segment) in call.path.iter().enumerate() {
+            let is_name = if is_auth {
+                at > 1 && !segment.contains(|c: char| c.is_ascii_digit())
+            } else {
+                at == 0 || at % 2 == 1
+            };
+            if is_name {
+                chain.push('/');
+                chain.push_str(segment);
+            } else {
+                identifiers = at;
+            }
+        }
+        let is_item = if is_auth {
+            call.request.method == "GET"
+        } else {
+            call.path.len() % 2 == 1
+        };
+        let action = match (call.request.method.as_str(), is_item) {
+            ("POST", false) => Action::Create,
+            ("POST", true) => Action::Update,
+            ("DELETE", _) => Action::Delete,
+            (_, false) => Action::List,
+            (_, true) => Action::Fetch,
+        };
+        let parents = if is_item {
+            identifiers
+        } else {
+            call.path.len()
+        };
+        Self {
+            service: service.to_owned(),
+            scope: call.path[..parents].join("/"),
+            chain,
+            action,
+            is_xml: is_auth && call.path.get(1).is_some_and(|format| format == "xml"),
+        }
+    }
+
+    /// The operation that stands for sending a callback or an event.
+    pub(super) fn callback(name: &str) -> Self {
+        Self {
+            service: String::new(),
+            chain: format!("/{name}"),
+            scope: String::new(),
+            action: Action::Create,
+            is_xml: false,
+        }
+    }
+
+    /// The effects that apply to this operation, each with its switch.
+    fn effects(&self) -> impl Iterator<Item = (Switch, Change)> + '_ {
+        let last = self.chain.rsplit('/').next().unwrap_or_default();
+        [last, self.service.as_str()]
+            .into_iter()
+            .filter_map(|name| BY_PLACE.get(name))
+            .flatten()
+            .filter(|(_, place, effect)| {
+                let rest = self.chain.strip_suffix(place);
+                effect.action.is_none_or(|action| action == self.action)
+                    && (*place == self.service || rest.is_some_and(|rest| rest.ends_with('/')))
+            })
+            .map(|(switch, _, effect)| (*switch, effect.change))
+    }
+}
+
+impl Core {
+    /// Applies the effects on requests: changes parameters, or rejects the request.
+    pub(super) fn change_request(&self, call: &mut Call<'_>) -> Result<(), Refusal> {
+        for (switch, change) in self.operation.effects() {
+            if let Change::Request(change) = change
+                && !self.is_known_off(switch)
+            {
+                self.change_parameters(call, switch, change)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn change_parameters(
+        &self,
+        call: &mut Call<'_>,
+        switch: Switch,
+        RequestChange {
+            names,
+            sent,
+            condition,
+        }: RequestChange,
+    ) -> Result<(), Refusal> {
+        for name in names.split('|') {
+            let header = name
+                .starts_with("X-")
+                .then(|| call.request.headers.get(name));
+            let in_path = name
+                .strip_prefix('{')
+                .map(|name| identifier_after(call.path, name.trim_end_matches('}')));
+            let is_query = call.request.method == "GET";
+            let given = if is_query { &call.query } else { &call.form };
+            let values: Vec<&str> = match header.or(in_path) {
+                Some(value) => value.into_iter().collect(),
+                None => given.all(name).collect(),
+            };
+            if !condition.is_met(&values, given) {
+                continue;
+            }
+            let mut changed: Vec<Cow<'_, str>> = values.iter().map(|v| Cow::Borrowed(*v)).collect();
+            match sent {
+                Sent::Dropped => changed.clear(),
+                Sent::Set(text) => changed = vec![Cow::Borrowed(text)],
+                Sent::Misspelled(garble) => changed
+                    .iter_mut()
+                    .for_each(|value| *value = Cow::Owned(garble.apply(value))),
+                Sent::FirstOnly => changed.truncate(1),
+                Sent::LastOnly => changed = changed.pop().into_iter().collect(),
+                Sent::SecondDropped if changed.len() > 1 => drop(changed.remove(1)),
+                Sent::SecondDropped => {}
+                Sent::Refused if !self.has(switch) => return Ok(()),
+                Sent::Refused if name.starts_with('{') => return Err(Refusal::not_found()),
+                Sent::Refused => return Err(Refusal::bad_parameter(name, "is refused")),
+            }
+            if changed == values || !self.has(switch) {
+                continue;
+            }
+            let changed: Vec<_> = changed.into_iter().map(Cow::into_owned).collect();
+            let given = if is_query {
+                &mut call.query
+            } else {
+                &mut call.form
+            };
+            given.set(name, changed);
+        }
+        Ok(())
+    }
+
+    /// Applies the effects on responses to a body.
+    pub(super) fn with_effects<'a>(
+        &self,
+        operation: &Operation,
+        value: &'a Value,
+    ) -> Cow<'a, Value> {
+        let mut body = Cow::Borrowed(value);
+        for (switch, change) in operation.effects() {
+            let (change, is_page) = match change {
+                Change::Resource(change) => (change, false),
+                Change::Page(change) => (change, true),
+                Change::Request(_) => continue,
+            };
+            if self.is_known_off(switch) {
+                continue;
+            }
+            let list = Some(&body["meta"]["key"])
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            let list = list.and_then(|key| Some((body[&key].as_array()?.len(), key)));
+            // Pointers to the changed objects: the page, each item of a list, or the resource.
+            let objects = match (is_page, list) {
+                (true, None) => continue,
+                (true, Some(_)) | (false, None) => vec![String::new()],
+                (false, Some((count, key))) => (0..count).map(|n| format!("/{key}/{n}")).collect(),
+            };
+            let change = SwitchedChange {
+                core: self,
+                operation,
+                switch,
+                change,
+            };
+            for object in &objects {
+                for at in change.change.pointers.split('|') {
+                    change.apply(&mut body, object, at);
+                }
+            }
+        }
+        self.remember_first(operation, &body);
+        body
+    }
+
+    /// Remembers the first resource of each collection.
+    fn remember_first(&self, operation: &Operation, body: &Value) {
+        if body.get("sid").is_some() {
+            let key = (operation.chain.clone(), operation.scope.clone());
+            let mut firsts = self.firsts.borrow_mut();
+            firsts.entry(key).or_insert_with(|| body.clone());
+        }
+    }
+}
+
+/// The identifier after a segment of a path.
+fn identifier_after<'a>(path: &'a [String], name: &str) -> Option<&'a str> {
+    let at = path.iter().position(|segment| segment == name)?;
+    path.get(at + 1).map(String::as_str)
+}
+
+impl RequestCondition {
+    fn is_met(self, values: &[&str], given: &Params) -> bool {
+        let Some(value) = values.first() else {
+            return matches!(self, Self::Absent)
+                || matches!(self, Self::Empty) && given.0.is_empty();
+        };
+        let has_nested = |is_nested: fn(&Value) -> bool| {
+            serde_json::from_str::<Map<String, Value>>(value)
+                .is_ok_and(|map| map.values().any(is_nested))
+        };
+        match self {
+            Self::Given => true,
+            Self::Absent => value.is_empty(),
+            Self::Equals(text) => *value == text,
+            Self::Chars(count) => value.chars().count() == count,
+            Self::Over(count) => value.chars().count() > count,
+            Self::Count(count) => values.len() == count,
+            Self::NotAscii => !value.is_ascii(),
+            Self::NestedObject => has_nested(Value::is_object),
+            Self::NestedObjectOrList => has_nested(|v| v.is_object() || v.is_array()),
+            Self::NotSid => value
+                .get(..2)
+                .is_none_or(|prefix| !ids::is_sid(value, prefix)),
+            Self::NearSid(prefix) => value.starts_with(prefix) && !ids::is_sid(value, prefix),
+            Self::OtherGiven { name, prefix } => given
+                .get(name)
+                .is_some_and(|v| !v.is_empty() && v.starts_with(prefix)),
+            Self::Empty => given.0.is_empty(),
+        }
+    }
+}
+
+/// A change of a response with what it depends on.
+struct SwitchedChange<'a> {
+    core: &'a Core,
+    operation: &'a Operation,
+    switch: Switch,
+    change: ResponseChange,
+}
+
+impl SwitchedChange<'_> {
+    /// Changes the value at the pointer `at` of an object of the body, if the switch is on. `object` is the pointer to the
+    /// object.
+    fn apply(&self, body: &mut Cow<'_, Value>, object: &str, at: &str) {
+        let Some((above, below)) = at.split_once("/*") else {
+            return self.apply_at(body, object, at);
+        };
+        let parent = body.pointer(&format!("{object}{above}"));
+        let names: Vec<String> = match parent {
+            Some(Value::Object(members)) => members.keys().cloned().collect(),
+            _ => Vec::new(),
+        };
+        for name in names {
+            let name = name.replace('~', "~0").replace('/', "~1");
+            self.apply(body, object, &format!("{above}/{name}{below}"));
+        }
+    }
+
+    /// The same for a pointer without `*`.
+    fn apply_at(&self, body: &mut Cow<'_, Value>, object: &str, at: &str) {
+        let whole = format!("{object}{at}");
+        let (Some(root), Some(value)) = (body.pointer(object), body.pointer(&whole)) else {
+            return;
+        };
+        let mut conditions = self.change.conditions.iter();
+        if !conditions.all(|condition| condition.is_met(self.operation, root, value)) {
+            return;
+        }
+        let changed = self.change.shown.result(self, root, at, value);
+        if matches!(&changed, Some(changed) if changed == value) || !self.core.has(self.switch) {
+            return;
+        }
+        match changed {
+            Some(changed) => {
+                if let Some(place) = body.to_mut().pointer_mut(&whole) {
+                    *place = changed;
+                }
+            }
+            None => {
+                let (parent, name) = whole.rsplit_once('/').unwrap_or_default();
+                let name = name.replace("~1", "/").replace("~0", "~");
+                if let Some(Value::Object(members)) = body.to_mut().pointer_mut(parent) {
+                    members.shift_remove(&name);
+                }
+            }
+        }
+    }
+}
+
+impl ResponseCondition {
+    fn is_met(self, operation: &Operation, root: &Value, value: &Value) -> bool {
+        let equals = |value: &Value, text: &str| json_of(text) == *value;
+        let contains =
+            |value: &Value, part: &str| value.as_str().is_some_and(|text| text.contains(part));
+        match self {
+            Self::Always => true,
+            Self::AtEquals(at, text) => root.pointer(at).is_some_and(|value| equals(value, text)),
+            Self::AtContains(at, part) => {
+                root.pointer(at).is_some_and(|value| contains(value, part))
+            }
+            Self::AtPresent(at) => root.pointer(at).is_some(),
+            Self::Contains(part) => contains(value, part),
+            Self::Equals(text) => equals(value, text),
+            Self::Type(name) => match value {
+                Value::Null => name == "null",
+                Value::Bool(_) => name == "boolean",
+                Value::Number(_) => name == "number",
+                Value::String(_) => name == "string",
+                Value::Array(_) | Value::Object(_) => name == "nested",
+            },
+            Self::Xml => operation.is_xml,
+        }
+    }
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).expect("effects contain valid JSON")
+}
+
+impl Shown {
+    /// The value in place of `value`, which is at the pointer `at` of `root`. `None` if the member is removed.
+    fn result(
+        self,
+        change: &SwitchedChange<'_>,
+        root: &Value,
+        at: &str,
+        value: &Value,
+    ) -> Option<Value> {
+        let text = |map: &dyn Fn(&str) -> String| texts(value, map);
+        let date = |value: &Value| value.as_str()?.parse::<Timestamp>().ok();
+        let moved = |at: Option<Timestamp>, seconds: i64| {
+            let by = Duration::from_secs(seconds.unsigned_abs());
+            at.map(|at| {
+                change
+                    .core
+                    .date(if seconds < 0 { at - by } else { at + by })
+            })
+        };
+        let first = || change.core.first(change.operation);
+        Some(match self {
+            Self::Removed => return None,
+            Self::Null => Value::Null,
+            Self::Text(text) => json!(text),
+            Self::Json(text) => json_of(text),
+            Self::Added(name, text) => with_members(value, |all| {
+                all.insert(name.to_owned(), json_of(text));
+            }),
+            Self::Only(name) => with_members(value, |all| all.retain(|key, _| key == name)),
+            Self::SecondRemoved => with_members(value, |all| {
+                if let Some(second) = all.keys().nth(1).cloned() {
+                    all.shift_remove(&second);
+                }
+            }),
+            Self::Copied(from) => match root.pointer(from) {
+                None | Some(Value::Null) => value.clone(),
+                Some(other) => other.clone(),
+            },
+            Self::OfFirst => first()
+                .and_then(|first| first.pointer(at).cloned())
+                .unwrap_or_else(|| value.clone()),
+            Self::LinkOfFirst => match (first(), root["sid"].as_str()) {
+                (Some(first), Some(own)) => {
+                    let sid = first["sid"].as_str().unwrap_or_default();
+                    text(&|link| link.replace(own, sid))
+                }
+                _ => value.clone(),
+            },
+            Self::DigitChanged => text(&with_other_digit),
+            Self::Garbled(garble) => text(&|text| garble.apply(text)),
+            Self::Replaced(one, other) => text(&|text| text.replace(one, other)),
+            Self::Swapped(one, other) => text(&|text| {
+                if text.contains(one) {
+                    text.replace(one, other)
+                } else {
+                    text.replace(other, one)
+                }
+            }),
+            Self::Shortened(count) => text(&|text| {
+                text.rsplitn(count + 1, '/')
+                    .last()
+                    .unwrap_or_default()
+                    .to_owned()
+            }),
+            Self::Without(name) => text(&|link| with_query(link, |key| key != name)),
+            Self::Unfiltered => {
+                text(&|link| with_query(link, |key| key.starts_with("Page") || key == "Cache"))
+            }
+            Self::Unescaped => text(&|text| {
+                text.replace("%2B", "+")
+                    .replace("%26", "&")
+                    .replace("%25", "%")
+            }),
+            Self::Now => {
+                date(value).map_or_else(|| value.clone(), |_| change.core.date(change.core.now))
+            }
+            Self::Later(seconds) => moved(date(value), seconds).unwrap_or_else(|| value.clone()),
+            Self::After(from, seconds) => {
+                let from = root.pointer(from).and_then(date);
+                moved(from, seconds).unwrap_or_else(|| value.clone())
+            }
+            Self::Epoch => {
+                date(value).map_or_else(|| value.clone(), |at| json!(at.as_second().to_string()))
+            }
+            Self::Plus(by) => plus(value, by),
+            Self::AtMost(most) => value
+                .as_u64()
+                .map_or_else(|| value.clone(), |n| json!(n.min(most))),
+            Self::Whole => match value.as_f64().filter(|_| value.is_f64()) {
+                Some(number) => json!(number.trunc()),
+                None => value.clone(),
+            },
+            Self::AsText => json!(value.to_string()),
+            Self::AsNumber => {
+                let number = value.as_str().and_then(|text| text.parse::<u64>().ok());
+                number.map_or_else(|| value.clone(), |number| json!(number))
+            }
+            Self::Mistyped => with_members(value, |all| all.values_mut().for_each(mistype)),
+        })
+    }
+}
+
+impl Core {
+    /// The first resource of the collection that the operation returned.
+    fn first(&self, operation: &Operation) -> Option<Value> {
+        let key = (operation.chain.clone(), operation.scope.clone());
+        self.firsts.borrow().get(&key).cloned()
+    }
+}
+
+/// The same JSON with every text changed.
+fn texts(value: &Value, change: &dyn Fn(&str) -> String) -> Value {
+    match value {
+        Value::String(text) => Value::String(change(text)),
+        Value::Array(items) => items.iter().map(|item| texts(item, change)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), texts(value, change)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+    }
+}
+
+/// The same JSON with every number increased.
+fn plus(value: &Value, by: i64) -> Value {
+    match value {
+        Value::Number(number) => number.as_i64().map_or(Value::Null, |n| json!(n + by)),
+        Value::Array(items) => items.iter().map(|item| plus(item, by)).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), plus(value, by)))
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn with_members(value: &Value, change: impl FnOnce(&mut Map<String, Value>)) -> Value {
+    let mut value = value.clone();
+    if let Value::Object(members) = &mut value {
+        change(members);
+    }
+    value
+}
+
+/// The link with only those query parameters.
+fn with_query(link: &str, keep: impl Fn(&str) -> bool) -> String {
+    let Some((path, query)) = link.split_once('?') else {
+        return link.to_owned();
+    };
+    let kept = |pair: &&str| keep(pair.split('=').next().unwrap_or_default());
+    let query: Vec<&str> = query.split('&').filter(kept).collect();
+    format!("{path}?{}", query.join("&"))
+}
+
+/// The text with another last hexadecimal digit.
+fn with_other_digit(text: &str) -> String {
+    let mut text = text.to_owned();
+    if let Some(at) = text.rfind(|c: char| c.is_ascii_hexdigit()) {
+        let digit = if text[at..].starts_with('0') {
+            "1"
+        } else {
+            "0"
+        };
+        text.replace_range(at..=at, digit);
+    }
+    text
+}
+
+/// Replaces a value by one of another type.
+fn mistype(value: &mut Value) {
+    match value {
+        Value::String(_) => *value = json!(1),
+        Value::Number(_) | Value::Bool(_) => *value = json!(value.to_string()),
+        Value::Array(items) if items.iter().all(Value::is_string) => *value = json!([1]),
+        Value::Array(_) => *value = json!("none"),
+        Value::Null => *value = json!({}),
+        Value::Object(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fault, Settings};
+    use conformant_base::http::Request;
+
+    fn core(fault: Option<Fault>) -> Core {
+        Core::new(Settings {
+            faults: fault.into_iter().collect(),
+            ..Settings::default()
+        })
+    }
+
+    fn operation(request: &str) -> Operation {
+        let (method, path) = request.split_once(' ').unwrap();
+        let request = Request::new(method, path);
+        let segments = request.segments();
+        let call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
+        Operation::from_call(&segments[0], &call)
+    }
+
+    #[test]
+    fn every_json_of_an_effect_is_valid() {
+        for effect in Switch::all().flat_map(Switch::effects) {
+            let (Change::Resource(change) | Change::Page(change)) = effect.change else {
+                continue;
+            };
+            if let Shown::Json(text) | Shown::Added(_, text) = change.shown {
+                json_of(text);
+            }
+            for condition in change.conditions {
+                use ResponseCondition::{AtEquals, Equals};
+                if let AtEquals(_, text) | Equals(text) = condition {
+                    json_of(text);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_operation_is_named_by_the_collections_in_its_path() {
+        for (request, chain, action) in [
+            ("GET /flow/v1/Flows", "flow/v1/Flows", Action::List),
+            ("GET /flow/v1/Flows/F1", "flow/v1/Flows", Action::Fetch),
+            ("POST /chat/v2/S/I1/C", "chat/v2/S/C", Action::Create),
+            ("POST /chat/v3/S/I1/C/C1", "chat/v3/S/C", Action::Update),
+            ("DELETE /chat/v2/S/I1/B/B1", "chat/v2/S/B", Action::Delete),
+            (
+                "GET /auth/protected/xml/users/1/status",
+                "auth/users/status",
+                Action::Fetch,
+            ),
+            (
+                "POST /auth/onetouch/xml/users/1/a",
+                "auth/users/a",
+                Action::Create,
+            ),
+        ] {
+            let seen = operation(request);
+            assert_eq!((seen.chain.as_str(), seen.action), (chain, action));
+            assert_eq!(seen.is_xml, request.contains("xml"));
+        }
+        assert_eq!(operation("POST /chat/v2/S/I1/C").scope, "v2/S/I1/C");
+        assert_eq!(operation("GET /chat/v2/S/I1/C/C1").scope, "v2/S/I1/C");
+    }
+
+    #[test]
+    fn each_change_shows_its_value() {
+        let core = core(None);
+        let operation = operation("GET /flow/v1/Flows/FW1");
+        core.with_effects(&operation, &json!({"sid": "FW0", "url": "x/FW0"}));
+        let root = json!({"sid": "FW1", "n": 7, "date": "2026-01-01T00:00:00Z"});
+        for (shown, before, after) in [
+            (Shown::Null, "1", "null"),
+            (Shown::Added("b", "2"), r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
+            (Shown::Only("a"), r#"{"a":1,"b":2}"#, r#"{"a":1}"#),
+            (
+                Shown::SecondRemoved,
+                r#"{"a":1,"b":2,"c":3}"#,
+                r#"{"a":1,"c":3}"#,
+            ),
+            (Shown::Copied("/n"), "1", "7"),
+            (Shown::Copied("/absent"), "1", "1"),
+            (Shown::LinkOfFirst, r#""x/FW1/a""#, r#""x/FW0/a""#),
+            (Shown::OfFirst, r#""x/FW1""#, r#""x/FW0""#),
+            (
+                Shown::DigitChanged,
+                r#"{"a":["CH0a",null,1]}"#,
+                r#"{"a":["CH00",null,1]}"#,
+            ),
+            (
+                Shown::DigitChanged,
+                r#""http://x/Users""#,
+                r#""http://x/Us0rs""#,
+            ),
+            (Shown::Replaced("a", "b"), r#""a-c""#, r#""b-c""#),
+            (Shown::Swapped("a", "b"), r#""b""#, r#""a""#),
+            (
+                Shown::Shortened(2),
+                r#""http://x/a/b/c""#,
+                r#""http://x/a""#,
+            ),
+            (Shown::Without("Page"), r#""x?Page=1&b=2""#, r#""x?b=2""#),
+            (
+                Shown::Unfiltered,
+                r#""x?PageSize=1&b=2""#,
+                r#""x?PageSize=1""#,
+            ),
+            (Shown::Unescaped, r#""x?a=%2B%26""#, r#""x?a=+&""#),
+            (
+                Shown::Now,
+                r#""2026-01-01T00:00:00Z""#,
+                r#""1970-01-01T00:00:00Z""#,
+            ),
+            (
+                Shown::Later(-60),
+                r#""2026-01-01T00:01:00Z""#,
+                r#""2026-01-01T00:00:00Z""#,
+            ),
+            (
+                Shown::After("/date", 1),
+                "null",
+                r#""2026-01-01T00:00:01Z""#,
+            ),
+            (Shown::Epoch, r#""1970-01-01T00:00:09Z""#, r#""9""#),
+            (
+                Shown::Plus(1),
+                r#"{"a":1,"b":["x",2]}"#,
+                r#"{"a":2,"b":["x",3]}"#,
+            ),
+            (Shown::AtMost(10), "11", "10"),
+            (Shown::Whole, "2.5", "2.0"),
+            (Shown::AsText, r#"{"a":1}"#, r#""{\"a\":1}""#),
+            (Shown::AsNumber, r#""60027""#, "60027"),
+            (
+                Shown::Mistyped,
+                r#"{"a":"x","b":1,"c":null}"#,
+                r#"{"a":1,"b":"1","c":{}}"#,
+            ),
+        ] {
+            let change = SwitchedChange {
+                core: &core,
+                operation: &operation,
+                switch: Switch::Fault(Fault::FlowNameNull),
+                change: ResponseChange {
+                    pointers: "/url",
+                    shown,
+                    conditions: [ResponseCondition::Always; 2],
+                },
+            };
+            let seen = shown.result(&change, &root, "/url", &json_of(before));
+            assert_eq!(seen, Some(json_of(after)), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn only_an_effect_that_changes_something_reads_its_fault() {
+        let core = core(Some(Fault::FlowNameNull));
+        let flow = json!({"friendly_name": "a", "status": "published"});
+        let shown = core.with_effects(&operation("GET /flow/v1/Flows/FW1"), &flow);
+        assert_eq!(shown["friendly_name"], Value::Null);
+        let asked = core.newly_asked();
+        assert!(asked.contains(&Switch::Fault(Fault::FlowNameNull)));
+        assert!(!asked.contains(&Switch::Fault(Fault::FlowDraftShownPublished)));
+    }
+
+    #[test]
+    fn items_of_a_list_and_its_page_are_changed_apart() {
+        let page = json!({
+            "meta": {"key": "flows", "page": 1},
+            "flows": [{"friendly_name": "a"}, {"friendly_name": "b"}],
+        });
+        let operation = operation("GET /flow/v1/Flows");
+        let shown = |fault| {
+            core(Some(fault))
+                .with_effects(&operation, &page)
+                .into_owned()
+        };
+        assert!(shown(Fault::FlowNameNull)["flows"][1]["friendly_name"].is_null());
+        assert_eq!(shown(Fault::FlowPageNumberStuck)["meta"]["page"], 0);
+    }
+
+    #[test]
+    fn parameters_are_changed_or_refused() {
+        for (fault, path, sent, read) in [
+            (
+                Fault::ChatChannelTypeIgnored,
+                "Channels",
+                "Type=private&A=b",
+                Some("A=b"),
+            ),
+            (
+                Fault::ChatUniqueNameLowered,
+                "Channels",
+                "UniqueName=Ab",
+                Some("UniqueName=ab"),
+            ),
+            (
+                Fault::ChatChannelTypePrivateRefused,
+                "Channels",
+                "Type=private",
+                None,
+            ),
+            (
+                Fault::ChatChannelTypePrivateRefused,
+                "Channels",
+                "Type=a",
+                Some("Type=a"),
+            ),
+            (
+                Fault::ChatCreateMemberUniqueNameUnknown,
+                "Channels/lobby/Members",
+                "",
+                None,
+            ),
+            (
+                Fault::ChatUserIdentityOptional,
+                "Users",
+                "",
+                Some("Identity=anyone"),
+            ),
+            (
+                Fault::ChatSecondFilterDropped,
+                "Channels/c/Webhooks",
+                FILTERS,
+                Some(FIRST_AND_THIRD),
+            ),
+            (
+                Fault::ChatRoleLastPermissionOnly,
+                "Roles",
+                "Permission=a&Permission=b",
+                Some("Permission=b"),
+            ),
+        ] {
+            let mut request = Request::new("POST", format!("/chat/v2/Services/IS1/{path}"));
+            request.body = sent.into();
+            let segments = request.segments();
+            let mut call = Call::new(&request, &segments[1..], Timestamp::UNIX_EPOCH);
+            let mut core = core(Some(fault));
+            core.operation = Operation::from_call(&segments[0], &call);
+            let seen = core.change_request(&mut call).ok().map(|()| {
+                let mut form = url::form_urlencoded::Serializer::new(String::new());
+                form.extend_pairs(&call.form.0).finish()
+            });
+            assert_eq!(seen.as_deref(), read, "{fault:?}");
+        }
+    }
+
+    const FILTERS: &str = "Configuration.Filters=a&Configuration.Filters=b&Configuration.Filters=c";
+    const FIRST_AND_THIRD: &str = "Configuration.Filters=a&Configuration.Filters=c";
+}

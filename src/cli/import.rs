@@ -1,0 +1,81 @@
+//! `init --from`: makes a rulebook folder from an OpenAPI document.
+//!
+//! Writes into a folder that is empty or missing. Problems of the document are printed with their places; the rest is made.
+
+use super::{Done, Exit, Failure, note, print, print_problem};
+use annotate_snippets::Level;
+use conformant_base::files;
+use conformant_openapi::{BYTES_MAX, import};
+use conformant_rulebook::Problems;
+use std::path::Path;
+
+/// Operations that the console lists as left out.
+const LEFT_OUT_SHOWN_MAX: usize = 20;
+
+pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
+    refuse_used(folder)?;
+    let unread =
+        |why: String| Failure::Usage(format!("failed to read {}: {why}", document.display()));
+    let bytes = files::read(document, BYTES_MAX as u64).map_err(|e| unread(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
+    let shown = document.display().to_string();
+    let made = import(&shown, text.trim_start_matches('\u{feff}')).map_err(|problems| {
+        let mut all = Problems::default();
+        for problem in problems {
+            all.push(problem);
+        }
+        Failure::Problems(all)
+    })?;
+    for problem in &made.problems {
+        print_problem(problem, Level::WARNING);
+    }
+    for (path, text) in &made.files {
+        let path = folder.join(path);
+        let failed = |e: std::io::Error| {
+            Failure::Trouble(format!("failed to write {}: {e}", path.display()))
+        };
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent).map_err(failed)?;
+        }
+        std::fs::write(&path, text).map_err(failed)?;
+        print(&format!("{}\n", path.display()));
+    }
+    conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
+    for what in made.left_out.iter().take(LEFT_OUT_SHOWN_MAX) {
+        note(&format!("left out: {what}"));
+    }
+    if let Some(more) = made.left_out.len().checked_sub(LEFT_OUT_SHOWN_MAX + 1) {
+        note(&format!(
+            "left out: {} more, listed at the top of service.yaml",
+            more + 1
+        ));
+    }
+    let problems = match made.problems.len() {
+        0 => String::new(),
+        count => format!("; {count} problem(s) of the document above"),
+    };
+    note(&format!(
+        "{}: {} operation(s), {} left out; {} decision(s) for you at the top of the files{problems}",
+        made.service,
+        made.operations,
+        made.left_out.len(),
+        made.decisions,
+    ));
+    note(&format!(
+        "next: conformant run --specs {} --target {}=URL",
+        folder.display(),
+        made.service
+    ));
+    Ok(Exit::Conformant)
+}
+
+/// Refuses a folder in which something is already.
+fn refuse_used(folder: &Path) -> Result<(), Failure> {
+    let refuse = |why: &str| Err(Failure::Usage(format!("{} {why}", folder.display())));
+    match std::fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => refuse("is not empty: name a folder that is empty or does not exist"),
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(e) => refuse(&format!("cannot be used: {e}")),
+    }
+}
