@@ -59,7 +59,7 @@ fn former_false_positives_stay_fixed() {
         &[&arguments[..], &["--scenarios", stories]].concat(),
     );
     assert_eq!(code, 0, "{out}{err}");
-    assert!(out.contains("scenarios   pass 8"), "{out}");
+    assert!(out.contains("scenarios   8 pass\n"), "{out}");
 }
 
 #[test]

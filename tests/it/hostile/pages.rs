@@ -20,9 +20,10 @@ pub(crate) fn answer(status: &str, headers: &str, body: impl AsRef<[u8]>) -> Vec
 /// A page of flows with one flow, and the next page if there is one.
 pub(crate) fn page(origin: &str, number: usize, next: Option<&str>) -> Value {
     let own = format!("{origin}/flow/v1/Flows?PageSize=2&Page={number}");
+    let first = format!("{origin}/flow/v1/Flows?PageSize=2&Page=0");
     json!({
         "meta": {
-            "page": number, "page_size": 2, "first_page_url": null, "previous_page_url": null,
+            "page": number, "page_size": 2, "first_page_url": first, "previous_page_url": null,
             "url": own, "next_page_url": next, "key": "flows",
         },
         "flows": [flow(origin, number)],

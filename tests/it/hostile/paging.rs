@@ -111,7 +111,7 @@ fn endless_empty_pages_are_reported() {
     check(
         "nothing",
         &judged,
-        Due::Fails("the last 999 pages hold nothing"),
+        Due::Fails("the last 999 pages contain"),
     );
     assert_eq!(target.asked().len(), WALK_PAGES);
 }

@@ -157,7 +157,7 @@ fn a_file_that_may_not_grow_further_is_named() {
     for (line, expected) in [
         (
             format!(
-                "ulimit -f 8; {program} run --filter 'flow/read-flows/happy' --report json=run.json"
+                "ulimit -f 8; {program} run --reference --filter 'flow/read-flows/happy' --report json=run.json"
             ),
             "run.json",
         ),
@@ -173,7 +173,7 @@ fn a_file_that_may_not_grow_further_is_named() {
         ),
         (
             format!(
-                "{program} run --filter 'flow/read-flows/happy' --report junit=x.xml > /dev/full"
+                "{program} run --reference --filter 'flow/read-flows/happy' --report junit=x.xml > /dev/full"
             ),
             "standard output",
         ),
@@ -354,12 +354,7 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
     write(&folder.path().join("file"), "");
     std::fs::create_dir(folder.path().join("folder")).expect("a folder");
     let target = falling_silent_after(usize::MAX);
-    for path in [
-        "file/run.json",
-        "folder",
-        "/dev/full",
-        "/proc/conformant/run.json",
-    ] {
+    let run_with = |path: &str| {
         let mut command = conformant(folder.path());
         command.args([
             "run",
@@ -374,15 +369,23 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
             "--report",
             "junit=other.xml",
         ]);
-        let ended = run(&mut command);
-        assert_eq!(ended.exit, Some(3), "{path}: {ended:?}");
+        run(&mut command)
+    };
+    for path in ["file/run.json", "folder", "/proc/conformant/run.json"] {
+        let ended = run_with(path);
+        assert_eq!(ended.exit, Some(2), "{path}: {ended:?}");
         assert!(ended.stderr.contains(path), "{path}: {ended:?}");
-        assert!(ended.stdout.contains("passed: "), "{path}: {ended:?}");
-        assert!(
-            folder.path().join("other.xml").exists(),
-            "the others are written"
-        );
+        assert_eq!(target.asked().len(), 0, "{path}: no request was sent");
     }
+    // A full disk shows only when the report is written.
+    let ended = run_with("/dev/full");
+    assert_eq!(ended.exit, Some(3), "{ended:?}");
+    assert!(ended.stderr.contains("/dev/full"), "{ended:?}");
+    assert!(ended.stdout.contains("passed: "), "{ended:?}");
+    assert!(
+        folder.path().join("other.xml").exists(),
+        "the others are written"
+    );
 }
 
 #[test]
@@ -391,14 +394,14 @@ fn closed_outputs_are_not_an_error() {
     let program = env!("CARGO_BIN_EXE_conformant");
     for line in [
         format!(
-            "{program} run --filter 'flow/read-flows/*' --report json=run.json | head -1; echo ${{PIPESTATUS[0]}}"
+            "{program} run --reference --filter 'flow/read-flows/*' --report json=run.json | head -1; echo ${{PIPESTATUS[0]}}"
         ),
         format!("{program} list rules | head -1; echo ${{PIPESTATUS[0]}}"),
         format!(
-            "{program} run --filter flow/read-flows/happy --report json=run.json >&- ; echo $?"
+            "{program} run --reference --filter flow/read-flows/happy --report json=run.json >&- ; echo $?"
         ),
         format!(
-            "{program} run --filter flow/read-flows/happy --report json=run.json 2>&- ; echo $?"
+            "{program} run --reference --filter flow/read-flows/happy --report json=run.json 2>&- ; echo $?"
         ),
     ] {
         let mut command = Command::new("bash");
