@@ -108,11 +108,7 @@ fn an_incomplete_list_does_not_prove_absence() {
 fn endless_empty_pages_are_reported() {
     let target = long_list(0, usize::MAX);
     let judged = walk(&target);
-    check(
-        "nothing",
-        &judged,
-        Due::Fails("the last 999 pages contain"),
-    );
+    check("nothing", &judged, Due::Fails("the last 999 pages contain"));
     assert_eq!(target.asked().len(), WALK_PAGES);
 }
 
