@@ -41,9 +41,12 @@ class Request:
         self.path, _, query = target.partition("?")
         self.query = urllib.parse.parse_qsl(query, keep_blank_values=True)
         self.origin = f"{scheme}://{headers.get('host', 'localhost')}"
+        self._form = None
+
+    def open_page_token(self):
+        """Adds the filters that a page token carries."""
         token = worlds.unpack(self.arg("PageToken")) if self.arg("PageToken") else {}
         self.query += [(name, value) for name, values in token.get("q", {}).items() for value in values]
-        self._form = None
 
     def args(self, name):
         return [value for key, value in self.query if key == name]
@@ -129,6 +132,7 @@ class Target:
             return limited
         with self.world.lock:
             try:
+                request.open_page_token()
                 return self.route(request)
             except Refusal as refusal:
                 return self.refused(request, refusal)
