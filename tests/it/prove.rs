@@ -122,7 +122,7 @@ fn mutation_testing_can_be_turned_off() {
     let (code, out, record) = record(folder.path(), &arguments);
     assert_eq!(code, 0, "{out}");
     assert!(
-        record.proof.is_none() && !out.contains("self-check "),
+        record.proof.is_none() && !out.contains("mutations "),
         "{out}"
     );
     assert!(

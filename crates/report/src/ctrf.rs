@@ -76,6 +76,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             summary,
             tests,
             extra: json!({
+                "targets": record.targets,
                 "rulebook": record.rulebook.digest,
                 "seed": record.seed,
                 "complete": record.complete,
@@ -145,6 +146,10 @@ mod tests {
     fn a_run_reads_like_this() {
         let report = rendered(&sample());
         assert_eq!(report["reportFormat"], "CTRF");
+        assert_eq!(
+            report["results"]["extra"]["targets"]["flow"],
+            "http://127.0.0.1:4010/flow"
+        );
         assert_eq!(
             report["results"]["summary"],
             json!({

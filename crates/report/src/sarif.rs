@@ -76,7 +76,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             }}),
             invocations: [json!({"executionSuccessful": record.complete})],
             results: results.collect(),
-            properties: json!({"rulebook": record.rulebook.digest, "seed": record.seed}),
+            properties: json!({"targets": record.targets, "rulebook": record.rulebook.digest, "seed": record.seed}),
         }],
     };
     text::safe_json(&log).expect("map keys are strings")
@@ -191,7 +191,7 @@ fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
     })
 }
 
-/// Equal for the same defect in any run: by the known defect, or else by what is broken where.
+/// Equal for the same defect in any run: by the known fault, or else by what is broken where.
 fn fingerprint(card: &Card, finding: &Finding) -> String {
     match card.defect.known.as_slice() {
         [known] => hash_of(&[known]),
@@ -230,6 +230,10 @@ mod tests {
     fn a_run_reads_like_this() {
         let log = rendered(&sample());
         assert_eq!(log["version"], "2.1.0");
+        assert_eq!(
+            log["runs"][0]["properties"]["targets"]["flow"],
+            "http://127.0.0.1:4010/flow"
+        );
         let run = &log["runs"][0];
         assert_eq!(run["tool"]["driver"]["rules"].as_array().unwrap().len(), 10);
         let levels: Vec<_> = run["results"]

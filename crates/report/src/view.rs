@@ -288,7 +288,7 @@ pub(super) fn proof(proof: &Proof) -> String {
     let tried = proof.proven + proof.vacuous;
     let whole = proof.whole();
     let mut line = format!(
-        "{} of {tried} passed rules fail under some mutation of the responses ({} of {} caught)",
+        "{} of {tried} passed rules fail under some mutation of the responses ({} of {} detected)",
         proof.proven,
         whole.noticed,
         count(whole.made, "mutation"),
@@ -308,14 +308,14 @@ pub(super) fn proof(proof: &Proof) -> String {
     line
 }
 
-/// The share of random mutations that was caught.
-pub(super) fn sensitivity(sample: &Sample) -> String {
+/// The share of random mutations that was detected.
+pub(super) fn mutation_score(sample: &Sample) -> String {
     let services = sample.services.iter();
     let services: Vec<String> = services
         .map(|(service, c)| format!("{service} {}", share(c.noticed, c.made)))
         .collect();
     format!(
-        "{}: {} of {} at random caught, at most {} per scenario ({})",
+        "{}: {} of {} at random detected, at most {} per scenario ({})",
         share(sample.noticed, sample.made),
         sample.noticed,
         count(sample.made, "mutation"),
@@ -324,7 +324,7 @@ pub(super) fn sensitivity(sample: &Sample) -> String {
     )
 }
 
-/// A place with surviving mutants, in one line.
+/// A place with undetected mutations, in one line.
 pub(super) fn blind(blind: &Blind) -> String {
     let would = match blind.would.as_slice() {
         [] => "no rule applies".to_owned(),
@@ -334,7 +334,7 @@ pub(super) fn blind(blind: &Blind) -> String {
         }
     };
     format!(
-        "{} {}: {} of {} survive, {} ({would})",
+        "{} {}: {} of {} undetected, {} ({would})",
         blind.of,
         if blind.pointer.is_empty() {
             "(whole)"

@@ -277,7 +277,7 @@ impl Matrix {
         if let Some(proof) = &self.proof {
             let _ = writeln!(
                 text,
-                "self-check: {} of {} passing rules fail under a mutation of the clean responses, {} have no mutation of their own",
+                "mutations: {} of {} passing rules fail under a mutation of the clean responses, {} have no mutation of their own",
                 proof.proven,
                 proof.proven + proof.vacuous,
                 proof.unproven

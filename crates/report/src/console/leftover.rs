@@ -1,4 +1,4 @@
-//! Prints gaps of a run: rules not judged, surviving mutants, waivers, flaky scenarios.
+//! Prints gaps of a run: rules not judged, undetected mutations, waivers, flaky scenarios.
 
 use super::look::{Look, MEMORY, Paint, wrapped};
 use crate::cards;
@@ -7,7 +7,7 @@ use conformant_base::text;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
-/// Places with surviving mutants.
+/// Places with undetected mutations.
 const BLIND_MAX: usize = 8;
 /// Reasons for rules not judged.
 const REASONS_MAX: usize = 12;
@@ -58,7 +58,7 @@ pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// Places with surviving mutants, and what would catch them.
+/// Places with undetected mutations, and what would detect them.
 pub(super) fn blind(record: &RunRecord, look: &Look) -> String {
     let sample = record
         .proof

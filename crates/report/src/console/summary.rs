@@ -215,8 +215,8 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         ("exchanges", Some(exchanges)),
         ("limited by", limits),
         ("waivers", waivers),
-        ("self-check", proof.map(view::proof)),
-        ("sensitivity", sample.map(view::sensitivity)),
+        ("mutations", proof.map(view::proof)),
+        ("score", sample.map(view::mutation_score)),
     ] {
         let Some(text) = text else { continue };
         out += &wrapped(&format!("{label:<11} {text}"), "", 12, look.width);
@@ -290,16 +290,16 @@ rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavio
 scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-self-check  1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations caught)
+mutations   1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations detected)
             · 1 that no mutation breaks, not judged
-sensitivity 0.75: 6 of 8 mutations at random caught, at most 4 per scenario (flow 0.75)
+score       0.75: 6 of 8 mutations at random detected, at most 4 per scenario (flow 0.75)
 rules without verdict
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
   1 rule: timeout (flow/executions/order)
 undetected mutations
-  flow/fetch-execution /context: 2 of 3 mutations survive, missing, near (configure the hook
+  flow/fetch-execution /context: 2 of 3 mutations undetected, missing, near (configure the hook
       end_execution)
   … 2 more places in the reports
 

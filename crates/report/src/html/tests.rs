@@ -43,7 +43,7 @@ fn a_run_reads_like_this() {
         "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
         "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
         "<b>Configure the hook end_execution</b>",
-        "The run would catch 2 of 3 known defects.",
+        "The judged rules would detect 2 of 3 known faults.",
         "What does a member look like that was never set?",
         "known until 2.4</td>",
         "<pre>conformant run --seed 7</pre>",

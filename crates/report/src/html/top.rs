@@ -1,4 +1,4 @@
-//! Top of the page: verdict, targets, defects, self-check, sharpness, earlier runs.
+//! Top of the page: verdict, targets, defects, known faults, mutation testing, earlier runs.
 
 use super::words::{duration, hold, thousands};
 use crate::cards::{Card, ServiceTally};
@@ -7,7 +7,7 @@ use conformant_base::text;
 use conformant_record::{History, Proof, RunRecord, share};
 use minijinja::{Value, context};
 
-/// Undetected known defects listed.
+/// Undetected known faults listed.
 const UNNOTICED_MAX: usize = 60;
 
 /// The CSS state and the verdict in two words.
@@ -151,7 +151,7 @@ pub(super) fn sharpness(record: &RunRecord) -> Option<Value> {
     })
 }
 
-/// The mutations caught in this run.
+/// The mutations detected in this run.
 pub(super) fn proof(proof: &Proof) -> Value {
     let tried = proof.proven + proof.vacuous;
     let sample = proof.sample.as_ref();
@@ -166,7 +166,7 @@ pub(super) fn proof(proof: &Proof) -> Value {
     context! {
         said => format!("{} of {}", thousands(proof.proven), thousands(tried)),
         says => view::proof(proof),
-        sampled => sample.map(view::sensitivity),
+        sampled => sample.map(view::mutation_score),
         services => services.collect::<Vec<_>>(),
         missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
         blind => sample.map(|sample| sample.blind.iter().map(view::blind).collect::<Vec<_>>()),
