@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs conformant once in CI, as the composite action does. INPUT_* variables are the inputs of the action.
+# Runs conformant once in CI, as the composite action does. INPUT_* variables are the inputs of the action. Bash 3.2 is enough.
 set -uo pipefail
 input() { local name="INPUT_$1"; printf '%s' "${!name:-}"; }
 binary=$(input BINARY); binary=${binary:-conformant}
@@ -10,11 +10,12 @@ for target in $(input TARGETS); do arguments+=(--target "$target"); done
 set -f
 for filter in $(input FILTER); do arguments+=(--filter "$filter"); done
 set +f
-for name in hooks config waivers partition; do
-  value=$(input "${name^^}")
+for name in hooks config waivers partition min-judged; do
+  value=$(input "$(printf '%s' "$name" | tr 'a-z-' 'A-Z_')")
   [ -z "$value" ] || arguments+=("--$name" "$value")
 done
 [ "$(input STRICT)" != true ] || arguments+=(--strict)
+[ "$(input REQUIRE_COMPLETE)" != true ] || arguments+=(--require-complete)
 mkdir -p "$reports"
 for report in json=run.json junit=junit.xml html=run.html markdown=run.md sarif=run.sarif; do
   arguments+=(--report "${report%%=*}=$reports/${report#*=}")

@@ -91,6 +91,29 @@ fn wrong_credentials_stop_the_run_soon() {
     assert_eq!(record.findings, [], "our mistake is not a finding");
 }
 
+#[test]
+fn one_rejected_request_without_credentials_is_no_finding() {
+    let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
+    let target =
+        Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let flow = format!("flow={}/flow", target.origin());
+    let only = [
+        "--filter",
+        "flow/read-flows/happy",
+        "--report",
+        "json=run.json",
+    ];
+    let arguments = [&["run", "--target", flow.as_str()], only.as_slice()].concat();
+    let output = conformant(folder.path(), &arguments)
+        .output()
+        .expect("the program can be started");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    assert!(err.contains("because none are configured"), "{err}");
+    assert_eq!(record(folder.path(), "run.json").findings, []);
+}
+
 /// A route to a target that closes every connection at its third request; returns how many it closed.
 fn cutting_relay(target: String) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
@@ -299,9 +322,14 @@ fn an_error_answer_brings_one_finding_of_its_operation() {
         let arguments = [
             "run", "--target", &flow, "--filter", filter, "--report", report,
         ];
-        let (_, out, err) = run(folder.path(), &arguments);
+        let mut command = conformant(folder.path(), &arguments);
+        command.envs([
+            ("CONFORMANT_FLOW_USERNAME", "a"),
+            ("CONFORMANT_FLOW_PASSWORD", "b"),
+        ]);
+        let output = command.output().expect("the program can be started");
         let findings = record(folder.path(), "run.json").findings;
         let rules: Vec<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
-        assert_eq!(rules, ["flow/read-flows"], "{status}: {out}{err}");
+        assert_eq!(rules, ["flow/read-flows"], "{status}: {output:?}");
     }
 }

@@ -39,17 +39,68 @@ else
   skip 'maturin could not be installed: the wheel was not built'
 fi
 
-# The composite action's one step, green and red.
+# What CI files install: an archive that is pinned by its checksum.
+mkdir "$work/archive"
+cp "$conformant" "$work/archive/conformant"
+tar -C "$work/archive" -czf "$work/conformant.tar.gz" conformant
+export CONFORMANT_URL=file://$work/conformant.tar.gz
+sum=$(sha256sum "$work/conformant.tar.gz"); sum=${sum%% *}
+(cd "$work" && "$conformant" init --target flow=http://127.0.0.1:9/flow --ci github --out github >/dev/null)
+(cd "$work" && "$conformant" init --target flow=http://127.0.0.1:9/flow --ci gitlab --out gitlab >/dev/null)
+python3 -m venv "$work/yaml" && "$work/yaml/bin/pip" install --quiet 'PyYAML==6.0.3'
+# The steps of a file that install, as the forge runs them.
+steps() {
+  "$work/yaml/bin/python" - "$1" <<'PY'
+import sys, yaml
+whole = yaml.safe_load(open(sys.argv[1]))
+for job in list(whole.get("jobs", {}).values()) + list(whole.values()):
+    if isinstance(job, dict):
+        found = [step["run"] for step in job.get("steps", []) if step.get("name") == "Install conformant"]
+        found = found or ["\n".join(job["before_script"])] * ("before_script" in job)
+        if found:
+            print(found[0])
+            break
+PY
+}
+for file in "$work/github/.github/workflows/conformant.yml" "$work/gitlab/.gitlab-ci.yml" "$root"/packaging/ci/github-matrix.yml "$root"/packaging/ci/gitlab-matrix.yml; do
+  steps "$file" | sed "s#/usr/local/bin#$work/home/bin#; s#/tmp/#$work/home/#" >"$work/install"
+  for pinned in "$sum" "${sum%?????}00000"; do
+    rm -rf "$work/home"; mkdir -p "$work/home/bin"
+    set +e
+    HOME=$work/home GITHUB_PATH=$work/path CONFORMANT_SHA256=$pinned bash -e "$work/install" >"$work/said" 2>&1; code=$?
+    set -e
+    if [ "$pinned" = "$sum" ]; then
+      [ "$code" = 0 ] && [ "$("$work/home/bin/conformant" --version)" = "$version" ] || { cat "$work/said"; echo "FAIL $file does not install"; exit 1; }
+    else
+      [ "$code" != 0 ] && [ ! -e "$work/home/bin/conformant" ] || { echo "FAIL $file installs an archive with another checksum"; exit 1; }
+    fi
+  done
+done
+echo 'ok   CI files: they install what their checksum names, and nothing else'
+set +e
+HOME=$work/home GITHUB_PATH=$work/path INPUT_URL=$CONFORMANT_URL INPUT_SHA256=$sum "$root/packaging/ci/install.sh"; right=$?
+HOME=$work/other INPUT_URL=$CONFORMANT_URL INPUT_SHA256=0 "$root/packaging/ci/install.sh" >"$work/said" 2>&1; wrong=$?
+set -e
+[ "$right" = 0 ] && [ -x "$work/home/bin/conformant" ] && [ "$wrong" = 2 ] && [ ! -e "$work/other/bin/conformant" ] || { echo "FAIL the action installs: $right, $wrong"; exit 1; }
+
+# The composite action's step: green, red and without a target.
+coproc SERVED { exec "$conformant" serve --port 0 --exit-with-parent; }
+read -r -u "${SERVED[0]}" line
+target=all=${line#listening }
 mkdir "$work/action"
 cd "$work/action"
 export INPUT_BINARY=$conformant GITHUB_ACTIONS=true GITHUB_OUTPUT=$work/output GITHUB_STEP_SUMMARY=$work/summary
-INPUT_FILTER='flow/read-flows/happy' "$root/packaging/ci/run.sh" >"$work/said"
+action() { set +e; "$root/packaging/ci/run.sh" >"$work/said" 2>&1; code=$?; set -e; }
+INPUT_TARGETS=$target INPUT_HOOKS=${target#all=}/_control INPUT_FILTER='flow/read-flows/happy' action
+[ "$code" = 0 ] || { cat "$work/said"; echo "FAIL the action ends with $code on a clean target"; exit 1; }
 for file in run.json junit.xml run.html run.md run.sarif; do
   [ -s "reports/$file" ] || { echo "FAIL the action wrote no $file"; exit 1; }
 done
-grep -q '^exit=0$' "$work/output" && grep -q '^## conformant' "$work/summary" || { echo 'FAIL the action does not say how it went'; exit 1; }
-set +e
-INPUT_TARGETS='flow=http://127.0.0.1:9/flow' INPUT_FILTER='flow/read-flows/happy' "$root/packaging/ci/run.sh" >"$work/said" 2>&1; code=$?
-set -e
+grep -q '^exit=0$' "$work/output" && grep -q '^## passed' "$work/summary" || { echo 'FAIL the action does not say how it went'; exit 1; }
+INPUT_TARGETS='flow=http://127.0.0.1:9/flow' INPUT_FILTER='flow/read-flows/happy' action
 [ "$code" = 3 ] || { echo "FAIL the action ends with $code where the target cannot be reached"; exit 1; }
+INPUT_FILTER='flow/read-flows/happy' action
+[ "$code" = 2 ] || { echo "FAIL the action ends with $code without a target"; exit 1; }
+INPUT_TARGETS=$target INPUT_FILTER='flow/read-flows/happy' INPUT_REQUIRE_COMPLETE=true INPUT_MIN_JUDGED=101 action
+[ "$code" = 2 ] || { echo "FAIL the action does not pass min-judged on"; exit 1; }
 echo 'ok   action: its steps run'

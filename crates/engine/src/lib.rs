@@ -242,7 +242,7 @@ pub fn run(
     });
     ended.denied_by = sessions.denied_by();
     ended.gone = sessions.gone();
-    ended.has_infrastructure_error |= ended.gone.is_some();
+    ended.has_infrastructure_error |= ended.gone.is_some() || ended.denied_by.is_some();
     ended.timings = timekeeper.finish(
         scheduler.claims(),
         options.jobs.max(1),

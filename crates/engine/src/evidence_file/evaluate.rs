@@ -63,6 +63,7 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
     }
     let tail = reader.tail.take();
     if let Some(service) = tail.as_ref().and_then(|tail| tail.denied_by.as_ref()) {
+        has_infrastructure_error = true;
         recorder.void_service(service);
     }
     let complete = tail.is_some_and(|tail| tail.complete && tail.stories == scenarios);

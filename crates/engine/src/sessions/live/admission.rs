@@ -59,10 +59,13 @@ impl Admission {
         answers.is_some_and(|answers| answers.denied > 0 && !answers.is_admitted)
     }
 
-    /// The service that rejects all credentials.
-    pub(super) fn denied_by(&self) -> Option<String> {
+    /// At the end of a run, the service that rejected everything. Without credentials one rejection is enough.
+    pub(super) fn denied_by(&self, has_credentials: impl Fn(&str) -> bool) -> Option<String> {
         let services = self.services();
-        let mut shut = services.iter().filter(|(_, answers)| answers.is_shut());
+        let mut shut = services.iter().filter(|(service, answers)| {
+            let is_open = answers.denied == 0 || answers.is_admitted;
+            answers.is_shut() || !is_open && !has_credentials(service)
+        });
         shut.next().map(|(service, _)| service.clone())
     }
 
@@ -82,7 +85,9 @@ mod tests {
             let note =
                 |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
             let after = answers.iter().position(note).map(|at| at + 1);
-            assert_eq!(admission.denied_by().is_some(), after.is_some());
+            assert_eq!(admission.denied_by(|_| true).is_some(), after.is_some());
+            let is_denied_without = admission.denied_by(|_| false).is_some();
+            assert_eq!(is_denied_without, admission.is_doubtful("chat"));
             let has_let_in = answers.iter().any(|(_, status)| *status == 404);
             assert_ne!(admission.is_doubtful("chat"), has_let_in);
             after

@@ -11,7 +11,7 @@ use super::scenario::LiveScenario;
 use super::slots::Slots;
 use crate::session::{Callbacks, OpenError, SendFault, Session};
 use crate::sessions::{hooks, short_name};
-use crate::settings::Settings;
+use crate::settings::{Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
 use conformant_net::transport::{
@@ -389,7 +389,9 @@ impl Sessions for Live {
     }
 
     fn denied_by(&self) -> Option<String> {
-        self.admission.denied_by()
+        let targets = &self.settings.targets;
+        self.admission
+            .denied_by(|service| targets.get(service).is_some_and(Target::has_credentials))
     }
 
     fn gone(&self) -> Option<(String, String)> {
