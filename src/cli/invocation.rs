@@ -7,7 +7,7 @@ use conformant_base::text;
 /// Flags with a value that do not change the verdict.
 const OUTPUT: [&str; 4] = ["--report", "--jobs", "--history", "--color"];
 /// Flags without a value that do not change the verdict.
-const SWITCHES: [&str; 3] = ["--verbose", "--quiet", "--timings"];
+const SWITCHES: [&str; 5] = ["--verbose", "-v", "--quiet", "-q", "--timings"];
 
 /// The command line of this process, quoted for a shell.
 pub(super) fn invocation() -> String {

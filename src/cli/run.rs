@@ -435,7 +435,10 @@ pub(super) fn sessions<'a>(
 
 /// Whether the run covers every rule that a waiver may name.
 fn is_whole(args: &RunArgs) -> bool {
-    args.filters.is_empty() && args.rerun.is_none() && args.since.is_none()
+    args.filters.is_empty()
+        && args.rerun.is_none()
+        && args.since.is_none()
+        && args.races == Races::On
 }
 
 /// The seed, and the text that makes the names of this run differ from those of others. A live target still has the

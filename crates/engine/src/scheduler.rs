@@ -1,7 +1,7 @@
 //! Scheduler: picks the next scenario and decides which scenarios may run concurrently.
 //!
 //! - A target has some resources only once, such as its clock or a list that all scenarios share. A scenario that needs
-//!   one for itself claims it. Incompatible claims never run at the same time.
+//!   one for itself claims it. Scenarios with incompatible claims never run at the same time.
 //! - Scenarios without such a claim run in parallel.
 
 use conformant_base::parallel::processors;

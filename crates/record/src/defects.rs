@@ -21,7 +21,7 @@ pub fn add_defects(record: &mut RunRecord, known: &[KnownDefect]) {
     record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
 }
 
-/// Assigns every broken rule to one defect: failures before warnings, then by number of findings.
+/// Assigns every broken rule to one defect: failures before warnings, then by number of scenarios and of rules.
 pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
     let seen = Seen::new(rules, findings);
     let mut left = seen.broken.keys().copied().collect();

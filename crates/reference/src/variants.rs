@@ -1,4 +1,4 @@
-//! Variants: deliberate allowed variations of the reference.
+//! Allowed variations of the reference, which can be switched on. The documents allow each, so every rule must pass with it.
 
 use super::effects::RequestCondition::{Given, Over};
 use super::effects::Sent::{Misspelled, Refused};

@@ -1,6 +1,6 @@
 //! One step of a scenario: a verb with its keys, and the keys of every step.
 //!
-//! Each verb has a struct with its own keys. Deserialization is in `written_step.rs`, name resolution in `scenarios/step.rs`.
+//! Each verb has a struct with its own keys. Deserialization is in `step_format.rs`, name resolution in `scenarios/step.rs`.
 
 use super::call_format::CallFormat;
 use super::expect::{Expect, RuleName};
@@ -34,10 +34,10 @@ verbs! {
     Concurrently "concurrently",
 }
 
-/// Sends a request of an operation. The keys are documented in `written_call.rs`.
+/// Sends a request of an operation. The keys are documented in `call_format.rs`.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(try_from = "CallFormat", into = "CallFormat")]
-#[expect(missing_docs, reason = "documented at the keys of `WrittenCall`")]
+#[expect(missing_docs, reason = "documented at the keys of `CallFormat`")]
 pub struct Call {
     pub call: String,
     pub with: Map<String, Value>,

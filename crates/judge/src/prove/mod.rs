@@ -23,21 +23,22 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Mutations for one rule in one scenario, in total and until the first kill.
+/// Mutations of one scenario for a rule that has detected one of them.
 const MUTATIONS_MAX: usize = 8;
-const STUBBORN_MAX: usize = 64;
-/// Candidate mutations, including those that change nothing.
+/// Mutations of one scenario for a rule that has detected none.
+const UNDETECTED_MAX: usize = 64;
+/// Attempts to mutate one scenario for a rule, including those that change nothing.
 const TRIED_MAX: usize = 192;
-/// Examples of one rule in one scenario, the first and the last.
+/// Examples of one rule in one scenario: the first ones and the last one.
 pub const EXAMPLES_MAX: usize = 3;
-/// Scenarios in which a rule is tested until a mutation is killed: the first by priority, then by id.
+/// Scenarios in which a rule is tested until it detects a mutation, in order of priority and then of id.
 const SCENARIOS_MAX: usize = 16;
 /// Largest document in values. Scenarios with larger ones are not mutated, because each mutation copies one.
 const VALUES_MAX: usize = 20_000;
 /// Largest document in bytes of text.
 const TEXT_BYTES_MAX: usize = 1024 * 1024;
-/// Most exchanges. Longer scenarios are not mutated, because each mutation evaluates all of them again. Rules that only
-/// such a scenario exercises, such as an endless list, stay untested.
+/// Most exchanges of a scenario that is mutated: each mutation evaluates all of them again. A rule that only longer
+/// scenarios exercise, such as one of an endless list, stays untested.
 const EXCHANGES_MAX: usize = 256;
 
 /// The extent of mutation testing.
@@ -45,10 +46,10 @@ const EXCHANGES_MAX: usize = 256;
 pub enum Mode {
     /// None.
     Off,
-    /// Each rule that passed.
+    /// Tests each rule that passed.
     #[default]
     Rules,
-    /// Each rule that passed, and a sampled mutation score.
+    /// Tests each rule that passed, and samples mutations for a mutation score.
     Sample,
 }
 
@@ -74,30 +75,30 @@ pub struct Prover<'a> {
     sampler: Sampler,
 }
 
-/// The priority of a scenario. Close to the order in which scenarios end, so that few mutations are wasted: first by resource
-/// claims, then by longest run time, then by size.
+/// The priority of a scenario: the class of its resource claim, its longest real time, its shortest target time. It is
+/// close to the order in which scenarios end, so that few mutations are wasted.
 pub type Priority = (u8, Reverse<Duration>, Duration);
 
-/// The results of a rule in its first scenarios by priority and id, up to the first kill.
+/// The results of a rule in its first scenarios by priority and id, up to the first that detects a mutation.
 #[derive(Debug, Default)]
 struct ScenarioResults(BTreeMap<(Priority, String), Changes>);
 
 impl ScenarioResults {
-    /// Whether the scenario still counts: no earlier one killed a mutation, and the limit is not reached.
-    fn wants(&self, scenario: &(Priority, String)) -> bool {
+    /// Whether the scenario still counts: no earlier one led to a detected mutation, and the limit is not reached.
+    fn counts(&self, scenario: &(Priority, String)) -> bool {
         let earlier = || self.0.range(..scenario);
         earlier().all(|(_, changes)| changes.broke == 0) && earlier().count() < SCENARIOS_MAX
     }
 
     fn add(&mut self, scenario: &(Priority, String), changes: Changes) {
-        if changes.made == 0 || !self.wants(scenario) {
+        if changes.made == 0 || !self.counts(scenario) {
             return;
         }
         self.0.insert(scenario.clone(), changes);
-        // Scenarios after the first kill do not count, so that the order of completion has no effect.
-        let last = self.0.iter().position(|(_, changes)| changes.broke > 0);
-        let kept = last
-            .map_or(SCENARIOS_MAX, |last| last + 1)
+        // Scenarios after the first detected mutation do not count, so that the order of completion has no effect.
+        let first = self.0.iter().position(|(_, changes)| changes.broke > 0);
+        let kept = first
+            .map_or(SCENARIOS_MAX, |first| first + 1)
             .min(SCENARIOS_MAX);
         while self.0.len() > kept {
             self.0.pop_last();
@@ -141,6 +142,7 @@ impl<'a> Prover<'a> {
         if self.mode == Mode::Off || !is_small(evidence) {
             return;
         }
+        // Mutated documents must not be cached.
         cache.close();
         let scenario = (priority, evidence.scenario.clone());
         for (rule, examples) in self.rules_to_test(&scenario, judgment) {
@@ -161,20 +163,20 @@ impl<'a> Prover<'a> {
         judgment: &'j Judgment,
     ) -> Vec<(&'a Rule, &'j [Sites])> {
         let tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let holds = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
+        let passed = |tally: &Tally| tally.judged() > 0 && tally.findings() == 0;
         let still_counts = |rule: &str| {
             tried
                 .get(rule)
-                .is_none_or(|scenarios| scenarios.wants(scenario))
+                .is_none_or(|scenarios| scenarios.counts(scenario))
         };
         let binds = |rule: &&Rule| matches!(rule.level, Level::Must | Level::Should);
-        let held = judgment.tallies.iter().filter(|(_, tally)| holds(tally));
-        let held = held.filter(|(rule, _)| still_counts(rule));
+        let passed_rules = judgment.tallies.iter().filter(|(_, tally)| passed(tally));
+        let passed_rules = passed_rules.filter(|(rule, _)| still_counts(rule));
         let known = |(rule, tally): (&String, &'j Tally)| {
             let rule = self.rulebook.rules.get(rule).filter(binds)?;
             Some((rule, tally.examples()))
         };
-        let mut rules_to_test: Vec<_> = held.filter_map(known).collect();
+        let mut rules_to_test: Vec<_> = passed_rules.filter_map(known).collect();
         rules_to_test.sort_by(|(one, _), (other, _)| one.id.cmp(&other.id));
         rules_to_test
     }
@@ -202,7 +204,7 @@ impl<'a> Prover<'a> {
                 >= if changes.broke > 0 {
                     MUTATIONS_MAX
                 } else {
-                    STUBBORN_MAX
+                    UNDETECTED_MAX
                 }
         };
         while !by_example.is_empty() && tried < TRIED_MAX && !is_enough(&changes) {
@@ -263,7 +265,7 @@ impl<'a> Prover<'a> {
         }
     }
 
-    /// Writes the result to the record. A rule that no mutation violates was not judged.
+    /// Writes the result to the record. A rule that detects none of its mutations becomes not judged.
     pub fn finish(self, record: &mut RunRecord) {
         if self.mode == Mode::Off {
             return;
@@ -279,15 +281,15 @@ impl<'a> Prover<'a> {
         for rule in &mut record.rules {
             let binds = matches!(rule.level, Level::Must | Level::Should);
             let known = self.rulebook.rules.get(&rule.id);
-            let is_over_stories = known.is_some_and(|r| matches!(r.origin, Origin::Either));
-            if rule.verdict != Verdict::Pass || !binds || is_over_stories {
+            let spans_scenarios = known.is_some_and(|r| matches!(r.origin, Origin::Either));
+            if rule.verdict != Verdict::Pass || !binds || spans_scenarios {
                 continue;
             }
             let changes = tried
                 .get(rule.id.as_str())
                 .map(ScenarioResults::whole)
                 .unwrap_or_default();
-            // Mutations that other rules detect first do not test this rule.
+            // Without a mutation, or with mutations that only other rules detect, the rule was not tested and stays passed.
             if changes.made == 0 || (changes.broke == 0 && changes.noticed > 0) {
                 proof.unproven += 1;
                 continue;
@@ -297,7 +299,8 @@ impl<'a> Prover<'a> {
             } else {
                 proof.vacuous += 1;
                 rule.verdict = Verdict::NotJudged;
-                "vacuous: no change of these answers breaks it".clone_into(&mut rule.reason);
+                "vacuous: no mutation of the responses makes this rule fail"
+                    .clone_into(&mut rule.reason);
             }
             let service = known.map_or_else(String::new, |r| r.service.clone());
             proof.services.entry(service).or_default().add(changes);
@@ -366,7 +369,7 @@ mod tests {
         let mut scenarios = ScenarioResults::default();
         let long = (1, Reverse::default(), Duration::from_secs(9));
         scenarios.add(&(long, "a".to_owned()), changes(2));
-        assert!(scenarios.wants(&priority("b")));
+        assert!(scenarios.counts(&priority("b")));
         scenarios.add(&priority("b"), changes(1));
         assert_eq!((scenarios.0.len(), scenarios.whole().broke), (1, 1));
     }
@@ -445,10 +448,10 @@ mod tests {
         let mut scenarios = ScenarioResults::default();
         for scenario in 0..SCENARIOS_MAX {
             let priority = priority(&format!("s{scenario}"));
-            assert!(scenarios.wants(&priority));
+            assert!(scenarios.counts(&priority));
             scenarios.add(&priority, changes(0));
         }
-        assert!(!scenarios.wants(&priority("t")) && scenarios.wants(&priority("a")));
+        assert!(!scenarios.counts(&priority("t")) && scenarios.counts(&priority("a")));
         scenarios.add(&priority("a"), changes(0));
         assert_eq!(scenarios.0.len(), SCENARIOS_MAX);
     }

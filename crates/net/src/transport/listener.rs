@@ -27,15 +27,15 @@ use tokio::task::AbortHandle;
 
 /// Longest head.
 const HEAD_BYTES: usize = 64 * 1024;
-/// Header fields of a callback.
+/// Maximum number of header fields.
 const HEAD_LINES: usize = 256;
 /// Younger connections are not dropped to make room: their request may be in progress.
-const GRACE: Duration = Duration::from_millis(50);
+const IDLE_MIN_AGE: Duration = Duration::from_millis(50);
 /// Polling interval of a full listener.
-const PATIENCE: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 /// Connections waiting to be accepted.
 const QUEUE: u32 = 1024;
-/// Larger bodies are read in turn, to bound the total memory.
+/// At most [`LARGE_BODIES`] larger bodies are read at once, to bound the total memory.
 const LARGE_BODY: u64 = 16 * 1024;
 /// Simultaneous blocking responses.
 const BLOCKING_THREADS: usize = 16;
@@ -53,6 +53,7 @@ pub struct Listening {
     pub head_time: Duration,
     /// Deadline of a body.
     pub body_time: Duration,
+    /// Maximum bytes of a body.
     pub body: usize,
     /// Connections; beyond that the oldest idle one is dropped.
     pub connections: usize,
@@ -96,7 +97,7 @@ pub(super) struct Socket {
 
 /// Handles incoming requests.
 pub(super) trait Handler: Send + Sync + 'static {
-    /// The place of a path; `None` responds 404 without reading the body.
+    /// The name of the registered callback address for a path; `None` responds 404 without reading the body.
     fn place(&self, path: &str) -> Option<String>;
 
     /// The response to a request with a complete body.
@@ -106,7 +107,7 @@ pub(super) trait Handler: Send + Sync + 'static {
 pub(super) type Answered = Response<Full<Bytes>>;
 
 impl Socket {
-    /// Starts to listen on a separate thread. `handler` is called once the address is known.
+    /// Starts to listen on a separate thread. `make` returns the handler, and is called once the address is known.
     pub(super) fn open<D: Handler, K>(
         settings: &Listening,
         name: &str,
@@ -215,12 +216,12 @@ struct Site<D> {
 #[derive(Debug)]
 struct Open {
     since: Instant,
-    /// True once a head with our token was received.
+    /// True once a head was received, with our token or not: this connection is not dropped.
     answering: Arc<AtomicBool>,
     task: AbortHandle,
 }
 
-/// A socket with a long queue; with the default queue, senders of a burst wait for a second.
+/// A socket with a long queue. A burst overflows the default queue, and its senders retry after one second.
 fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
     failpoint::check(Failpoint::Listen)?;
     let socket = match address {
@@ -236,13 +237,13 @@ fn bind(address: SocketAddr) -> std::io::Result<TcpListener> {
 
 /// Records callbacks and responds as planned.
 struct Callbacks {
-    /// `/TOKEN/`, after any prefix that a proxy left.
+    /// `/TOKEN/`; a proxy may put a prefix before it.
     marker: String,
     sink: Arc<Sink>,
 }
 
 impl Handler for Callbacks {
-    /// The place of a path with our token.
+    /// The name of the callback address, if the path has our token.
     fn place(&self, path: &str) -> Option<String> {
         let (_, name) = path.split_once(&self.marker)?;
         self.sink.name_at(&self.sink.address_of_segment(name))
@@ -268,7 +269,7 @@ async fn accept<D: Handler>(socket: TcpListener, site: Arc<Site<D>>) {
     loop {
         // Out of descriptors, or the client left: continue with the next one.
         let Ok((stream, _)) = socket.accept().await else {
-            tokio::time::sleep(PATIENCE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
         make_room(&mut open, site.settings.connections).await;
@@ -293,13 +294,13 @@ async fn make_room(open: &mut Vec<Open>, most: usize) {
         let now = clock::monotonic();
         // In order of arrival, so the first match is the oldest.
         let idle = open.iter().position(|connection| {
-            !connection.answering.load(Ordering::Relaxed) && now - connection.since >= GRACE
+            !connection.answering.load(Ordering::Relaxed) && now - connection.since >= IDLE_MIN_AGE
         });
         if let Some(oldest) = idle {
             open.remove(oldest).task.abort();
             return;
         }
-        tokio::time::sleep(PATIENCE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -671,7 +672,7 @@ mod tests {
     }
 
     #[test]
-    fn a_public_url_stands_in_front_and_may_keep_its_prefix() {
+    fn a_public_url_works_with_and_without_its_path_prefix() {
         let listener = Listener::start(&Listening {
             public_url: Some(BaseUrl::parse("https://ci.example/hooks/").expect("a base")),
             ..Listening::default()
