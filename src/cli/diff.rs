@@ -1,6 +1,6 @@
 //! `diff`: compares two rulebooks, representations or document revisions, and reports what breaks consumers.
 
-use super::args::{DiffArgs, Specs};
+use super::args::{ContentArg, DiffArgs, Specs};
 use super::broken::{Bump, is_named};
 use super::{Done, Exit, Failure, load, note, print, revision};
 use conformant_base::files;
@@ -10,12 +10,15 @@ use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
 use conformant_rulebook::{Rulebook, Service};
-use conformant_versions::{CompareError, Comparison, DeclaredFile, Format};
+use conformant_versions::{CompareError, Comparison, Content, DeclaredFile, Format, VersionMatrix};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Present in a rulebook's folder, absent from a folder of documents.
 const RULEBOOK_FILE: &str = "common.yaml";
 const DOCUMENTS_LOCK: &str = "documents.lock";
+/// Number of generated documents of each version.
+const SAMPLES: u64 = 40;
 
 /// One side of a comparison.
 enum Side {
@@ -37,28 +40,35 @@ impl Side {
 pub(super) fn diff(args: &DiffArgs) -> Done {
     let reports = destinations(&args.reports)?;
     let current = load(&args.specs)?;
-    let (old, new) = (side(&args.old, &current)?, side(&args.new, &current)?);
+    if let Some(event) = &args.matrix {
+        return matrix(&current, event, content(args), &reports);
+    }
+    let (Some(old_name), Some(new_name)) = (&args.old, &args.new) else {
+        return Err(Failure::Usage(
+            "expected OLD and NEW, or --matrix EVENT".to_owned(),
+        ));
+    };
+    let (old, new) = (side(old_name, &current)?, side(new_name, &current)?);
     let mut comparison = match (&old, &new) {
         (Side::Kind, Side::Kind) => {
-            let compared = conformant_versions::kinds(&current, &args.old, &args.new);
+            let compared = conformant_versions::kinds(&current, old_name, new_name);
             let mut comparison = compared.map_err(|e| Failure::Usage(e.to_string()))?;
             comparison.scenarios = touched(&comparison, &current);
             comparison
         }
         (Side::Rulebook(old), Side::Rulebook(new)) => {
-            let mut comparison = conformant_versions::rulebooks((&args.old, old), (&args.new, new));
+            let mut comparison = conformant_versions::rulebooks((old_name, old), (new_name, new));
             comparison.scenarios = touched(&comparison, new);
             comparison
         }
         (Side::Documents(old), Side::Documents(new)) => {
             let classes = classes(&args.specs)?;
-            conformant_versions::documents((&args.old, old), (&args.new, new), &classes)
+            conformant_versions::documents((old_name, old), (new_name, new), &classes)
         }
         (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
             let (a, b) = (old.word(), new.word());
-            let (old, new) = (&args.old, &args.new);
             return Err(Failure::Usage(format!(
-                "{old} is {a} and {new} is {b}: give two of the same form"
+                "{old_name} is {a} and {new_name} is {b}: give two of the same form"
             )));
         }
     };
@@ -79,9 +89,16 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
         };
         comparison.broken = bump.broken(folder)?;
     }
+    if !args.compat.is_empty() {
+        if !matches!((&old, &new), (Side::Kind, Side::Kind)) {
+            let why = "--compat needs two representations, such as MessageSent/4 MessageSent/5";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        judge_levels(&mut comparison, &current, args)?;
+    }
     write(&reports, |format| Some(comparison.render(format)))?;
     let undeclared = comparison.undeclared().count();
-    if undeclared > 0 {
+    if undeclared > 0 && args.compat.is_empty() {
         note(&format!(
             "undeclared breaking changes: {undeclared}; accept them in `--declare FILE`, by id and with a reason"
         ));
@@ -91,6 +108,60 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     } else {
         Exit::Conformant
     })
+}
+
+fn content(args: &DiffArgs) -> Option<Content> {
+    args.content.map(|content| match content {
+        ContentArg::Open => Content::Open,
+        ContentArg::Closed => Content::Closed,
+    })
+}
+
+/// Compares all versions of an event.
+fn matrix(rulebook: &Rulebook, event: &str, content: Option<Content>, reports: &[To]) -> Done {
+    let documents = |kind: &str| generated(rulebook, kind);
+    let matrix = VersionMatrix::new(rulebook, event, content, &documents);
+    let matrix = matrix.map_err(|e| Failure::Usage(e.to_string()))?;
+    contradicted(&matrix.contradictions)?;
+    write(reports, |format| matrix.render(format))?;
+    Ok(Exit::Conformant)
+}
+
+/// Judges the compatibility levels of two representations.
+fn judge_levels(
+    comparison: &mut Comparison,
+    rulebook: &Rulebook,
+    args: &DiffArgs,
+) -> Result<(), Failure> {
+    let documents = |kind: &str| generated(rulebook, kind);
+    let (old, new) = (comparison.old.clone(), comparison.new.clone());
+    let between = conformant_versions::relations_between(
+        rulebook,
+        (&old, &new),
+        &args.compat,
+        (content(args), &documents),
+    );
+    let relations = between.map_err(|e| Failure::Usage(e.to_string()))?;
+    for relation in &relations {
+        contradicted(&relation.contradictions)?;
+    }
+    comparison.judge_levels(&args.compat, &relations);
+    Ok(())
+}
+
+/// Generated documents of a representation, to check a comparison with.
+pub(super) fn generated(rulebook: &Rulebook, kind: &str) -> Vec<Value> {
+    conformant_fixtures::samples(rulebook, kind, SAMPLES)
+}
+
+/// Fails if generated documents contradict a comparison.
+pub(super) fn contradicted(contradictions: &[String]) -> Result<(), Failure> {
+    match contradictions.first() {
+        Some(first) => Err(Failure::Trouble(format!(
+            "the comparison of versions is wrong, please report it: {first}"
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Resolves an argument: a folder, a representation, or a folder in a git revision.
@@ -172,7 +243,7 @@ fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &
     planned.iter().map(|p| (p.service, &p.scenario))
 }
 
-fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
+pub(super) fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
@@ -264,7 +335,10 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     for (format, path) in reports {
         let text = render(*format).ok_or_else(|| {
-            Failure::Usage("--report junit and changelog are not available for two runs: use text, json or markdown".to_owned())
+            Failure::Usage(
+                "--report junit and changelog are not available here: use text, json or markdown"
+                    .to_owned(),
+            )
         })?;
         match path {
             None => print(&text),
