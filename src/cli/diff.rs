@@ -1,15 +1,17 @@
-//! `diff`: compares two rulebooks, representations or document revisions, and reports what breaks consumers.
+//! `diff`: compares two rulebooks, representations, OpenAPI documents or document revisions, and reports what breaks whom.
 
 use super::args::{ContentArg, DiffArgs, Specs};
 use super::broken::{Bump, is_named};
-use super::{Done, Exit, Failure, load, note, print, revision};
+use super::{Done, Exit, Failure, load, note, print, print_problem, revision};
+use annotate_snippets::Level;
 use conformant_base::files;
 use conformant_base::json::{self, Limits};
 use conformant_engine::plan::{self, Planned};
+use conformant_openapi::{BYTES_MAX, Surface};
 use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
-use conformant_rulebook::{Rulebook, Service};
+use conformant_rulebook::{Problems, Rulebook, Service};
 use conformant_versions::{CompareError, Comparison, Content, DeclaredFile, Format, VersionMatrix};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ const SAMPLES: u64 = 40;
 enum Side {
     Rulebook(Box<Rulebook>),
     Documents(Vec<Unit>),
+    OpenApi(Surface),
     Kind,
 }
 
@@ -32,6 +35,7 @@ impl Side {
         match self {
             Self::Rulebook(_) => "a rulebook",
             Self::Documents(_) => "a folder of documents",
+            Self::OpenApi(_) => "an OpenAPI document",
             Self::Kind => "a representation",
         }
     }
@@ -65,7 +69,10 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             let classes = classes(&args.specs)?;
             conformant_versions::documents((old_name, old), (new_name, new), &classes)
         }
-        (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
+        (Side::OpenApi(old), Side::OpenApi(new)) => {
+            conformant_versions::openapi((old_name, old), (new_name, new))
+        }
+        (Side::Kind | Side::Rulebook(_) | Side::Documents(_) | Side::OpenApi(_), _) => {
             let (a, b) = (old.word(), new.word());
             return Err(Failure::Usage(format!(
                 "{old_name} is {a} and {new_name} is {b}: give two of the same form"
@@ -82,8 +89,8 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
         let bump = match (&old, &new) {
             (Side::Kind, Side::Kind) => Bump::new(&comparison, &current, &current),
             (Side::Rulebook(old), Side::Rulebook(new)) => Bump::new(&comparison, old, new),
-            (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
-                let why = "--sdk needs payloads, and documents have none: compare rulebooks or representations";
+            (Side::Kind | Side::Rulebook(_) | Side::Documents(_) | Side::OpenApi(_), _) => {
+                let why = "--sdk needs rulebooks or representations: documents do not say which payload is of which type";
                 return Err(Failure::Usage(why.to_owned()));
             }
         };
@@ -170,17 +177,38 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     if path.is_dir() {
         return folder(path, current);
     }
+    if path.is_file() {
+        return openapi(path).map(Side::OpenApi);
+    }
     match conformant_versions::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path(), current),
             Err(Failure::Usage(_)) => {
-                let what = "neither a folder, nor a representation, nor a folder in a git revision";
+                let what = "neither a folder, nor an OpenAPI document, nor a representation, nor a folder in a git revision";
                 Err(Failure::Usage(format!("{text} is {what}{help}")))
             }
             Err(other) => Err(other),
         },
     }
+}
+
+/// Reads an OpenAPI document; what cannot be compared is a warning.
+fn openapi(path: &Path) -> Result<Surface, Failure> {
+    let shown = path.display().to_string();
+    let unread = |why: String| Failure::Usage(format!("failed to read {shown}: {why}"));
+    let bytes = files::read(path, BYTES_MAX as u64).map_err(|e| unread(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
+    let read = conformant_openapi::surface(&shown, text.trim_start_matches('\u{feff}'));
+    let surface = read.map_err(|problems| {
+        let mut all = Problems::default();
+        problems.into_iter().for_each(|problem| all.push(problem));
+        Failure::Problems(all)
+    })?;
+    for problem in &surface.problems {
+        print_problem(problem, Level::WARNING);
+    }
+    Ok(surface)
 }
 
 fn folder(path: &Path, current: &Rulebook) -> Result<Side, Failure> {
