@@ -12,7 +12,9 @@ use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
 use conformant_rulebook::{Problems, Rulebook, Service};
-use conformant_versions::{CompareError, Comparison, Content, DeclaredFile, Format, VersionMatrix};
+use conformant_versions::{
+    CompareError, Comparison, Content, Declaration, DeclaredFile, Format, VersionMatrix,
+};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -79,9 +81,9 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             )));
         }
     };
-    if let Some(path) = &args.declare {
-        comparison.declare(&declared(path)?.changes);
-    }
+    let declarations = args.declare.as_deref().map(declared).transpose()?;
+    let declarations = declarations.map_or_else(Vec::new, |file| file.changes);
+    comparison.declare(&declarations);
     if let Some(folder) = &args.fixtures {
         comparison.fixtures = fixtures(&comparison, folder)?;
     }
@@ -101,7 +103,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
             let why = "--compat needs two representations, such as MessageSent/4 MessageSent/5";
             return Err(Failure::Usage(why.to_owned()));
         }
-        judge_levels(&mut comparison, &current, args)?;
+        judge_levels(&mut comparison, &current, args, &declarations)?;
     }
     write(&reports, |format| Some(comparison.render(format)))?;
     let undeclared = comparison.undeclared().count();
@@ -139,6 +141,7 @@ fn judge_levels(
     comparison: &mut Comparison,
     rulebook: &Rulebook,
     args: &DiffArgs,
+    declarations: &[Declaration],
 ) -> Result<(), Failure> {
     let documents = |kind: &str| generated(rulebook, kind);
     let (old, new) = (comparison.old.clone(), comparison.new.clone());
@@ -152,7 +155,7 @@ fn judge_levels(
     for relation in &relations {
         contradicted(&relation.contradictions)?;
     }
-    comparison.judge_levels(&args.compat, &relations);
+    comparison.judge_levels(&args.compat, &relations, declarations);
     Ok(())
 }
 

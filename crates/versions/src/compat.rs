@@ -54,6 +54,8 @@ pub struct LevelVerdict {
     pub against: Vec<String>,
     pub holds: bool,
     pub refusals: Vec<Refusal>,
+    /// Number of refusals that are declared, and so do not count.
+    pub declared: usize,
 }
 
 impl Refusal {
@@ -229,15 +231,15 @@ impl LevelVerdict {
                 .map(std::slice::from_ref)
                 .unwrap_or_default(),
         };
-        let refusals: Vec<Refusal> = counting
+        let all = counting
             .iter()
             .flat_map(|relation| {
                 let lost = relation.lost.iter().filter(|_| level.is_backward());
                 lost.chain(relation.gained.iter().filter(|_| level.is_forward()))
             })
-            .filter(|refusal| !is_declared(&refusal.change))
-            .cloned()
-            .collect();
+            .cloned();
+        let (declared, refusals): (Vec<Refusal>, Vec<Refusal>) =
+            all.partition(|refusal| is_declared(&refusal.change));
         Self {
             level,
             version: version.to_owned(),
@@ -247,6 +249,7 @@ impl LevelVerdict {
                 .collect(),
             holds: refusals.is_empty(),
             refusals,
+            declared: declared.len(),
         }
     }
 
@@ -260,8 +263,11 @@ impl LevelVerdict {
     /// One line for people.
     pub fn words(&self) -> String {
         let (level, version) = (self.level.word(), &self.version);
-        if self.against.is_empty() {
+        if self.level == Compatibility::None {
             return format!("{level} holds: nothing is demanded of {version}");
+        }
+        if self.against.is_empty() {
+            return format!("{level} holds: {version} is the first version");
         }
         let others = self.against.join(", ");
         let accept = if self.against.len() == 1 {
@@ -277,7 +283,10 @@ impl LevelVerdict {
             (false, _) => format!("{others} {accept} every document of {version}"),
             (true, true) => format!("{version} and {others} accept the same documents"),
         };
-        format!("{level} holds: {documents}")
+        match self.declared {
+            0 => format!("{level} holds: {documents}"),
+            count => format!("{level} holds, apart from {count} declared change(s): {documents}"),
+        }
     }
 }
 

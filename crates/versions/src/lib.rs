@@ -255,16 +255,21 @@ impl Comparison {
     }
 
     /// Judges levels with the relations of the newer version to earlier ones, oldest first.
-    pub fn judge_levels(&mut self, levels: &[Compatibility], relations: &[Relation]) {
-        let declared: BTreeSet<&str> = self
-            .changes
-            .iter()
-            .filter(|change| change.declared.is_some())
-            .map(|change| change.id.as_str())
-            .collect();
-        let is_declared = |id: &str| declared.contains(id);
+    pub fn judge_levels(
+        &mut self,
+        levels: &[Compatibility],
+        relations: &[Relation],
+        declarations: &[Declaration],
+    ) {
+        let is_declared = |id: &str| declarations.iter().any(|d| d.id == id);
         let verdict =
             |level: &Compatibility| LevelVerdict::new(*level, &self.new, relations, &is_declared);
         self.levels = levels.iter().map(verdict).collect();
+        let all = || {
+            relations
+                .iter()
+                .flat_map(|r| r.lost.iter().chain(&r.gained))
+        };
+        self.stale.retain(|id| !all().any(|one| one.change == *id));
     }
 }
