@@ -1,26 +1,34 @@
-//! `diff`: compares two rulebooks, representations or document revisions, and reports what breaks consumers.
+//! `diff`: compares two rulebooks, representations, OpenAPI documents or document revisions, and reports what breaks whom.
 
-use super::args::{DiffArgs, Specs};
+use super::args::{ContentArg, DiffArgs, Specs};
 use super::broken::{Bump, is_named};
-use super::{Done, Exit, Failure, load, note, print, revision};
+use super::{Done, Exit, Failure, load, note, print, print_problem, revision};
+use annotate_snippets::Level;
 use conformant_base::files;
 use conformant_base::json::{self, Limits};
 use conformant_engine::plan::{self, Planned};
+use conformant_openapi::{BYTES_MAX, Surface};
 use conformant_report::write_whole;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::trace::{self, TraceProblem, Unit};
-use conformant_rulebook::{Rulebook, Service};
-use conformant_versions::{CompareError, Comparison, DeclaredFile, Format};
+use conformant_rulebook::{Problems, Rulebook, Service};
+use conformant_versions::{
+    CompareError, Comparison, Content, Declaration, DeclaredFile, Format, VersionMatrix,
+};
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Present in a rulebook's folder, absent from a folder of documents.
 const RULEBOOK_FILE: &str = "common.yaml";
 const DOCUMENTS_LOCK: &str = "documents.lock";
+/// Number of generated documents of each version.
+const SAMPLES: u64 = 40;
 
 /// One side of a comparison.
 enum Side {
     Rulebook(Box<Rulebook>),
     Documents(Vec<Unit>),
+    OpenApi(Surface),
     Kind,
 }
 
@@ -29,6 +37,7 @@ impl Side {
         match self {
             Self::Rulebook(_) => "a rulebook",
             Self::Documents(_) => "a folder of documents",
+            Self::OpenApi(_) => "an OpenAPI document",
             Self::Kind => "a representation",
         }
     }
@@ -37,34 +46,44 @@ impl Side {
 pub(super) fn diff(args: &DiffArgs) -> Done {
     let reports = destinations(&args.reports)?;
     let current = load(&args.specs)?;
-    let (old, new) = (side(&args.old, &current)?, side(&args.new, &current)?);
+    if let Some(event) = &args.matrix {
+        return matrix(&current, event, content(args), &reports);
+    }
+    let (Some(old_name), Some(new_name)) = (&args.old, &args.new) else {
+        return Err(Failure::Usage(
+            "expected OLD and NEW, or --matrix EVENT".to_owned(),
+        ));
+    };
+    let (old, new) = (side(old_name, &current)?, side(new_name, &current)?);
     let mut comparison = match (&old, &new) {
         (Side::Kind, Side::Kind) => {
-            let compared = conformant_versions::kinds(&current, &args.old, &args.new);
+            let compared = conformant_versions::kinds(&current, old_name, new_name);
             let mut comparison = compared.map_err(|e| Failure::Usage(e.to_string()))?;
             comparison.scenarios = touched(&comparison, &current);
             comparison
         }
         (Side::Rulebook(old), Side::Rulebook(new)) => {
-            let mut comparison = conformant_versions::rulebooks((&args.old, old), (&args.new, new));
+            let mut comparison = conformant_versions::rulebooks((old_name, old), (new_name, new));
             comparison.scenarios = touched(&comparison, new);
             comparison
         }
         (Side::Documents(old), Side::Documents(new)) => {
             let classes = classes(&args.specs)?;
-            conformant_versions::documents((&args.old, old), (&args.new, new), &classes)
+            conformant_versions::documents((old_name, old), (new_name, new), &classes)
         }
-        (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
+        (Side::OpenApi(old), Side::OpenApi(new)) => {
+            conformant_versions::openapi((old_name, old), (new_name, new))
+        }
+        (Side::Kind | Side::Rulebook(_) | Side::Documents(_) | Side::OpenApi(_), _) => {
             let (a, b) = (old.word(), new.word());
-            let (old, new) = (&args.old, &args.new);
             return Err(Failure::Usage(format!(
-                "{old} is {a} and {new} is {b}: give two of the same form"
+                "{old_name} is {a} and {new_name} is {b}: give two of the same form"
             )));
         }
     };
-    if let Some(path) = &args.declare {
-        comparison.declare(&declared(path)?.changes);
-    }
+    let declarations = args.declare.as_deref().map(declared).transpose()?;
+    let declarations = declarations.map_or_else(Vec::new, |file| file.changes);
+    comparison.declare(&declarations);
     if let Some(folder) = &args.fixtures {
         comparison.fixtures = fixtures(&comparison, folder)?;
     }
@@ -72,16 +91,23 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
         let bump = match (&old, &new) {
             (Side::Kind, Side::Kind) => Bump::new(&comparison, &current, &current),
             (Side::Rulebook(old), Side::Rulebook(new)) => Bump::new(&comparison, old, new),
-            (Side::Kind | Side::Rulebook(_) | Side::Documents(_), _) => {
-                let why = "--sdk needs payloads, and documents have none: compare rulebooks or representations";
+            (Side::Kind | Side::Rulebook(_) | Side::Documents(_) | Side::OpenApi(_), _) => {
+                let why = "--sdk needs rulebooks or representations: documents do not say which payload is of which type";
                 return Err(Failure::Usage(why.to_owned()));
             }
         };
         comparison.broken = bump.broken(folder)?;
     }
+    if !args.compat.is_empty() {
+        if !matches!((&old, &new), (Side::Kind, Side::Kind)) {
+            let why = "--compat needs two representations, such as MessageSent/4 MessageSent/5";
+            return Err(Failure::Usage(why.to_owned()));
+        }
+        judge_levels(&mut comparison, &current, args, &declarations)?;
+    }
     write(&reports, |format| Some(comparison.render(format)))?;
     let undeclared = comparison.undeclared().count();
-    if undeclared > 0 {
+    if undeclared > 0 && args.compat.is_empty() {
         note(&format!(
             "undeclared breaking changes: {undeclared}; accept them in `--declare FILE`, by id and with a reason"
         ));
@@ -93,23 +119,99 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
     })
 }
 
+fn content(args: &DiffArgs) -> Option<Content> {
+    args.content.map(|content| match content {
+        ContentArg::Open => Content::Open,
+        ContentArg::Closed => Content::Closed,
+    })
+}
+
+/// Compares all versions of an event.
+fn matrix(rulebook: &Rulebook, event: &str, content: Option<Content>, reports: &[To]) -> Done {
+    let documents = |kind: &str| generated(rulebook, kind);
+    let matrix = VersionMatrix::new(rulebook, event, content, &documents);
+    let matrix = matrix.map_err(|e| Failure::Usage(e.to_string()))?;
+    contradicted(&matrix.contradictions)?;
+    write(reports, |format| matrix.render(format))?;
+    Ok(Exit::Conformant)
+}
+
+/// Judges the compatibility levels of two representations.
+fn judge_levels(
+    comparison: &mut Comparison,
+    rulebook: &Rulebook,
+    args: &DiffArgs,
+    declarations: &[Declaration],
+) -> Result<(), Failure> {
+    let documents = |kind: &str| generated(rulebook, kind);
+    let (old, new) = (comparison.old.clone(), comparison.new.clone());
+    let between = conformant_versions::relations_between(
+        rulebook,
+        (&old, &new),
+        &args.compat,
+        (content(args), &documents),
+    );
+    let relations = between.map_err(|e| Failure::Usage(e.to_string()))?;
+    for relation in &relations {
+        contradicted(&relation.contradictions)?;
+    }
+    comparison.judge_levels(&args.compat, &relations, declarations);
+    Ok(())
+}
+
+/// Generated documents of a representation, to check a comparison with.
+pub(super) fn generated(rulebook: &Rulebook, kind: &str) -> Vec<Value> {
+    conformant_fixtures::samples(rulebook, kind, SAMPLES)
+}
+
+/// Fails if generated documents contradict a comparison.
+pub(super) fn contradicted(contradictions: &[String]) -> Result<(), Failure> {
+    match contradictions.first() {
+        Some(first) => Err(Failure::Trouble(format!(
+            "the comparison of versions is wrong, please report it: {first}"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Resolves an argument: a folder, a representation, or a folder in a git revision.
 fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
     let path = Path::new(text);
     if path.is_dir() {
         return folder(path, current);
     }
+    if path.is_file() {
+        return openapi(path).map(Side::OpenApi);
+    }
     match conformant_versions::kind_named(current, text) {
         Ok(_) => Ok(Side::Kind),
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path(), current),
             Err(Failure::Usage(_)) => {
-                let what = "neither a folder, nor a representation, nor a folder in a git revision";
+                let what = "neither a folder, nor an OpenAPI document, nor a representation, nor a folder in a git revision";
                 Err(Failure::Usage(format!("{text} is {what}{help}")))
             }
             Err(other) => Err(other),
         },
     }
+}
+
+/// Reads an OpenAPI document; what cannot be compared is a warning.
+fn openapi(path: &Path) -> Result<Surface, Failure> {
+    let shown = path.display().to_string();
+    let unread = |why: String| Failure::Usage(format!("failed to read {shown}: {why}"));
+    let bytes = files::read(path, BYTES_MAX as u64).map_err(|e| unread(e.to_string()))?;
+    let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
+    let read = conformant_openapi::surface(&shown, text.trim_start_matches('\u{feff}'));
+    let surface = read.map_err(|problems| {
+        let mut all = Problems::default();
+        problems.into_iter().for_each(|problem| all.push(problem));
+        Failure::Problems(all)
+    })?;
+    for problem in &surface.problems {
+        print_problem(problem, Level::WARNING);
+    }
+    Ok(surface)
 }
 
 fn folder(path: &Path, current: &Rulebook) -> Result<Side, Failure> {
@@ -172,7 +274,7 @@ fn parts<'a>(planned: &'a [Planned<'a>]) -> impl Iterator<Item = (&'a Service, &
     planned.iter().map(|p| (p.service, &p.scenario))
 }
 
-fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
+pub(super) fn declared(path: &Path) -> Result<DeclaredFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
@@ -264,7 +366,10 @@ pub(super) fn write(
 ) -> Result<(), Failure> {
     for (format, path) in reports {
         let text = render(*format).ok_or_else(|| {
-            Failure::Usage("--report junit and changelog are not available for two runs: use text, json or markdown".to_owned())
+            Failure::Usage(
+                "--report junit and changelog are not available here: use text, json or markdown"
+                    .to_owned(),
+            )
         })?;
         match path {
             None => print(&text),

@@ -1,14 +1,14 @@
-//! `events new`: creates the next version of an event from its last one.
+//! `events new` creates the next version of an event from its last one; `events check` checks the levels of all events.
 
-use super::args::{EventsArgs, EventsCommand};
-use super::{Done, Exit, Failure, print};
-use conformant_base::text::did_you_mean;
-use conformant_rulebook::Rulebook;
-use conformant_versions::{NextVersion, next_version};
+use super::args::{EventsArgs, EventsCommand, ListFormat, Specs};
+use super::{Done, Exit, Failure, diff, load, print};
+use conformant_versions::{EventsCheck, NextVersion, Released, next_version};
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::Path;
 
+/// Digests of released versions, in the rulebook's folder.
+const LOCK: &str = "events/released.lock";
 /// Schema comment for editors.
 const MODELINE: &str =
     "# yaml-language-server: $schema=https://json-schema.org/draft/2020-12/schema\n";
@@ -16,12 +16,40 @@ const MODELINE: &str =
 pub(super) fn events(args: &EventsArgs) -> Done {
     match &args.command {
         EventsCommand::New { name, specs } => begin(name, specs),
+        EventsCommand::Check {
+            declare,
+            format,
+            specs,
+        } => check(declare.as_deref(), *format, specs),
     }
+}
+
+fn check(declare: Option<&Path>, format: ListFormat, specs: &Specs) -> Done {
+    let rulebook = load(specs)?;
+    let lock = conformant_rulebook::companion(specs.specs.as_deref(), LOCK)
+        .map_err(|e| Failure::Usage(format!("failed to read {LOCK}: {e}")))?;
+    let released = Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    let declared = declare.map(diff::declared).transpose()?;
+    let declared = declared.map_or_else(Vec::new, |file| file.changes);
+    let documents = |kind: &str| diff::generated(&rulebook, kind);
+    let checked = EventsCheck::new(&rulebook, &released, &declared, &documents);
+    diff::contradicted(&checked.contradictions)?;
+    print(&match format {
+        ListFormat::Text => checked.text(),
+        ListFormat::Json => checked.json(),
+    });
+    Ok(match (checked.events, checked.fails()) {
+        (0, _) => Exit::NothingJudged,
+        (_, true) => Exit::Failed,
+        (_, false) => Exit::Conformant,
+    })
 }
 
 fn begin(name: &str, specs: &Path) -> Done {
     let rulebook = conformant_judge::load::from_dir(specs).map_err(Failure::Problems)?;
-    let next = next_version(&rulebook, name).ok_or_else(|| unknown(&rulebook, name))?;
+    let known = conformant_versions::event_named(&rulebook, name);
+    let name = known.map_err(|e| Failure::Usage(e.to_string()))?;
+    let next = next_version(&rulebook, &name).expect("a known event has a version");
     copy(specs, &next)?;
     print(&format!(
         "{} is a copy of {}. Edit it, add it to events/asyncapi.yaml, and check what breaks:\n  \
@@ -56,23 +84,6 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
         file.write_all(&bytes)
     })
     .map_err(|e| trouble(&next.to, &e))
-}
-
-fn unknown(rulebook: &Rulebook, name: &str) -> Failure {
-    let known: Vec<&str> = rulebook
-        .kinds
-        .keys()
-        .filter_map(|kind| {
-            kind.strip_prefix("events/")?
-                .split_once('/')
-                .map(|(name, _)| name)
-        })
-        .collect();
-    let help = did_you_mean(name, &known).map_or_else(
-        || format!("expected {}", known.join(", ")),
-        |near| format!("did you mean {near}?"),
-    );
-    Failure::Usage(format!("unknown event `{name}`; {help}"))
 }
 
 /// `events/MessageSent/5.yaml` -> `MessageSent/5`.

@@ -281,7 +281,7 @@ fn prepare(page: &str, folder: &Path) {
         std::fs::write(path, text).expect("the temporary folder is writable");
     };
     match page {
-        "docs/src/events.md" => {
+        "docs/src/versions.md" => {
             copy_of(&["specs", "fixtures/events"], folder);
             let file = "fixtures/manifest.json";
             std::fs::copy(root().join(file), folder.join(file))

@@ -6,8 +6,9 @@
 //! narrower request excludes is not stated by a schema, and so not labelled.
 
 use crate::program::one_in;
+use conformant_rulebook::Compatibility;
 use conformant_schema::Schemas;
-use conformant_versions::{Change, Class, Direction};
+use conformant_versions::{Change, Class, Direction, LevelVerdict, Relation};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -22,6 +23,7 @@ struct Bump {
     lost: Vec<Value>,
     #[serde(default)]
     gained: Vec<Value>,
+    level: String,
     response: Option<BTreeSet<String>>,
     request: Option<BTreeSet<String>>,
 }
@@ -119,7 +121,7 @@ fn the_labels_hold_by_json_schema_alone() {
     }
     let names: BTreeSet<&str> = bumps.iter().map(|bump| bump.is.as_str()).collect();
     assert_eq!(names.len(), bumps.len(), "two bumps have the same name");
-    assert!(bumps.len() >= 150, "{}", bumps.len());
+    assert!(bumps.len() >= 160, "{}", bumps.len());
 }
 
 #[test]
@@ -171,4 +173,37 @@ fn witnesses_are_valid() {
         }
     }
     assert!(count > 60, "{count}");
+}
+
+#[test]
+fn each_bump_has_its_level_and_each_refusal_a_document() {
+    use Compatibility::{Backward, Forward, Full};
+    let mut wrong = Vec::new();
+    for bump in bumps() {
+        let values: Vec<Value> = [bump.lost.clone(), bump.gained.clone()].concat();
+        let relation = Relation::new(("old", &bump.old), ("new", &bump.new), None, &values);
+        if !relation.contradictions.is_empty() {
+            wrong.push(format!("{}: {:?}", bump.is, relation.contradictions));
+        }
+        for level in [Backward, Forward, Full] {
+            let verdict =
+                LevelVerdict::new(level, "new", std::slice::from_ref(&relation), &|_| false);
+            let expected = bump.level == "FULL" || bump.level == level.word();
+            let is_shown = verdict.refusals.iter().any(|one| one.document.is_some());
+            if verdict.holds != expected || is_shown == expected {
+                wrong.push(format!(
+                    "{} ({}): {:?}",
+                    bump.is,
+                    level.word(),
+                    verdict.refusals
+                ));
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} of them:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

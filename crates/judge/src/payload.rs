@@ -269,6 +269,7 @@ mod tests {
             open_points: BTreeMap::new(),
             kinds: BTreeMap::from([(kind.name.clone(), kind)]),
             event_types: BTreeMap::new(),
+            compatibility: BTreeMap::new(),
             index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
         }
     }

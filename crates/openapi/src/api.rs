@@ -239,15 +239,18 @@ fn component(part: &Part<'_>) -> Option<String> {
 }
 
 impl<'d> Api<'d> {
+    /// The title of a document.
+    pub(crate) fn title(doc: &Document) -> String {
+        let info = doc.root().get("info");
+        let title = info.as_ref().and_then(|info| info.text("title"));
+        let title = title.filter(|title| !title.trim().is_empty());
+        title.unwrap_or("Service").to_owned()
+    }
+
     pub(crate) fn read(schemas: &Schemas<'d>) -> Self {
         let doc = schemas.doc;
         let root = doc.root();
         let info = root.get("info");
-        let text = |key: &str| {
-            info.as_ref()
-                .and_then(|info| info.text(key))
-                .map(str::to_owned)
-        };
         let version = info.as_ref().and_then(|info| info.get("version"));
         let version = version.map(|version| version.shown());
         let servers = root.get("servers").into_iter().flat_map(|s| s.items());
@@ -262,9 +265,7 @@ impl<'d> Api<'d> {
             );
         }
         let mut api = Self {
-            title: text("title")
-                .filter(|t| !t.trim().is_empty())
-                .unwrap_or_else(|| "Service".to_owned()),
+            title: Self::title(doc),
             version: version.unwrap_or_default(),
             servers,
             auth: auth(doc),

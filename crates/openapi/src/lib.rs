@@ -1,4 +1,4 @@
-//! Makes a rulebook folder from an OpenAPI document.
+//! Makes a rulebook folder from an OpenAPI document, and reads its operations for comparison.
 //!
 //! - Input: the text of an OpenAPI 3.0 or 3.1 document, YAML or JSON, with local references.
 //! - Output: the files of one service, the problems of the document with their places, and what was left out.
@@ -12,6 +12,7 @@ mod paging;
 mod requests;
 mod resources;
 mod schema;
+mod surface;
 mod values;
 mod write;
 
@@ -25,6 +26,7 @@ use schema::Schemas;
 use std::collections::BTreeMap;
 
 pub use conformant_yaml::LARGE_BYTES_MAX as BYTES_MAX;
+pub use surface::{Surface, SurfaceBody, SurfaceOperation, SurfaceParameter, surface};
 
 /// Names of services that mean something else in flags.
 const RESERVED: [&str; 3] = ["all", "people", "reference"];

@@ -109,6 +109,15 @@ impl<'d> Schemas<'d> {
         self.schema(part, &Walk::new(Side::Request, ""))
     }
 
+    /// What is sent or returned, without rules.
+    pub(crate) fn plain(&self, part: &Part<'d>, side: Side) -> Map<String, Value> {
+        let walk = Walk {
+            is_ruled: false,
+            ..Walk::new(side, "")
+        };
+        self.schema(part, &walk)
+    }
+
     fn ruled(&self, part: &Part<'d>, walk: &Walk) -> Map<String, Value> {
         let mut out = self.schema(part, walk);
         let says = format!("The {} of {} is {}.", walk.field, walk.owner, shape(&out));

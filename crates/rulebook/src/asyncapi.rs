@@ -1,11 +1,13 @@
-//! `events/asyncapi.yaml`: the event types and the current schema version of each.
+//! `events/asyncapi.yaml`: the event types, and the current schema version and the compatibility level of each.
 //!
 //! Only messages and references are read; webhooks and callbacks are documentation.
 
+use super::compatibility::Compatibility;
 use super::draft::{Draft, File, Files};
+use super::model::event_version;
 use super::schemas;
 use conformant_base::json;
-use conformant_yaml::{Content, Node};
+use conformant_yaml::{Content, Member, Node};
 use std::collections::BTreeMap;
 
 const KEYS: [&str; 9] = [
@@ -20,19 +22,26 @@ const KEYS: [&str; 9] = [
     "tags",
 ];
 
-/// Schema by event type; `None` if none is documented.
-pub(super) fn read(
-    draft: &mut Draft,
-    files: &Files,
-    file: &File,
-) -> BTreeMap<String, Option<String>> {
+/// Key of a message with its compatibility level.
+const LEVEL_KEY: &str = "x-compatibility";
+
+/// The event types of a document.
+#[derive(Default)]
+pub(super) struct Described {
+    /// Schema by event type; `None` if none is documented.
+    pub(super) types: BTreeMap<String, Option<String>>,
+    /// Declared level by event: `MessageSent`.
+    pub(super) compatibility: BTreeMap<String, Compatibility>,
+}
+
+pub(super) fn read(draft: &mut Draft, files: &Files, file: &File) -> Described {
     for member in file.node.members() {
         if !KEYS.contains(&&*member.key) {
             draft.unknown(file, member.key_span, "AsyncAPI key", &member.key, KEYS);
         }
     }
     references(draft, files, file, "", &file.node);
-    let mut types = BTreeMap::new();
+    let mut described = Described::default();
     let channels = file
         .node
         .get("channels")
@@ -42,23 +51,61 @@ pub(super) fn read(
         .iter()
         .map(|channel| &channel.value)
         .chain(file.node.get("components"));
-    for holder in holders {
-        for message in holder
-            .get("messages")
-            .map(Node::members)
-            .unwrap_or_default()
-        {
-            // Only event types have dotted names; webhooks and callbacks have none.
-            let Some(name) = message.value.get("name").and_then(Node::text) else {
-                continue;
-            };
-            if name.contains('.') {
-                let kind = payload(files, file, &message.value);
-                types.insert(name.to_owned(), kind);
-            }
+    for message in holders
+        .filter_map(|holder| holder.get("messages"))
+        .flat_map(Node::members)
+    {
+        // Only event types have dotted names; webhooks and callbacks have none.
+        let name = message.value.get("name").and_then(Node::text);
+        let Some(name) = name.filter(|name| name.contains('.')) else {
+            continue;
+        };
+        let kind = payload(files, file, &message.value);
+        level(draft, file, message, kind.as_deref(), &mut described);
+        if described.types.insert(name.to_owned(), kind).is_some() {
+            let wrong =
+                format!("two messages have the name `{name}`: expected one for each event type");
+            draft
+                .problems
+                .push(file.problem_at(message.key_span, wrong));
         }
     }
-    types
+    described
+}
+
+/// Reads the compatibility level of a message.
+fn level(
+    draft: &mut Draft,
+    file: &File,
+    message: &Member,
+    kind: Option<&str>,
+    described: &mut Described,
+) {
+    let Some(written) = message
+        .value
+        .members()
+        .iter()
+        .find(|m| &*m.key == LEVEL_KEY)
+    else {
+        return;
+    };
+    let mut wrong = |what: String| draft.problems.push(file.problem_at(written.key_span, what));
+    let Some(level) = written.value.text().and_then(Compatibility::named) else {
+        let known = Compatibility::ALL.map(Compatibility::word).join(", ");
+        return wrong(format!("invalid {LEVEL_KEY}: expected one of {known}"));
+    };
+    let Some((event, _)) = kind.and_then(event_version) else {
+        return wrong(format!(
+            "{LEVEL_KEY} needs a payload with versions, such as MessageSent/4.yaml"
+        ));
+    };
+    let known = described.compatibility.insert(event.to_owned(), level);
+    if let Some(other) = known.filter(|other| *other != level) {
+        let (a, b) = (other.word(), level.word());
+        wrong(format!(
+            "{event} has the level {b} here and {a} in another message: expected one level for each event"
+        ));
+    }
 }
 
 fn payload(files: &Files, file: &File, message: &Node) -> Option<String> {

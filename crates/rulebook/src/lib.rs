@@ -5,6 +5,7 @@ pub mod annotations;
 mod asyncapi;
 mod call_format;
 mod check;
+mod compatibility;
 mod draft;
 pub mod expect;
 pub mod hook_rules;
@@ -38,6 +39,7 @@ pub use check::{
     AppliesTo, Check, Compiled, Model, ParameterError, Parameters, PayloadRule, PredicateRegistry,
     Subject,
 };
+pub use compatibility::Compatibility;
 pub use load::{companion, parse_configuration, parse_file};
 pub use model::{
     Action, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, ParameterLocation,

@@ -312,9 +312,11 @@ pub(super) fn read(
             schemas::derive(&mut draft, &files, file, &at, &member.value, At::default());
         }
     }
-    let mut event_types = BTreeMap::new();
+    let (mut event_types, mut compatibility) = (BTreeMap::new(), BTreeMap::new());
     for file in by_role(Role::AsyncApi) {
-        event_types.extend(asyncapi::read(&mut draft, &files, file));
+        let described = asyncapi::read(&mut draft, &files, file);
+        event_types.extend(described.types);
+        compatibility.extend(described.compatibility);
     }
     let mut schemas = by_role(Role::Schema);
     schemas.sort_by_cached_key(|file| precedence(&file.path, &event_types));
@@ -387,6 +389,7 @@ pub(super) fn read(
             open_points,
             kinds,
             event_types,
+            compatibility,
             index,
         })
     } else {

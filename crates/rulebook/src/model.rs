@@ -4,6 +4,7 @@
 use super::all_rules::Rules;
 use super::annotations::Annotations;
 use super::check::Check;
+use super::compatibility::Compatibility;
 use super::open_points::OpenPoint;
 use super::paging::Paging;
 use super::rules::Comparison;
@@ -33,6 +34,8 @@ pub struct Rulebook {
     /// Schema version by event type: `com.svc.comms-api.message.sent` -> `events/MessageSent/4`;
     /// `None` if none is documented.
     pub event_types: BTreeMap<String, Option<String>>,
+    /// Declared compatibility level by event: `MessageSent`.
+    pub compatibility: BTreeMap<String, Compatibility>,
     /// The `service.yaml` files.
     pub index: Arc<ServiceIndex>,
 }

@@ -3,6 +3,7 @@
 //! - The clean reference and every allowed variation have no finding.
 //! - Every fault, named or generated, is caught by exactly the rules in the kill matrix.
 //! - A rule that no fault breaks is dead; one that no mutation of the clean responses breaks is vacuous.
+//! - The comparison of event versions agrees with generated documents.
 
 mod explored;
 mod known;
@@ -12,6 +13,7 @@ mod mutate;
 mod pairs;
 mod report;
 mod scenes;
+mod versions;
 mod written;
 
 pub use explored::{Explored, ExploredBy};
@@ -85,6 +87,9 @@ impl Selftest<'_> {
         if is_whole {
             let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
             matrix.find_idle(self.rulebook, &scenes.judged, &shown);
+            let contradictions = versions::contradictions(self.rulebook).into_iter();
+            let contradictions = contradictions.map(|one| format!("comparison of versions: {one}"));
+            matrix.unclean.extend(contradictions);
         }
         let named = scenes.rows.into_iter();
         matrix.rows = named.map(|(switch, row)| (name(switch), row)).collect();

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 pub struct Matrix {
     /// By name: `fault flow/…`, `variant …`, `generated …`.
     pub rows: BTreeMap<String, Row>,
-    /// Findings and errors of the clean reference.
+    /// Findings and errors of the clean reference, and contradictions in the comparison of versions.
     pub unclean: Vec<String>,
     /// Rules that no fault breaks.
     pub dead: Vec<String>,

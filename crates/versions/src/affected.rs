@@ -280,6 +280,7 @@ pub fn affected_payload(change: &Change, kind: &str, payload: &Value) -> bool {
         | What::EventSchema
         | What::Rule
         | What::RuleOnOpenPoint
+        | What::RuleLimit
         | What::Level
         | What::OpenPoint
         | What::Scenario

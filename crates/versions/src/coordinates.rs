@@ -67,6 +67,8 @@ pub enum What {
     Rule,
     /// A written rule about a former unspecified behavior.
     RuleOnOpenPoint,
+    /// A limit in a written rule.
+    RuleLimit,
     /// The level of a rule.
     Level,
     /// An unspecified behavior.
@@ -146,7 +148,7 @@ pub(super) struct Row {
 }
 
 impl What {
-    pub const ALL: [Self; 34] = [
+    pub const ALL: [Self; 35] = [
         Self::Property,
         Self::ClosedProperty,
         Self::OtherFields,
@@ -175,6 +177,7 @@ impl What {
         Self::EventSchema,
         Self::Rule,
         Self::RuleOnOpenPoint,
+        Self::RuleLimit,
         Self::Level,
         Self::OpenPoint,
         Self::Scenario,
@@ -211,7 +214,7 @@ impl What {
             Self::ReleasedVersion => "released-version",
             Self::EventType => "event-type",
             Self::EventSchema => "event-schema",
-            Self::Rule | Self::RuleOnOpenPoint => "rule",
+            Self::Rule | Self::RuleOnOpenPoint | Self::RuleLimit => "rule",
             Self::Level => "level",
             Self::OpenPoint => "open-point",
             Self::Scenario => "scenario",
@@ -235,7 +238,9 @@ impl What {
             | Self::Encoding
             | Self::EventVersion
             | Self::EventType => &[Added, Removed],
-            Self::OtherFields | Self::Enumeration | Self::Level => &[Narrowed, Widened],
+            Self::OtherFields | Self::Enumeration | Self::RuleLimit | Self::Level => {
+                &[Narrowed, Widened]
+            }
             Self::Type | Self::Bound | Self::Form | Self::Shape => &[Narrowed, Widened, Changed],
             Self::Default
             | Self::Echo
@@ -269,6 +274,7 @@ impl What {
             | Self::Form
             | Self::Shape
             | Self::Default
+            | Self::RuleLimit
             | Self::Representation => &[Request, Response],
             Self::Operation
             | Self::Address
@@ -591,9 +597,17 @@ pub(super) const TABLE: &[Row] = {
             WasOpenNowStated,
             "an unspecified behavior of the same lines was removed",
         ),
+        at(What::RuleLimit, Narrowed, Response).producers("they may go beyond the new limit"),
+        at(What::RuleLimit, Widened, Response)
+            .consumers("they may receive what was beyond the old limit"),
+        at(What::RuleLimit, Narrowed, Request)
+            .consumers("what they send may be beyond the new limit")
+            .producers("they still accept what is beyond the new limit"),
+        at(What::RuleLimit, Widened, Request).producers(MORE_TO_TAKE),
         at(What::Level, Narrowed, Neither).producers("a recommendation is now a requirement"),
         at(What::Level, Widened, Neither)
-            .consumers("a requirement that they rely on is now a recommendation"),
+            .consumers("a requirement that they rely on is now a recommendation")
+            .producers("what they must do is now a recommendation"),
         at(What::OpenPoint, Added, Neither).harmless(Clarified, "no requirement changes"),
         at(What::OpenPoint, Removed, Neither)
             .harmless(WasOpenNowStated, "it is no longer unspecified"),

@@ -1,10 +1,14 @@
-//! Comparison of two rulebooks, event versions, representations, revisions of the documents, or stored runs.
+//! Comparison of two rulebooks, event versions, representations, OpenAPI documents, revisions of the documents, or stored
+//! runs.
 //!
 //! Every change has coordinates; the table in [`coordinates`] lists what it breaks. Cited lines are not compared,
 //! because they change with every revision without any effect.
 
 mod affected;
 mod canonical;
+mod check;
+mod compat;
+mod content;
 pub mod coordinates;
 mod declared;
 mod documents;
@@ -12,7 +16,9 @@ mod events;
 mod history;
 mod judged_again;
 mod ledger;
+mod matrix;
 mod merge;
+mod openapi;
 mod operations;
 mod place;
 mod released;
@@ -29,6 +35,11 @@ mod records;
 mod tests;
 
 pub use affected::{affected_payload, affected_scenarios, reworded_scenarios};
+pub use check::{DEFAULT_LEVEL, EventsCheck};
+pub use compat::{
+    Documents, LevelVerdict, Refusal, Relation, relations, relations_between, versions_of,
+};
+pub use content::Content;
 pub use coordinates::{Action, Class, Coordinates, Direction, What};
 pub use declared::{Declaration, DeclaredFile};
 pub use documents::{Classes, documents};
@@ -36,13 +47,15 @@ pub use events::{NextVersion, next_version};
 pub use history::{Trend, TrendRule, TrendRun, history, trend};
 pub use judged_again::{JudgedAgain, judge_again};
 pub use ledger::{Change, Subject};
+pub use matrix::{MatrixPair, VersionMatrix};
 pub use merge::{MergeError, merge};
+pub use openapi::openapi;
 pub use released::{Released, ReleasedError};
 pub use render::Format;
 pub use runs::{RunDifference, runs};
 pub use witness::Witness;
 
-use conformant_rulebook::Rulebook;
+use conformant_rulebook::{Compatibility, Rulebook, event_version};
 use ledger::Ledger;
 use serde::Serialize;
 use serde_json::Value;
@@ -73,6 +86,9 @@ pub struct Comparison {
     /// Payloads that were valid and are now invalid, with the broken rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub broken: Vec<String>,
+    /// Compatibility levels that were asked for. They replace the classes as the gate.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub levels: Vec<LevelVerdict>,
 }
 
 /// Why two versions cannot be compared.
@@ -82,6 +98,26 @@ pub enum CompareError {
     NoSuchKind {
         name: String,
         /// A similar name.
+        help: String,
+    },
+}
+
+/// Why versions of an event cannot be compared.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    #[error(
+        "{} needs an earlier and a later version of one event, such as MessageSent/4 MessageSent/5; found {old} and {new}",
+        level.word()
+    )]
+    NotOneEvent {
+        level: Compatibility,
+        old: String,
+        new: String,
+    },
+    #[error("unknown event `{name}`; {help}")]
+    NoSuchEvent {
+        name: String,
+        /// A similar name, or all names.
         help: String,
     },
 }
@@ -139,6 +175,27 @@ pub fn kind_named(rulebook: &Rulebook, name: &str) -> Result<String, CompareErro
     })
 }
 
+/// The name of an event; `events/` may precede it.
+pub fn event_named(rulebook: &Rulebook, name: &str) -> Result<String, EventError> {
+    let bare = name.strip_prefix("events/").unwrap_or(name);
+    let known = rulebook.kinds.keys();
+    let known: BTreeSet<&str> = known
+        .filter_map(|kind| event_version(kind).map(|(event, _)| event))
+        .collect();
+    if known.contains(bare) {
+        return Ok(bare.to_owned());
+    }
+    let known: Vec<&str> = known.into_iter().collect();
+    let help = conformant_base::text::did_you_mean(bare, &known).map_or_else(
+        || format!("expected one of {}", known.join(", ")),
+        |near| format!("did you mean {near}?"),
+    );
+    Err(EventError::NoSuchEvent {
+        name: name.to_owned(),
+        help,
+    })
+}
+
 impl Comparison {
     fn of(old: &str, new: &str, ledger: Ledger) -> Self {
         let changes = ledger.finish();
@@ -157,6 +214,7 @@ impl Comparison {
             scenarios: Vec::new(),
             fixtures: Vec::new(),
             broken: Vec::new(),
+            levels: Vec::new(),
         }
     }
 
@@ -186,8 +244,32 @@ impl Comparison {
             .filter(|change| change.is_breaking() && change.declared.is_none())
     }
 
-    /// Whether the gate fails: a breaking change is undeclared, or a declaration stale.
+    /// Whether the gate fails: a level is refused or, without levels, a breaking change is undeclared; or a declaration
+    /// is stale.
     pub fn fails(&self) -> bool {
-        self.undeclared().next().is_some() || !self.stale.is_empty()
+        let breaks = match self.levels.is_empty() {
+            true => self.undeclared().next().is_some(),
+            false => self.levels.iter().any(|level| !level.holds),
+        };
+        breaks || !self.stale.is_empty()
+    }
+
+    /// Judges levels with the relations of the newer version to earlier ones, oldest first.
+    pub fn judge_levels(
+        &mut self,
+        levels: &[Compatibility],
+        relations: &[Relation],
+        declarations: &[Declaration],
+    ) {
+        let is_declared = |id: &str| declarations.iter().any(|d| d.id == id);
+        let verdict =
+            |level: &Compatibility| LevelVerdict::new(*level, &self.new, relations, &is_declared);
+        self.levels = levels.iter().map(verdict).collect();
+        let all = || {
+            relations
+                .iter()
+                .flat_map(|r| r.lost.iter().chain(&r.gained))
+        };
+        self.stale.retain(|id| !all().any(|one| one.change == *id));
     }
 }

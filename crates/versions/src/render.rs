@@ -4,7 +4,7 @@
 
 use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
-use super::{Class, Comparison};
+use super::{Class, Comparison, LevelVerdict};
 use conformant_base::text::{escape_line, safe_json};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Finding, Verdict};
@@ -148,6 +148,11 @@ fn text(comparison: &Comparison) -> String {
             comparison.counts()
         ),
     );
+    for level in &comparison.levels {
+        for words in level.lines() {
+            line(&mut out, &words);
+        }
+    }
     out
 }
 
@@ -181,7 +186,13 @@ fn markdown(comparison: &Comparison) -> String {
         )
         .expect(MEMORY);
     }
+    let levels: Vec<String> = comparison
+        .levels
+        .iter()
+        .flat_map(LevelVerdict::lines)
+        .collect();
     let lists = [
+        ("Compatibility", &levels),
         ("Declared, but not a change", &comparison.stale),
         ("Scenarios affected", &comparison.scenarios),
         ("Fixtures affected", &comparison.fixtures),
@@ -249,7 +260,7 @@ fn changelog(comparison: &Comparison) -> String {
 }
 
 /// A code span in a table cell, without bars and backticks.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = escape_line(text)
         .replace('|', "\\x7c")
         .replace('`', "\\x60");
@@ -291,9 +302,21 @@ fn junit(comparison: &Comparison) -> String {
         let status = failed("stale", "declared, but not a change: remove it");
         case(id, "stale declaration", status, None)
     });
+    let levels = comparison.levels.iter().map(|level| {
+        let status = match level.holds {
+            true => Status::Passed,
+            false => failed("incompatible", &level.words()),
+        };
+        case(
+            level.level.word(),
+            "compatibility",
+            status,
+            Some(level.lines().join("\n")),
+        )
+    });
     let suite = Suite {
         name: escape_line(&format!("{} to {}", comparison.old, comparison.new)).into(),
-        cases: changes.chain(stale).collect(),
+        cases: changes.chain(stale).chain(levels).collect(),
         ..Suite::default()
     };
     junit::render("conformant diff", None, &[suite])

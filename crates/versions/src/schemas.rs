@@ -6,7 +6,7 @@ use super::canonical::{WORDS, canonical, named_types};
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::place::{SchemaPlace, is_closed};
-use super::witness::{Probe, Witness, made_up};
+use super::witness::{Probe, Witness, made_up, near};
 use conformant_base::json;
 use conformant_record::Level;
 use conformant_rulebook::{RULE_KEY, Rulebook};
@@ -325,6 +325,10 @@ impl Walk<'_> {
                 }
                 members.remove(name);
                 probe.propose([Value::Object(members.clone())]);
+                for value in near(&side.keywords(schema), side.root) {
+                    members.insert(name.to_owned(), value);
+                    probe.propose([Value::Object(members.clone())]);
+                }
             }
         }
         let (lost, gained) = probe.found();

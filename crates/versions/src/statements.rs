@@ -3,9 +3,11 @@
 use super::coordinates::{Action, Direction, What};
 use super::ledger::{Ledger, Note, Subject};
 use super::operations::union;
+use super::schemas;
 use conformant_base::source::Source;
 use conformant_record::Level;
 use conformant_rulebook::{OpenPointEntry, Origin, Rule, Rulebook};
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Compares rules, unspecified behaviors and scenarios of both rulebooks.
@@ -13,7 +15,7 @@ pub(super) fn compare(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
     let ids: BTreeSet<&String> = old.rules.keys().chain(new.rules.keys()).collect();
     for id in ids.into_iter().cloned() {
         match (old.rules.get(&id), new.rules.get(&id)) {
-            (Some(before), Some(after)) => rule(ledger, before, after),
+            (Some(before), Some(after)) => rule(ledger, before, (new, after)),
             (None, Some(after)) if is_written(after) => added(ledger, after, old, new),
             (Some(before), None) if is_lost(before, new) => {
                 let note = Note::new(What::Rule, Action::Removed, Direction::Neither)
@@ -84,7 +86,7 @@ fn overlap(a: &Source, b: &Source) -> bool {
     a.document == b.document && a.lines.iter().any(|line| b.lines.contains(line))
 }
 
-fn rule(ledger: &mut Ledger, old: &Rule, new: &Rule) {
+fn rule(ledger: &mut Ledger, old: &Rule, (book, new): (&Rulebook, &Rule)) {
     let subject = Subject::Rule(new.id.clone());
     let neither = |what, action| Note::new(what, action, Direction::Neither);
     let binding = old.level == Level::Must || new.level == Level::Must;
@@ -103,10 +105,25 @@ fn rule(ledger: &mut Ledger, old: &Rule, new: &Rule) {
     }
     let (before, after) = (check(old), check(new));
     if before != after {
-        let note = neither(What::Rule, Action::Changed)
-            .between(before, after)
-            .binding(binding);
-        ledger.note(&subject, note);
+        let note = match (&before, &after) {
+            (Some(a), Some(b)) => limit(a, b).map(|(limit, action)| {
+                let is_sent = limit.is_sent
+                    || new
+                        .kind()
+                        .is_some_and(|kind| schemas::direction(book, kind) == Direction::Request);
+                let direction = match is_sent {
+                    true => Direction::Request,
+                    false => Direction::Response,
+                };
+                Note::new(What::RuleLimit, action, direction).detail(limit.key)
+            }),
+            (None, _) | (_, None) => None,
+        };
+        let note = note.unwrap_or_else(|| neither(What::Rule, Action::Changed));
+        ledger.note(
+            &subject,
+            note.between(shown(before), shown(after)).binding(binding),
+        );
     } else if old.says != new.says {
         let says = (Some(old.says.clone()), Some(new.says.clone()));
         ledger.note(
@@ -120,10 +137,10 @@ fn word(level: Level) -> String {
     level.word().to_owned()
 }
 
-/// The predicate with its parameters, as JSON.
-fn check(rule: &Rule) -> Option<String> {
+/// The predicate with its parameters.
+fn check(rule: &Rule) -> Option<Value> {
     match &rule.origin {
-        Origin::Written(check) => serde_json::to_string(check).ok(),
+        Origin::Written(check) => serde_json::to_value(check).ok(),
         Origin::Either
         | Origin::Property { .. }
         | Origin::NoOtherFields { .. }
@@ -133,6 +150,57 @@ fn check(rule: &Rule) -> Option<String> {
         | Origin::ListKey { .. }
         | Origin::ListWalk { .. } => None,
     }
+}
+
+fn shown(check: Option<Value>) -> Option<String> {
+    check.map(|check| check.to_string())
+}
+
+/// A parameter of predicates that limits something.
+struct Limit {
+    key: &'static str,
+    is_upper: bool,
+    /// Whether it limits what clients send.
+    is_sent: bool,
+}
+
+const fn limit_of(key: &'static str, is_upper: bool, is_sent: bool) -> Limit {
+    Limit {
+        key,
+        is_upper,
+        is_sent,
+    }
+}
+
+const LIMITS: [Limit; 5] = [
+    limit_of("at-most", true, false),
+    limit_of("at-least", false, false),
+    limit_of("seconds", true, false),
+    limit_of("max", true, true),
+    limit_of("name-length-max", true, true),
+];
+
+/// The limit in which two checks differ, if they differ in nothing else.
+fn limit(old: &Value, new: &Value) -> Option<(&'static Limit, Action)> {
+    LIMITS.iter().find_map(|limit| {
+        let (mut a, mut b) = (old.clone(), new.clone());
+        let (before, after) = (take(&mut a, limit.key)?, take(&mut b, limit.key)?);
+        if a != b {
+            return None;
+        }
+        let action = match (after > before) == limit.is_upper {
+            true => Action::Widened,
+            false => Action::Narrowed,
+        };
+        Some((limit, action))
+    })
+}
+
+/// Removes a number from the parameters of a check.
+fn take(check: &mut Value, key: &str) -> Option<f64> {
+    let parameters = check.as_object_mut()?.values_mut();
+    let mut found = parameters.filter_map(|p| p.as_object_mut()?.remove(key)?.as_f64());
+    found.next()
 }
 
 fn open_point(

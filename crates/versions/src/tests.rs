@@ -188,6 +188,36 @@ fn a_new_version_is_additive_until_an_event_type_moves_to_it() {
     );
 }
 
+#[test]
+fn a_limit_in_a_rule_is_narrower_or_wider_and_a_level_concerns_producers() {
+    let old = today();
+    let new = Edited::new()
+        .edit("chat/rules/webhooks.yaml", "at-most: 5", "at-most: 10")
+        .edit("flow/rules/executions.yaml", "level: should", "level: must")
+        .load();
+    let wider = "chat/webhooks/five-in-a-list/at-most/rule-widened";
+    let comparison = rulebooks(("a", &old), ("b", &new));
+    assert_eq!(class(&comparison, wider), [Class::BreakingForConsumers]);
+    let raised = comparison
+        .changes
+        .iter()
+        .find(|c| c.id.ends_with("/level-narrowed"));
+    assert_eq!(raised.unwrap().class, [Class::BreakingForProducers]);
+    let back = rulebooks(("b", &new), ("a", &old));
+    let narrower = "chat/webhooks/five-in-a-list/at-most/rule-narrowed";
+    assert_eq!(class(&back, narrower), [Class::BreakingForProducers]);
+    let lowered = back
+        .changes
+        .iter()
+        .find(|c| c.id.ends_with("/level-widened"));
+    assert!(
+        lowered
+            .unwrap()
+            .class
+            .contains(&Class::BreakingForProducers)
+    );
+}
+
 /// The written scenarios with their services.
 fn written(rulebook: &Rulebook) -> impl Iterator<Item = (&Service, &Scenario)> {
     let services = rulebook.services.values();
@@ -349,6 +379,7 @@ fn blank() -> Rulebook {
         open_points: BTreeMap::new(),
         kinds: BTreeMap::new(),
         event_types: BTreeMap::new(),
+        compatibility: BTreeMap::new(),
         index: conformant_rulebook::service::ServiceIndex::embedded().clone(),
     }
 }
@@ -503,6 +534,10 @@ fn every_row_of_the_table_has_a_pair() {
     let (book, mut other) = (today(), today());
     turn(&mut other);
     seen.extend(both_ways(&book, &other));
+    let limits = Edited::new()
+        .edit("chat/rules/webhooks.yaml", "at-most: 5", "at-most: 10")
+        .edit("chat/rules/channels.yaml", "max: 64", "max: 65");
+    seen.extend(both_ways(&book, &limits.load()));
     seen.extend(documents::tests::shown());
     let missing: Vec<_> = TABLE
         .iter()

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 /// Maximum length of a printed value, in bytes.
-const SHOWN_BYTES_MAX: usize = 400;
+pub(super) const SHOWN_BYTES_MAX: usize = 400;
 /// Maximum depth of a generated value.
 const DEPTH_MAX: usize = 8;
 
@@ -23,6 +23,9 @@ pub struct Witness {
     pub was_right: bool,
     /// Whether the newer version accepts it.
     pub is_right: bool,
+    /// The whole value.
+    #[serde(skip)]
+    pub whole: Value,
 }
 
 impl Witness {
@@ -32,6 +35,7 @@ impl Witness {
             value: json::excerpt(value, SHOWN_BYTES_MAX),
             was_right,
             is_right: !was_right,
+            whole: value.clone(),
         }
     }
 
@@ -330,4 +334,79 @@ pub(super) fn made_up(schema: &Value, root: &Value, depth: usize) -> Value {
             json!(texts.one().unwrap_or_else(|| "a".to_owned()))
         }
     }
+}
+
+/// A document with a value at a place, such as `/lines/*/sku`. Whether a version accepts it has to be checked.
+pub(super) fn embedded(schema: &Value, root: &Value, place: &[String], value: &Value) -> Value {
+    let [first, rest @ ..] = place else {
+        return value.clone();
+    };
+    let found = below(schema, root, first, 0);
+    let inner = embedded(
+        found.map_or(&Value::Null, |(below, _)| below),
+        root,
+        rest,
+        value,
+    );
+    if found.is_some_and(|(_, is_item)| is_item) {
+        return json!([inner]);
+    }
+    let mut members = match made_up(schema, root, 0) {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    let name = if first == "*" { "a" } else { first };
+    members.insert(name.to_owned(), inner);
+    Value::Object(members)
+}
+
+/// The schema of a member or of the items, and whether it is that of the items.
+fn below<'a>(
+    schema: &'a Value,
+    root: &'a Value,
+    segment: &str,
+    depth: usize,
+) -> Option<(&'a Value, bool)> {
+    if depth > DEPTH_MAX {
+        return None;
+    }
+    let member = || schema.get("properties")?.get(segment);
+    let others = || schema.get("additionalProperties").filter(|s| s.is_object());
+    let own = match segment {
+        "*" => {
+            let items = schema.get("items").map(|items| (items, true));
+            items.or_else(|| others().map(|others| (others, false)))
+        }
+        _ => member().map(|member| (member, false)),
+    };
+    let pointer = schema.get("$ref").and_then(Value::as_str);
+    let target = pointer.and_then(|pointer| root.pointer(pointer.strip_prefix('#')?));
+    let branches = ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .filter_map(|key| schema.get(key)?.as_array())
+        .flatten();
+    own.or_else(|| {
+        let mut inner = target.into_iter().chain(branches);
+        inner.find_map(|inner| below(inner, root, segment, depth + 1))
+    })
+}
+
+/// The document with another value at a place; none if it has no such place.
+pub(super) fn replaced(document: &Value, place: &[String], value: &Value) -> Option<Value> {
+    let [first, rest @ ..] = place else {
+        return Some(value.clone());
+    };
+    let mut whole = document.clone();
+    let slot = match &mut whole {
+        Value::Array(items) => items.first_mut(),
+        Value::Object(members) if first == "*" => members.values_mut().next(),
+        Value::Object(members) if rest.is_empty() => {
+            members.insert(first.clone(), value.clone());
+            return Some(whole);
+        }
+        Value::Object(members) => members.get_mut(first),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    }?;
+    *slot = replaced(slot, rest, value)?;
+    Some(whole)
 }

@@ -2,8 +2,10 @@
 
 use super::super::completing;
 use super::Specs;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use conformant_rulebook::Compatibility;
 use std::path::PathBuf;
 
 /// `conformant fixtures`.
@@ -149,13 +151,44 @@ pub struct TokenArgs {
     pub config: Option<PathBuf>,
 }
 
+/// Levels by name.
+fn levels() -> impl TypedValueParser<Value = Compatibility> {
+    let names = PossibleValuesParser::new(Compatibility::ALL.map(Compatibility::word));
+    names.map(|name| {
+        let level = Compatibility::named(&name.to_ascii_uppercase());
+        level.unwrap_or(Compatibility::None)
+    })
+}
+
+/// Content model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ContentArg {
+    /// They accept unlisted fields.
+    Open,
+    /// They reject unlisted fields.
+    Closed,
+}
+
 /// `conformant diff`.
 #[derive(Args, Debug)]
 pub struct DiffArgs {
-    /// Older rulebook: a folder, a representation such as MessageSent/4, or a git revision such as main or main:specs.
-    pub old: String,
-    /// Newer rulebook, given in the same form.
-    pub new: String,
+    /// Older version: a representation such as MessageSent/4, a rulebook folder, a git revision such as main or main:specs,
+    /// or an OpenAPI document.
+    #[arg(required_unless_present = "matrix")]
+    pub old: Option<String>,
+    /// Newer version, given in the same form.
+    #[arg(required_unless_present = "matrix")]
+    pub new: Option<String>,
+    /// Compare every version of this event with every other, such as MessageSent.
+    #[arg(long, value_name = "EVENT", conflicts_with_all = ["old", "new", "declare", "fixtures", "sdk", "compat"])]
+    pub matrix: Option<String>,
+    /// Fail only if the newer version breaks this level of schema registries; repeat it or separate levels by commas.
+    #[arg(long, value_name = "LEVEL", value_delimiter = ',', ignore_case = true, value_parser = levels())]
+    pub compat: Vec<Compatibility>,
+    /// Set whether objects that do not say so accept unlisted fields, for --compat and --matrix [default: as JSON Schema
+    /// says, open].
+    #[arg(long, value_enum)]
+    pub content: Option<ContentArg>,
     /// The rulebook with the representations.
     #[command(flatten)]
     pub specs: Specs,
@@ -196,5 +229,17 @@ pub enum EventsCommand {
             env = "CONFORMANT_SPECS"
         )]
         specs: PathBuf,
+    },
+    /// Check every version of every event: the level that events/asyncapi.yaml declares, and the lock of released versions.
+    Check {
+        /// Accept the breaking changes that this file lists, each with a reason.
+        #[arg(long, value_name = "FILE")]
+        declare: Option<PathBuf>,
+        /// Set the output format.
+        #[arg(long, value_enum, default_value_t)]
+        format: super::ListFormat,
+        /// The rulebook.
+        #[command(flatten)]
+        specs: Specs,
     },
 }

@@ -2,7 +2,7 @@
 
 use super::at::At;
 use super::keywords::{EXTENSIONS, FORMATS, NAMED, ONE, PLAIN, SEVERAL};
-use super::references::target;
+use super::references::{circle, target};
 use crate::draft::{Draft, File, Files};
 use crate::problems::suggest;
 use conformant_yaml::Node;
@@ -52,7 +52,8 @@ pub(super) fn lint(
         let fault = match reference.text() {
             Some(text) => target(files, &file.path, text)
                 .err()
-                .map(|error| error.to_string()),
+                .map(|error| error.to_string())
+                .or_else(|| circle(files, &file.path, text)),
             None => Some("expected a reference".to_owned()),
         };
         check("$ref", fault, None);

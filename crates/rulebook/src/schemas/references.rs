@@ -77,6 +77,29 @@ pub(crate) fn target(
     Ok((full, pointer.to_owned()))
 }
 
+/// Why a reference never arrives at a schema: it leads from reference to reference, back to one of them.
+pub(crate) fn circle(files: &Files, from: &str, reference: &str) -> Option<String> {
+    let (mut from, mut next) = (from.to_owned(), reference.to_owned());
+    let mut seen = Vec::new();
+    loop {
+        let at = target(files, &from, &next).ok()?;
+        let node = node_at(files.get(&at.0)?, &at.1)?;
+        next = node.get("$ref")?.text()?.to_owned();
+        from.clone_from(&at.0);
+        if seen.contains(&at) {
+            let way: Vec<String> = seen
+                .iter()
+                .map(|(path, at)| format!("{path}#{at}"))
+                .collect();
+            let way = way.join(" and ");
+            return Some(format!(
+                "`{reference}` leads back to itself by {way}: expected a schema in one of them"
+            ));
+        }
+        seen.push(at);
+    }
+}
+
 /// A path relative to the folder of another one.
 fn join(from: &str, path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains("://") {

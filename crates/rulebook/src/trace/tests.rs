@@ -53,6 +53,7 @@ fn rulebook(rules: &[(&str, &str, &[u32])]) -> Rulebook {
         open_points: BTreeMap::new(),
         kinds: BTreeMap::new(),
         event_types: BTreeMap::new(),
+        compatibility: BTreeMap::new(),
         index: crate::service::ServiceIndex::embedded().clone(),
     }
 }

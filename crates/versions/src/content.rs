@@ -1,0 +1,174 @@
+//! Content models: whether objects that do not say so accept unlisted fields.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// Maximum depth of references that are folded in.
+const DEPTH_MAX: usize = 24;
+const BRANCHES: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+/// Further keywords whose schemas apply to the same object.
+const IN_PLACE: [&str; 2] = ["then", "else"];
+/// Keywords with a schema for each name.
+const NAMED: [&str; 4] = [
+    "properties",
+    "patternProperties",
+    "$defs",
+    "dependentSchemas",
+];
+
+/// Meaning of objects without `additionalProperties`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// They accept unlisted fields, as JSON Schema says.
+    Open,
+    /// They reject unlisted fields.
+    Closed,
+}
+
+impl Content {
+    /// The schema with that meaning written out.
+    pub(super) fn applied(self, schema: &Value) -> Value {
+        match self {
+            Self::Open => schema.clone(),
+            Self::Closed => Closing { root: schema }.schema(schema, true, 0),
+        }
+    }
+}
+
+struct Closing<'a> {
+    root: &'a Value,
+}
+
+impl Closing<'_> {
+    /// Closes the objects of a schema. A branch is part of an object that closes as a whole (`is_whole`: false).
+    fn schema(&self, schema: &Value, is_whole: bool, depth: usize) -> Value {
+        let Value::Object(members) = schema else {
+            return schema.clone();
+        };
+        // The target of a reference is closed by itself, unless it is only a part of an object.
+        if let Some(target) = self.target(schema)
+            && (is_whole || depth < DEPTH_MAX)
+        {
+            return match is_whole {
+                true => schema.clone(),
+                false => self.schema(target, false, depth + 1),
+            };
+        }
+        let closes = is_whole && is_object(schema) && !members.contains_key("additionalProperties");
+        let closes_inside = is_whole && !closes;
+        let mut out = Map::new();
+        for (key, value) in members {
+            let value = match (key.as_str(), value) {
+                (key, Value::Object(named)) if NAMED.contains(&key) => {
+                    let is_whole = key != "dependentSchemas";
+                    let each = named
+                        .iter()
+                        .map(|(name, inner)| (name.clone(), self.schema(inner, is_whole, depth)));
+                    Value::Object(each.collect())
+                }
+                (key, Value::Array(branches)) if BRANCHES.contains(&key) => {
+                    let is_whole = closes_inside && key != "allOf";
+                    let each = branches.iter();
+                    each.map(|branch| self.schema(branch, is_whole, depth))
+                        .collect()
+                }
+                (key, inner) if IN_PLACE.contains(&key) => self.schema(inner, false, depth),
+                ("items" | "additionalProperties" | "contains", inner) => {
+                    self.schema(inner, true, depth)
+                }
+                ("prefixItems", Value::Array(items)) => items
+                    .iter()
+                    .map(|item| self.schema(item, true, depth))
+                    .collect(),
+                (_, other) => other.clone(),
+            };
+            out.insert(key.clone(), value);
+        }
+        if closes {
+            let mut names = BTreeSet::new();
+            self.names(schema, 0, &mut names);
+            let listed = out.entry("properties").or_insert_with(|| json!({}));
+            if let Value::Object(listed) = listed {
+                for name in names {
+                    listed.entry(name).or_insert(Value::Bool(true));
+                }
+            }
+            out.insert("additionalProperties".to_owned(), Value::Bool(false));
+        }
+        Value::Object(out)
+    }
+
+    fn target(&self, schema: &Value) -> Option<&Value> {
+        let pointer = schema.get("$ref")?.as_str()?.strip_prefix('#')?;
+        self.root.pointer(pointer)
+    }
+
+    /// The fields that any part of an object lists.
+    fn names(&self, schema: &Value, depth: usize, names: &mut BTreeSet<String>) {
+        if depth > DEPTH_MAX {
+            return;
+        }
+        let listed = schema.get("properties").and_then(Value::as_object);
+        names.extend(listed.into_iter().flat_map(Map::keys).cloned());
+        let branches = BRANCHES
+            .iter()
+            .filter_map(|key| schema.get(key)?.as_array());
+        let parts = IN_PLACE.iter().filter_map(|key| schema.get(key));
+        for part in branches.flatten().chain(parts).chain(self.target(schema)) {
+            self.names(part, depth + 1, names);
+        }
+    }
+}
+
+/// Whether a schema describes objects: by its fields, its type or all of its parts.
+fn is_object(schema: &Value) -> bool {
+    let names_object = |types: &Value| match types {
+        Value::String(name) => name == "object",
+        Value::Array(names) => names.iter().any(|name| name == "object"),
+        _ => false,
+    };
+    schema.get("properties").is_some()
+        || schema.get("type").is_some_and(names_object)
+        || schema.get("allOf").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A schema, and documents that its closed form accepts and rejects.
+    #[test]
+    fn closed_objects_accept_the_fields_that_any_part_lists() {
+        let listed = json!({ "properties": { "a": { "properties": { "b": true } } } });
+        let parts = json!({
+            "$defs": { "base": { "type": "object", "properties": { "a": { "type": "string" } } } },
+            "allOf": [{ "$ref": "#/$defs/base" }, { "properties": { "b": true } }],
+        });
+        let either = json!({ "anyOf": [{ "type": "object", "properties": { "a": true } }, { "type": "null" }] });
+        let map =
+            json!({ "type": "object", "additionalProperties": { "properties": { "a": true } } });
+        let table = [
+            (
+                &listed,
+                json!({ "a": { "b": 1 } }),
+                json!({ "a": { "c": 1 } }),
+            ),
+            (&listed, json!({}), json!({ "b": 1 })),
+            (
+                &parts,
+                json!({ "a": "x", "b": 1 }),
+                json!({ "a": "x", "c": 1 }),
+            ),
+            (&parts, json!({ "b": 1 }), json!({ "a": 1 })),
+            (&either, json!({ "a": 1 }), json!({ "b": 1 })),
+            (&either, json!(null), json!(1)),
+            (&map, json!({ "x": { "a": 1 } }), json!({ "x": { "b": 1 } })),
+        ];
+        for (schema, accepted, rejected) in table {
+            let closed = conformant_schema::compile(&Content::Closed.applied(schema)).unwrap();
+            assert!(closed.is_valid(&accepted), "{accepted} by {schema}");
+            assert!(!closed.is_valid(&rejected), "{rejected} by {schema}");
+            assert_eq!(Content::Open.applied(schema), *schema);
+        }
+    }
+}

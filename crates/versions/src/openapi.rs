@@ -1,0 +1,425 @@
+//! Compares two OpenAPI documents: operations, parameters, bodies and responses.
+//!
+//! Operations are the same by method and path, whatever their path parameters are called, or else by id.
+
+use super::Comparison;
+use super::coordinates::{Action, Direction, What};
+use super::ledger::{Ledger, Note, Subject};
+use super::schemas;
+use conformant_openapi::{Surface, SurfaceOperation, SurfaceParameter};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Name of the request body among the parameters.
+const BODY: &str = "body";
+
+/// Compares two documents.
+pub fn openapi(old: (&str, &Surface), new: (&str, &Surface)) -> Comparison {
+    let mut ledger = Ledger::default();
+    let service = new.1.service.as_str();
+    for (before, after) in pairs(&old.1.operations, &new.1.operations) {
+        let Some(some) = after.or(before) else {
+            continue;
+        };
+        let mut pair = Pair {
+            ledger: &mut ledger,
+            service,
+            id: &some.id,
+        };
+        match (before, after) {
+            (Some(before), Some(after)) => pair.compare(before, after),
+            (before, after) => {
+                let note = Note::new(What::Operation, appears(after), Direction::Request);
+                pair.note(note.between(before.map(shown), after.map(shown)));
+            }
+        }
+    }
+    Comparison::of(old.0, new.0, ledger)
+}
+
+type Found<'a> = (Option<&'a SurfaceOperation>, Option<&'a SurfaceOperation>);
+
+/// The operations of both sides, matched.
+fn pairs<'a>(old: &'a [SurfaceOperation], new: &'a [SurfaceOperation]) -> Vec<Found<'a>> {
+    let mut left: Vec<&SurfaceOperation> = new.iter().collect();
+    let mut take = |is_same: &dyn Fn(&SurfaceOperation) -> bool| {
+        let at = left.iter().position(|operation| is_same(operation))?;
+        Some(left.remove(at))
+    };
+    let by_address: Vec<Found<'_>> = old
+        .iter()
+        .map(|before| {
+            (
+                Some(before),
+                take(&|after| after.address() == before.address()),
+            )
+        })
+        .collect();
+    let mut all: Vec<Found<'_>> = by_address
+        .into_iter()
+        .map(|(before, after)| {
+            let by_id = || take(&|after| before.is_some_and(|before| before.id == after.id));
+            (before, after.or_else(by_id))
+        })
+        .collect();
+    all.extend(left.into_iter().map(|after| (None, Some(after))));
+    all
+}
+
+/// Added if there is something now, removed otherwise.
+fn appears<T>(now: Option<T>) -> Action {
+    match now {
+        Some(_) => Action::Added,
+        None => Action::Removed,
+    }
+}
+
+fn shown(operation: &SurfaceOperation) -> String {
+    format!("{} {}", operation.method.to_uppercase(), operation.path)
+}
+
+/// One operation of both documents.
+struct Pair<'a> {
+    ledger: &'a mut Ledger,
+    service: &'a str,
+    id: &'a str,
+}
+
+impl Pair<'_> {
+    fn note(&mut self, note: Note) {
+        let subject = Subject::Operation {
+            service: self.service.to_owned(),
+            operation: self.id.to_owned(),
+        };
+        self.ledger.note(&subject, note);
+    }
+
+    fn parameter_place(&self, parameter: &str) -> impl Fn(&str) -> Subject + use<> {
+        let (service, operation) = (self.service.to_owned(), self.id.to_owned());
+        let parameter = parameter.to_owned();
+        move |pointer| Subject::Parameter {
+            service: service.clone(),
+            operation: operation.clone(),
+            parameter: parameter.clone(),
+            pointer: pointer.to_owned(),
+        }
+    }
+
+    fn compare(&mut self, old: &SurfaceOperation, new: &SurfaceOperation) {
+        if old.address() != new.address() {
+            let note = Note::new(What::Address, Action::Changed, Direction::Request);
+            self.note(note.between(Some(shown(old)), Some(shown(new))));
+        }
+        if old.is_secured != new.is_secured {
+            let action = appears(new.is_secured.then_some(()));
+            self.note(Note::new(What::Credentials, action, Direction::Request));
+        }
+        self.parameters(old, new);
+        self.body(old, new);
+        self.answers(old, new);
+    }
+
+    fn parameters(&mut self, old: &SurfaceOperation, new: &SurfaceOperation) {
+        let (before, after) = (keyed(old), keyed(new));
+        let keys: BTreeSet<&(String, String)> = before.keys().chain(after.keys()).collect();
+        for key in keys {
+            let (a, b) = (before.get(key).copied(), after.get(key).copied());
+            let Some(some) = b.or(a) else { continue };
+            let place = self.parameter_place(&some.name);
+            let location = |p: Option<&SurfaceParameter>| p.map(|p| format!("in the {}", p.place));
+            let request = |what, action| Note::new(what, action, Direction::Request);
+            if a.is_none() || b.is_none() {
+                let note = request(What::Parameter, appears(b));
+                self.ledger
+                    .note(&place(""), note.between(location(a), location(b)));
+            }
+            self.required(
+                &place(""),
+                a.is_some_and(|p| p.is_required),
+                b.is_some_and(|p| p.is_required),
+            );
+            if let (Some(a), Some(b)) = (a, b) {
+                let both = (&a.schema, &b.schema);
+                schemas::alone(self.ledger, both, Direction::Request, &place);
+            }
+        }
+    }
+
+    fn required(&mut self, subject: &Subject, before: bool, after: bool) {
+        if before != after {
+            let action = appears(after.then_some(()));
+            self.ledger.note(
+                subject,
+                Note::new(What::Required, action, Direction::Request),
+            );
+        }
+    }
+
+    fn body(&mut self, old: &SurfaceOperation, new: &SurfaceOperation) {
+        let place = self.parameter_place(BODY);
+        let (old, new) = (old.body.as_ref(), new.body.as_ref());
+        if old.is_some() != new.is_some() {
+            let note = Note::new(What::Parameter, appears(new), Direction::Request);
+            self.ledger.note(&place(""), note);
+        }
+        self.required(
+            &place(""),
+            old.is_some_and(|b| b.is_required),
+            new.is_some_and(|b| b.is_required),
+        );
+        let (Some(old), Some(new)) = (old, new) else {
+            return;
+        };
+        self.media(&old.media, &new.media, What::Encoding, "", &place);
+    }
+
+    fn answers(&mut self, old: &SurfaceOperation, new: &SurfaceOperation) {
+        let statuses: BTreeSet<&String> = old.answers.keys().chain(new.answers.keys()).collect();
+        for status in statuses {
+            let name = format!("{}/{}/{status}", self.service, self.id);
+            let place = |pointer: &str| Subject::Representation {
+                old: name.clone(),
+                new: name.clone(),
+                pointer: pointer.to_owned(),
+            };
+            match (old.answers.get(status), new.answers.get(status)) {
+                (Some(old), Some(new)) => self.media(old, new, What::Answer, status, &place),
+                (_, after) => {
+                    let note = Note::new(What::Answer, appears(after), Direction::Response);
+                    self.note(note.detail(status));
+                }
+            }
+        }
+    }
+
+    /// Compares the media types of a body or a response, and the schema of each that both have.
+    fn media(
+        &mut self,
+        old: &BTreeMap<String, Value>,
+        new: &BTreeMap<String, Value>,
+        what: What,
+        status: &str,
+        place: &dyn Fn(&str) -> Subject,
+    ) {
+        let direction = match what {
+            What::Answer => Direction::Response,
+            _ => Direction::Request,
+        };
+        let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        for media in all {
+            match (old.get(media), new.get(media)) {
+                (Some(a), Some(b)) => schemas::alone(self.ledger, (a, b), direction, place),
+                (_, after) => {
+                    let detail = format!("{status} {media}");
+                    let note = Note::new(what, appears(after), direction);
+                    self.note(note.detail(detail.trim()));
+                }
+            }
+        }
+    }
+}
+
+/// The parameters by place and name; those of the path by their position.
+fn keyed(operation: &SurfaceOperation) -> BTreeMap<(String, String), &SurfaceParameter> {
+    let names = operation.path_names();
+    let parameters = operation.parameters.iter().map(|parameter| {
+        let position = names.iter().position(|name| *name == parameter.name);
+        let name = match (parameter.place.as_str(), position) {
+            ("path", Some(position)) => position.to_string(),
+            ("header", _) => parameter.name.to_ascii_lowercase(),
+            _ => parameter.name.clone(),
+        };
+        ((parameter.place.clone(), name), parameter)
+    });
+    parameters.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Class;
+    use super::*;
+
+    const OLD: &str = r##"
+openapi: 3.0.3
+info: { title: Orders API, version: "1" }
+servers: [{ url: "https://orders.example" }]
+paths:
+  /orders/{id}:
+    get:
+      operationId: getOrder
+      parameters:
+        - { name: id, in: path, required: true, schema: { type: string } }
+        - { name: verbose, in: query, schema: { type: boolean } }
+      responses:
+        "200":
+          content:
+            application/json: { schema: { $ref: "#/components/schemas/Order" } }
+        "404": { description: None }
+  /orders:
+    post:
+      operationId: createOrder
+      requestBody:
+        content:
+          application/json:
+            schema: { type: object, properties: { sku: { type: string, maxLength: 10 } } }
+      responses: { "201": { description: Created } }
+    delete:
+      responses: { "204": { description: Gone } }
+components:
+  schemas:
+    Order:
+      type: object
+      required: [id]
+      properties:
+        id: { type: string }
+        state: { type: string, enum: [open, closed], nullable: true }
+        parent: { $ref: "#/components/schemas/Order" }
+"##;
+
+    fn read(text: &str) -> Surface {
+        conformant_openapi::surface("api.yaml", text).unwrap()
+    }
+
+    fn changes(edits: &[(&str, &str)]) -> Vec<(String, Vec<Class>, usize)> {
+        let mut text = OLD.to_owned();
+        for (from, to) in edits {
+            assert!(text.contains(from), "{from}");
+            text = text.replacen(from, to, 1);
+        }
+        let comparison = openapi(("old", &read(OLD)), ("new", &read(&text)));
+        let changes = comparison.changes.into_iter();
+        changes
+            .map(|change| (change.id, change.class, change.witnesses.len()))
+            .collect()
+    }
+
+    #[test]
+    fn each_edit_of_a_document_has_its_class() {
+        use Class::{
+            Additive, BreakingForConsumers as Consumers, BreakingForProducers as Producers,
+        };
+        let table: [(&[(&str, &str)], &str, &[Class], usize); 12] = [
+            (
+                &[("[open, closed]", "[open, closed, lost]")],
+                "orders/get-order/200/state/lost/enum-value-added",
+                &[Consumers],
+                1,
+            ),
+            (
+                &[("required: [id]", "required: [id, state]")],
+                "orders/get-order/200/state/required-added",
+                &[Producers],
+                1,
+            ),
+            (
+                &[("maxLength: 10", "maxLength: 5")],
+                "orders/create-order/body/sku/max-length/bound-narrowed",
+                &[Consumers, Producers],
+                1,
+            ),
+            (
+                &[("maxLength: 10", "maxLength: 15")],
+                "orders/create-order/body/sku/max-length/bound-widened",
+                &[Producers],
+                1,
+            ),
+            (
+                &[(
+                    "      requestBody:\n",
+                    "      requestBody:\n        required: true\n",
+                )],
+                "orders/create-order/body/required-added",
+                &[Consumers, Producers],
+                0,
+            ),
+            (
+                &[("in: query, schema", "in: query, required: true, schema")],
+                "orders/get-order/verbose/required-added",
+                &[Consumers, Producers],
+                0,
+            ),
+            (
+                &[("name: verbose, in: query", "name: verbose, in: header")],
+                "orders/get-order/verbose/parameter-removed",
+                &[Consumers],
+                0,
+            ),
+            (
+                &[("    delete:", "    put:")],
+                "orders/delete-orders/operation-removed",
+                &[Consumers],
+                0,
+            ),
+            (
+                &[("    delete:", "    put:")],
+                "orders/put-orders/operation-added",
+                &[Additive],
+                0,
+            ),
+            (
+                &[("\"404\"", "\"410\"")],
+                "orders/get-order/404/answer-removed",
+                &[Consumers],
+                0,
+            ),
+            (
+                &[("/orders/{id}:", "/order/{id}:")],
+                "orders/get-order/address-changed",
+                &[Consumers, Producers],
+                0,
+            ),
+            (
+                &[(
+                    "      operationId: createOrder",
+                    "      operationId: createOrder\n      security: [{ key: [] }]",
+                )],
+                "orders/create-order/credentials-added",
+                &[Consumers, Producers],
+                0,
+            ),
+        ];
+        for (edits, id, classes, witnesses) in table {
+            let found = changes(edits);
+            let one = found.iter().find(|(found, _, _)| found == id);
+            let one = one.unwrap_or_else(|| panic!("{id} is not among {found:?}"));
+            assert_eq!((one.1.as_slice(), one.2), (classes, witnesses), "{id}");
+        }
+    }
+
+    #[test]
+    fn another_spelling_of_a_document_changes_nothing() {
+        let renamed: &[(&str, &str)] = &[
+            ("/orders/{id}", "/orders/{orderId}"),
+            ("name: id,", "name: orderId,"),
+        ];
+        assert_eq!(changes(renamed), []);
+        assert_eq!(
+            changes(&[("operationId: getOrder", "operationId: get-order")]),
+            []
+        );
+    }
+
+    #[test]
+    fn operations_with_one_id_or_address_are_problems() {
+        let text = OLD.replacen("createOrder", "getOrder", 1);
+        let problems = read(&text).problems;
+        assert!(
+            problems
+                .iter()
+                .any(|p| p.message.contains("two operations have the id `getOrder`")),
+            "{problems:?}"
+        );
+        let text = OLD.replacen(
+            "  /orders:\n",
+            "  /orders/{other}:\n    get: { responses: {} }\n  /orders:\n",
+            1,
+        );
+        let problems = read(&text).problems;
+        assert!(
+            problems
+                .iter()
+                .any(|p| p.message.contains("two operations have the address")),
+            "{problems:?}"
+        );
+    }
+}
