@@ -29,6 +29,16 @@ pub(super) fn verify(args: &VerifyStatementArgs) -> Done {
     };
     let bytes = files::read(&args.statement, STORED_BYTES_MAX)?;
     let statement = Statement::read(&bytes).map_err(|why| named(&why))?;
+    // The digest comes first, because it is read much faster than a rulebook.
+    let stated = statement.evidence().map_err(|why| named(&why))?;
+    let found = sha256(&args.evidence)?;
+    if stated != found {
+        check_run(&statement, &args.evidence)?;
+        return Ok(failed(&[format!(
+            "{}: the evidence was altered: expected sha256 {stated}, got {found}",
+            args.evidence.display()
+        )]));
+    }
     let rulebook = load(&args.specs)?;
     let stated = statement.rulebook().map_err(|why| named(&why))?;
     if stated != rulebook.digest() {
@@ -39,15 +49,6 @@ pub(super) fn verify(args: &VerifyStatementArgs) -> Done {
         )));
     }
     let required = required(&args.require, &rulebook)?;
-    let stated = statement.evidence().map_err(|why| named(&why))?;
-    let found = sha256(&args.evidence)?;
-    if stated != found {
-        check_run(&statement, &args.evidence)?;
-        return Ok(failed(&[format!(
-            "{}: the evidence was altered: expected sha256 {stated}, got {found}",
-            args.evidence.display()
-        )]));
-    }
     let Some(mut evidence) = evidence(&args.evidence)? else {
         let path = args.evidence.display();
         return Err(Failure::Usage(format!(
