@@ -5,6 +5,7 @@ mod args;
 mod baseline;
 mod broken;
 mod check;
+mod claims;
 mod completing;
 mod completions;
 mod config;
@@ -22,6 +23,7 @@ mod import;
 mod init;
 mod invocation;
 mod list;
+mod matrix;
 mod memory;
 mod output;
 mod preview;
@@ -37,6 +39,7 @@ mod stored;
 mod token;
 mod trace;
 mod traffic;
+mod verify;
 mod worlds;
 
 pub use args::Cli;
@@ -49,7 +52,7 @@ use conformant_base::parallel::processors;
 use conformant_base::text;
 use conformant_engine::Conclusion;
 use conformant_reference::{FEEDS, SERVICES};
-use conformant_report::{Report, ReportError};
+use conformant_report::{Format, Report, ReportError};
 use conformant_rulebook::Rulebook;
 use signals::Signals;
 use std::io::Write;
@@ -181,7 +184,9 @@ fn done() -> Done {
         Command::Diff(args) => diff::diff(&args),
         Command::Compare(args) => stored::compare(&args),
         Command::Judge(args) => stored::judge(&args),
+        Command::Verify(args) => verify::verify(&args),
         Command::Merge(args) => stored::merge(&args),
+        Command::Report(args) => matrix::report(&args),
         Command::History(args) => history::history(&args),
         Command::Events(args) => events::events(&args),
         Command::Schema(args) => schema::schema(&args),
@@ -266,8 +271,31 @@ impl From<FileError> for Failure {
     }
 }
 
-/// The requested reports, or the default ones.
+/// The requested reports, or the default ones, of a command that keeps no evidence.
 pub(crate) fn reports_of(
+    reports: &args::Reports,
+    default: &[&str],
+) -> Result<Vec<Report>, Failure> {
+    let reports = reports_about_evidence(reports, default)?;
+    require_evidence(&reports)?;
+    Ok(reports)
+}
+
+/// Rejects a statement about a run without evidence, which cannot be verified.
+pub(crate) fn require_evidence(reports: &[Report]) -> Result<(), Failure> {
+    let is_statement = |report: &Report| report.format == Format::Statement;
+    match reports.iter().any(is_statement) {
+        true => Err(Failure::Usage(
+            "--report statement: expected evidence of the run, got none; add --keep-evidence FILE to `run`, or judge \
+             an evidence file with `judge FILE`"
+                .to_owned(),
+        )),
+        false => Ok(()),
+    }
+}
+
+/// The requested reports, or the default ones.
+pub(crate) fn reports_about_evidence(
     reports: &args::Reports,
     default: &[&str],
 ) -> Result<Vec<Report>, Failure> {

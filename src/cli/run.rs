@@ -1,11 +1,12 @@
 //! `run`: runs the scenarios and writes the reports.
 
 use super::args::{Prove, Races, RunArgs};
+use super::claims::Claims;
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
     Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
-    preview, print, reports_of,
+    preview, print, reports_about_evidence, require_evidence, verify,
 };
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
@@ -34,14 +35,23 @@ use std::time::Instant;
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
 
 pub(super) fn run(args: &RunArgs) -> Done {
-    let reports = reports_of(&args.output.reports, &REPORTS)?;
+    let reports = reports_about_evidence(&args.output.reports, &REPORTS)?;
+    if args.keep_evidence.is_none() {
+        require_evidence(&reports)?;
+    }
     let mut config = configuration(args)?;
-    let waivers = args.waivers.as_deref().map(read_waivers).transpose()?;
-    let waivers = waivers.map(|file| file.waivers).unwrap_or_default();
+    let claims = Claims::read(args.claims.as_deref())?;
+    let waivers = claims.waivers(args.waivers.as_deref())?;
     let specs = args.specs.specs.as_deref();
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
+    claims.check_names(&rulebook)?;
+    if args.claims.is_some() && args.partition.is_some() {
+        return Err(Failure::Usage(
+            "--claims: one part cannot judge all claims; give --claims to `merge`".to_owned(),
+        ));
+    }
     super::baseline::check_ids(&rulebook, &waivers)?;
     let is_live = !config.settings.targets.is_empty() && !args.dry_run;
     let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
@@ -75,6 +85,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         partition: selection.partition,
         seed,
         waivers: Waivers::on(&waivers, today),
+        claims: &claims,
     };
     selected.execute(&reports)
 }
@@ -107,6 +118,7 @@ struct SelectedRun<'a> {
     partition: Option<Partition>,
     seed: u64,
     waivers: Waivers<'a>,
+    claims: &'a Claims,
 }
 
 impl SelectedRun<'_> {
@@ -176,16 +188,20 @@ impl SelectedRun<'_> {
                 |record, ended| conclusion = Some(finish.finish_record(record, ended)),
             )
         };
-        let (Some(record), Some(conclusion)) = (record.record, conclusion) else {
+        let (Some(mut record), Some(conclusion)) = (record.record, conclusion) else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
         };
         conclusion.reasons.iter().for_each(|reason| note(reason));
+        let evidence_writer = options.evidence_writer.as_deref();
+        let kept = finish_evidence(evidence_writer, evidence, &record, &ended);
+        if let (Some(path), Ok(())) = (&args.keep_evidence, &kept) {
+            record.evidence = Some(verify::stamp(path)?);
+        }
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
         output::write_reports(reports, &record, settings)?;
-        let evidence_writer = options.evidence_writer.as_deref();
-        finish_evidence(evidence_writer, evidence, &record, &ended)?;
+        kept?;
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -253,12 +269,15 @@ impl Finish<'_> {
             seconds: (self.began_monotonic.elapsed().as_secs_f64() * 10.0).round() / 10.0,
             timings: args.timings.then(|| ended.timings.clone()),
         });
-        let (conclusion, reasons) = conformant_engine::gate(
+        let unjudged = self.run.claims.judge(record);
+        let problems = [waiver_problems.as_slice(), &unjudged].concat();
+        let (conclusion, mut reasons) = conformant_engine::gate(
             demands(args),
             record,
-            &waiver_problems,
+            &problems,
             ended.has_infrastructure_error,
         );
+        reasons.extend(unjudged);
         let exit = exit_by_signal.unwrap_or(conclusion.into());
         record.exit = Some(exit as u8);
         RunConclusion {

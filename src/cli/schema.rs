@@ -4,6 +4,7 @@ use super::args::{SchemaArgs, SchemaName};
 use super::{Done, Exit, Failure, config, print};
 use conformant_fixtures::Manifest;
 use conformant_record::RunRecord;
+use conformant_record::claims::ClaimsFile;
 use conformant_record::waivers::WaiverFile;
 use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
@@ -14,6 +15,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Scenario => schemars::schema_for!(ScenarioFile).to_value(),
         SchemaName::Rules => conformant_judge::rules_schema(),
         SchemaName::OpenPoints => schemars::schema_for!(OpenPointFile).to_value(),
+        SchemaName::Claims => schemars::schema_for!(ClaimsFile).to_value(),
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
         SchemaName::Record => schemars::schema_for!(RunRecord).to_value(),

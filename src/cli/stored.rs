@@ -1,9 +1,12 @@
 //! `compare`, `judge`, `merge`: read the records of earlier runs.
 
 use super::args::{CompareArgs, JudgeArgs, MergeArgs, OutputArgs};
+use super::claims::Claims;
 use super::diff::{destinations, write};
-use super::run::read_waivers;
-use super::{Done, Exit, Failure, load, note, output, reports_of};
+use super::{
+    Done, Exit, Failure, load, note, output, reports_about_evidence, reports_of, require_evidence,
+    verify,
+};
 use conformant_base::files;
 use conformant_engine::evidence_file::{self, Reader};
 use conformant_engine::{Demands, gate};
@@ -35,15 +38,15 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 }
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
-    let reports = reports_of(&args.output.reports, &[])?;
+    let reports = reports_about_evidence(&args.output.reports, &[])?;
+    let claims = Claims::read(args.claims.as_deref())?;
+    let waivers = claims.waivers(args.waivers.as_deref())?;
     let rulebook = load(&args.specs)?;
-    let waivers = match &args.waivers {
-        Some(path) => read_waivers(path)?.waivers,
-        None => Vec::new(),
-    };
+    claims.check_names(&rulebook)?;
     let (mut record, has_infrastructure_error, notes) = match evidence(&args.run)? {
         Some(mut evidence) => {
-            let evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
+            let mut evaluated = evidence_file::evaluate(&mut evidence, &rulebook);
+            evaluated.record.evidence = Some(verify::stamp(&args.run)?);
             (
                 evaluated.record,
                 evaluated.has_infrastructure_error,
@@ -51,6 +54,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
             )
         }
         None => {
+            require_evidence(&reports)?;
             let evaluated = conformant_versions::judge_again(&read(&args.run)?, &rulebook);
             (evaluated.record, false, evaluated.notes)
         }
@@ -58,7 +62,8 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     let today = conformant_base::clock::now()
         .to_zoned(jiff::tz::TimeZone::UTC)
         .date();
-    let problems = Waivers::on(&waivers, today).apply(&mut record, true);
+    let mut problems = Waivers::on(&waivers, today).apply(&mut record, true);
+    problems.extend(claims.judge(&mut record));
     conformant_record::add_defects(&mut record, &known_defects(args.specs.specs.as_deref()));
     let demands = Demands {
         strict: args.output.strict,
@@ -75,7 +80,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
 }
 
 /// Opens a file of evidence; none if it is a record.
-fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
+pub(super) fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
     let mut file = BufReader::new(files::open(path)?);
     let failure =
         |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
@@ -87,6 +92,10 @@ fn evidence(path: &Path) -> Result<Option<Reader<BufReader<File>>>, Failure> {
 
 pub(super) fn merge(args: &MergeArgs) -> Done {
     let reports = reports_of(&args.output.reports, &[])?;
+    let claims = Claims::read(args.claims.as_deref())?;
+    if args.claims.is_some() {
+        claims.check_names(&load(&args.specs)?)?;
+    }
     let parts = args
         .runs
         .iter()
@@ -99,12 +108,13 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         strict: args.output.strict,
         ..Demands::default()
     };
-    let (conclusion, reasons) = gate(demands, &whole, &[], false);
+    let unjudged = claims.judge(&mut whole);
+    let (conclusion, reasons) = gate(demands, &whole, &unjudged, false);
     let exit = Exit::from(conclusion);
     whole.exit = Some(exit as u8);
     write_reports(&whole, &reports, &args.output)?;
-    for line in reasons {
-        note(&line);
+    for line in unjudged.iter().chain(&reasons) {
+        note(line);
     }
     Ok(exit)
 }

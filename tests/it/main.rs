@@ -24,6 +24,7 @@ mod reach;
 mod readme;
 mod reports;
 mod reproduce;
+mod results;
 mod same_verdicts;
 mod selftest;
 mod services;

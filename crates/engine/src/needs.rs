@@ -75,7 +75,7 @@ impl Needs {
 }
 
 /// The need that a reason names, in the spelling of the record.
-fn need_in(reason: &str) -> Option<String> {
+pub fn need_in(reason: &str) -> Option<String> {
     let named = |prefix: &str| {
         let rest = reason.split_once(prefix)?.1;
         let name = rest.split([' ', ',', ';', ':', '`']).next()?;

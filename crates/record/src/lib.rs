@@ -3,6 +3,7 @@
 //! Types of the stable JSON report (`schema_version` 2; 1 is still read) and of the event stream that all
 //! reports consume. Nothing is printed here.
 
+pub mod claims;
 mod defects;
 pub mod junit;
 mod proof;
@@ -10,6 +11,7 @@ mod shown;
 mod timings;
 pub mod waivers;
 
+pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
@@ -397,6 +399,17 @@ pub struct RulebookStamp {
     pub digest: String,
 }
 
+/// A kept evidence file.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvidenceStamp {
+    /// The name of the file, without its folder.
+    pub name: String,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+    /// SHA-256 of its first line, which identifies the run.
+    pub run: String,
+}
+
 /// A whole run: written by `--report json=`, read by `judge`, `merge` and `compare`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
@@ -458,6 +471,12 @@ pub struct RunRecord {
     /// Real time; not for runs against the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<WallClock>,
+    /// The evidence file of the run, if it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<EvidenceStamp>,
+    /// What the implementation claims, if claims were checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<ClaimsResult>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

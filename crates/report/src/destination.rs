@@ -13,12 +13,11 @@ use std::str::FromStr;
 use tempfile::NamedTempFile;
 
 /// Removed formats and what replaces each.
-const REMOVED: [(&str, &str); 3] = [
+const REMOVED: [(&str, &str); 2] = [
     (
         "badge",
         "`json`, whose `summary` counts the rules by verdict (`jq .summary.rules run.json`)",
     ),
-    ("statement", "`json`"),
     ("tap", "`junit` or `ctrf`"),
 ];
 /// Suffix of temporary files, by which a later run removes leftovers.

@@ -16,8 +16,10 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+mod matrix;
 mod points;
 mod sarif;
+pub mod statement;
 mod stream;
 mod texts;
 mod timings;
@@ -31,6 +33,7 @@ pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
 pub use self::json::{ReadError, read};
+pub use self::matrix::{FeatureScenarios, Matrix};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
 pub use self::timings::render as render_timings;
@@ -54,6 +57,8 @@ pub enum Format {
     Ctrf,
     /// Workflow commands that annotate a GitHub run.
     Github,
+    /// An in-toto statement with the test-result predicate, for `conformant verify`.
+    Statement,
 }
 
 /// Settings of the formats.
@@ -65,7 +70,7 @@ pub struct Settings {
 
 impl Format {
     /// Every format, in the order of the help.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Json,
         Self::Junit,
         Self::Html,
@@ -73,6 +78,7 @@ impl Format {
         Self::Sarif,
         Self::Ctrf,
         Self::Github,
+        Self::Statement,
     ];
 
     /// The name in `--report FORMAT=PATH`.
@@ -85,6 +91,7 @@ impl Format {
             Self::Sarif => "sarif",
             Self::Ctrf => "ctrf",
             Self::Github => "github",
+            Self::Statement => "statement",
         }
     }
 
@@ -96,6 +103,7 @@ impl Format {
             Self::Json => json::render(record),
             Self::Sarif => sarif::render(record, settings),
             Self::Ctrf => ctrf::render(record, settings),
+            Self::Statement => statement::render(record),
             Self::Junit => junit::render(&escaped(record), settings),
             Self::Html => html::render(&escaped(record), settings),
             Self::Markdown => markdown::render(&escaped(record), settings),
@@ -116,7 +124,9 @@ mod tests {
 
     #[test]
     fn every_format_shows_what_is_broken_and_by_what_source() {
-        for format in Format::ALL {
+        // A statement names rules only.
+        let formats = Format::ALL.into_iter();
+        for format in formats.filter(|format| *format != Format::Statement) {
             let report = format.render(&sample(), Settings::default());
             let report = report.replace("&#x2f;", "/");
             for part in [

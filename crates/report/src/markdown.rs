@@ -282,7 +282,7 @@ fn code(text: &str) -> String {
 
 /// A code span in a table. A bar would end the cell even there, and a backslash does not always prevent
 /// that, so it is replaced.
-fn cell(text: &str) -> String {
+pub(super) fn cell(text: &str) -> String {
     code(&text.replace('|', "\\x7c"))
 }
 

@@ -3,10 +3,11 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
-    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
-    Summary, Timings, Tool, Verdict, WaiverResult, WallClock,
+    Asked, Basis, Blind, Changes, ClaimsResult, Defect, Delivery, EarlierRun, EvidenceStamp,
+    Finding, History, Level, OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult,
+    RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness,
+    ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict, WaiverResult,
+    WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -117,6 +118,8 @@ pub(super) fn sample() -> RunRecord {
         places: std::collections::BTreeMap::new(),
         history: None,
         wall: None,
+        evidence: None,
+        claims: None,
     }
 }
 
@@ -186,6 +189,21 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             }],
             ..Timings::default()
         }),
+    });
+    record.evidence = Some(EvidenceStamp {
+        name: all(),
+        sha256: all(),
+        run: all(),
+    });
+    record.claims = Some(ClaimsResult {
+        implementation: all(),
+        services: [(all(), vec![all()])].into(),
+        unjudged: vec![UnjudgedClaim {
+            service: all(),
+            feature: all(),
+            reason: all(),
+            ids: vec![all()],
+        }],
     });
     record.sharpness = Some(Sharpness {
         known: 2,

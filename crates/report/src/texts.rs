@@ -6,9 +6,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
-    RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness,
-    ShownExchange, StepResult, Summary, Timings, Tool, WaiverResult, WallClock,
+    Blind, ClaimsResult, Defect, Delivery, EarlierRun, EvidenceStamp, Finding, History,
+    OpenPointResult, PartOf, Proof, RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult,
+    ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim,
+    WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -116,6 +117,8 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         places,
         history,
         wall,
+        evidence,
+        claims,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -190,6 +193,39 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         if let Some(timings) = timings {
             visit_timings(timings, visit);
         }
+    }
+    if let Some(EvidenceStamp { name, sha256, run }) = evidence {
+        for text in [name, sha256, run] {
+            visit(text, Shape::Line);
+        }
+    }
+    if let Some(claims) = claims {
+        visit_claims(claims, visit);
+    }
+}
+
+fn visit_claims(claims: &mut ClaimsResult, visit: Visit) {
+    let ClaimsResult {
+        implementation,
+        services,
+        unjudged,
+    } = claims;
+    visit(implementation, Shape::Line);
+    visit_keys(services, visit);
+    for features in services.values_mut() {
+        visit_lines(features, visit);
+    }
+    for UnjudgedClaim {
+        service,
+        feature,
+        reason,
+        ids,
+    } in unjudged
+    {
+        for text in [service, feature, reason] {
+            visit(text, Shape::Line);
+        }
+        visit_lines(ids, visit);
     }
 }
 

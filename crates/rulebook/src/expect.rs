@@ -225,7 +225,8 @@ impl<'de> Visitor<'de> for Statement {
                 Key::Excludes => comparisons.push(Comparison::Excludes(map.next_value()?)),
                 Key::AtLeast => {
                     let least: Value = map.next_value()?;
-                    if !least.is_u64() && !least.is_string() {
+                    // Evidence contains the list that `${NAME}` was replaced with.
+                    if !least.is_u64() && !least.is_string() && !least.is_array() {
                         return Err(de::Error::custom("`at-least` expects a number"));
                     }
                     comparisons.push(Comparison::AtLeast(least));

@@ -117,6 +117,8 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         defects: Vec::new(),
         sharpness: None,
         waivers: waivers(parts),
+        evidence: None,
+        claims: None,
         ..first.clone()
     })
 }

@@ -44,6 +44,9 @@ pub struct RunArgs {
     /// Accept the failures that this file lists, each with a reason and an expiry date.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
+    /// Exit 1 if a service or feature that this file claims was not judged.
+    #[arg(long, value_name = "FILE")]
+    pub claims: Option<PathBuf>,
     /// Run one part of the scenarios: `hash:M/N` or `slice:M/N`.
     #[arg(long, value_name = "PART")]
     pub partition: Option<String>,
@@ -453,9 +456,46 @@ pub struct JudgeArgs {
     /// Accept the failures that this file lists, each with a reason and an expiry date.
     #[arg(long, value_name = "FILE")]
     pub waivers: Option<PathBuf>,
+    /// Exit 1 if a service or feature that this file claims was not judged.
+    #[arg(long, value_name = "FILE")]
+    pub claims: Option<PathBuf>,
     /// Reports and console output.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// `conformant verify`.
+#[derive(Args, Debug)]
+pub struct VerifyStatementArgs {
+    /// The statement, from `--report statement=FILE`.
+    #[arg(value_name = "STATEMENT")]
+    pub statement: PathBuf,
+    /// The evidence of the run, from `run --keep-evidence`.
+    #[arg(long, value_name = "FILE")]
+    pub evidence: PathBuf,
+    /// Exit 1 unless these rules passed: ids separated by commas, or patterns of must-rules (`*` matches any text).
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    pub require: Vec<String>,
+    /// Accept the failures that the run accepted: its waivers file.
+    #[arg(long, value_name = "FILE")]
+    pub waivers: Option<PathBuf>,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
+}
+
+/// `conformant report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// Records of the implementations, from `run --report json=FILE`.
+    #[arg(required = true, value_name = "RUN.json")]
+    pub runs: Vec<PathBuf>,
+    /// Write index.html and matrix.md to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// The rulebook.
+    #[command(flatten)]
+    pub specs: Specs,
 }
 
 /// `conformant history`.
@@ -475,6 +515,12 @@ pub struct MergeArgs {
     /// Records of the parts.
     #[arg(required = true, value_name = "RUN.json")]
     pub runs: Vec<PathBuf>,
+    /// Exit 1 if a service or feature that this file claims was not judged.
+    #[arg(long, value_name = "FILE")]
+    pub claims: Option<PathBuf>,
+    /// The rulebook, for `--claims`.
+    #[command(flatten)]
+    pub specs: Specs,
     /// Reports and console output of the whole run.
     #[command(flatten)]
     pub output: OutputArgs,

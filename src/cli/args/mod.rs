@@ -73,8 +73,12 @@ pub enum Command {
     Compare(CompareArgs),
     /// Judge a stored run with the present rulebook and waivers.
     Judge(JudgeArgs),
+    /// Judge the evidence of a statement again, and check that it has the same verdicts.
+    Verify(VerifyStatementArgs),
     /// Merge the records of a run's partitions into one.
     Merge(MergeArgs),
+    /// Show the runs of several implementations side by side, by service and feature.
+    Report(ReportArgs),
     /// Show trends, first failures and flaky rules of a `run --history` folder.
     History(HistoryArgs),
     /// Create the next version of an event.
@@ -98,7 +102,7 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, ctrf or github, and a path (`-` is standard output).
+    /// Write a report: json, junit, html, markdown, sarif, ctrf, github or statement, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
@@ -221,6 +225,8 @@ pub enum SchemaName {
     OpenPoints,
     Config,
     Waivers,
+    /// Claims of an implementation: `claims.yaml`.
+    Claims,
     Declared,
     /// Record of a run, from `--report json=FILE`.
     Record,

@@ -1,9 +1,10 @@
 //! Reads an evidence file up to its first damaged or missing line.
 
 use super::format::{EvidenceRecord, FORMAT, FORMAT_VERSION, Head, Line, Tail};
-use conformant_base::files;
+use conformant_base::{files, text};
 use flate2::bufread::MultiGzDecoder;
 use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -18,6 +19,8 @@ pub struct Reader<R: Read> {
     lines: BufReader<MultiGzDecoder<BufReader<R>>>,
     line: Vec<u8>,
     pub head: Head,
+    /// SHA-256 of the first line, which identifies the run.
+    pub run: String,
     /// How the run ended; `None` until the last line was read.
     pub tail: Option<Tail>,
     /// Why no further line can be read, if the file is truncated or damaged.
@@ -55,10 +58,12 @@ impl<R: Read> Reader<R> {
             return Err(EvidenceFileError::Newer(form.format_version));
         }
         let head = serde_json::from_slice(&line)?;
+        let run = text::hex(Sha256::digest(&line));
         Ok(Self {
             lines,
             line,
             head,
+            run,
             tail: None,
             cut: None,
         })

@@ -17,4 +17,4 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(super) use page::render;
+pub(super) use page::{hash, render};

@@ -144,7 +144,7 @@ fn groups(
     groups
 }
 
-pub(super) fn hash(source: &str) -> String {
+pub(crate) fn hash(source: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(source)))
 }
 

@@ -1,0 +1,144 @@
+//! Runs of several implementations side by side, by service and feature.
+//!
+//! - Input: records, and the scenarios that need each optional feature.
+//! - Rows: services, their optional features, and the groups of their rules, by the second part of the id.
+//! - Output: markdown, and a self-contained page without a script.
+
+mod cells;
+mod markdown;
+mod page;
+
+#[cfg(test)]
+mod tests;
+
+use super::texts::escaped;
+use conformant_record::RunRecord;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Scenarios by service and optional feature.
+pub type FeatureScenarios = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+
+/// The table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Matrix {
+    columns: Vec<Column>,
+    services: Vec<ServiceRows>,
+    /// Why the columns cannot be compared without reserve.
+    notes: Vec<String>,
+}
+
+/// One implementation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Column {
+    name: String,
+    /// The result of the run in words.
+    verdict: String,
+    state: State,
+    facts: Vec<String>,
+}
+
+/// The rows of one service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ServiceRows {
+    name: String,
+    cells: Vec<Cell>,
+    features: Vec<Row>,
+    groups: Vec<Row>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Row {
+    name: String,
+    cells: Vec<Cell>,
+}
+
+/// The result of one implementation in one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Cell {
+    state: State,
+    text: String,
+}
+
+/// The kind of result in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Pass,
+    Fail,
+    /// Passed in part.
+    Warn,
+    NotJudged,
+}
+
+impl Matrix {
+    /// Compares redacted records, each with the name to use where it has no claims.
+    pub fn of(runs: &[(String, RunRecord)], features: &FeatureScenarios) -> Self {
+        let runs: Vec<(String, RunRecord)> = runs
+            .iter()
+            .map(|(name, record)| (name.clone(), escaped(record)))
+            .collect();
+        let records: Vec<&RunRecord> = runs.iter().map(|(_, record)| record).collect();
+        let rules = records.iter().flat_map(|record| &record.rules);
+        let services: BTreeSet<&str> = rules.map(|rule| part(&rule.id, 0)).collect();
+        Self {
+            columns: runs
+                .iter()
+                .map(|(name, record)| cells::column(name, record))
+                .collect(),
+            services: services
+                .into_iter()
+                .map(|service| service_rows(service, &records, features))
+                .collect(),
+            notes: notes(&records),
+        }
+    }
+
+    pub fn markdown(&self) -> String {
+        markdown::render(self)
+    }
+
+    pub fn page(&self) -> String {
+        page::render(self)
+    }
+}
+
+fn service_rows(service: &str, records: &[&RunRecord], features: &FeatureScenarios) -> ServiceRows {
+    let each = |cell: &dyn Fn(&RunRecord) -> Cell| -> Vec<Cell> {
+        records.iter().map(|record| cell(record)).collect()
+    };
+    let rules = records.iter().flat_map(|record| &record.rules);
+    let of_service = rules.filter(|rule| part(&rule.id, 0) == service);
+    let groups: BTreeSet<&str> = of_service.map(|rule| part(&rule.id, 1)).collect();
+    let features = features.get(service).into_iter().flatten();
+    ServiceRows {
+        name: service.to_owned(),
+        cells: each(&|record| cells::service(record, service)),
+        features: features
+            .map(|(feature, scenarios)| Row {
+                name: feature.clone(),
+                cells: each(&|record| cells::feature(record, (service, feature), scenarios)),
+            })
+            .collect(),
+        groups: groups
+            .into_iter()
+            .map(|group| Row {
+                name: group.to_owned(),
+                cells: each(&|record| cells::group(record, service, group)),
+            })
+            .collect(),
+    }
+}
+
+/// A part of an id.
+fn part(id: &str, index: usize) -> &str {
+    id.split('/').nth(index).unwrap_or_default()
+}
+
+fn notes(records: &[&RunRecord]) -> Vec<String> {
+    let rulebooks: BTreeSet<&str> = records.iter().map(|r| r.rulebook.digest.as_str()).collect();
+    let mut notes = Vec::new();
+    if rulebooks.len() > 1 {
+        let note = "The runs used different rulebooks: judge their evidence again by one of them (`conformant judge`).";
+        notes.push(note.to_owned());
+    }
+    notes
+}
