@@ -3,6 +3,7 @@
 //! Types of the stable JSON report (`schema_version` 2; 1 is still read) and of the event stream that all
 //! reports consume. Nothing is printed here.
 
+mod archive;
 mod defects;
 pub mod junit;
 mod proof;
@@ -10,6 +11,7 @@ mod shown;
 mod timings;
 pub mod waivers;
 
+pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
@@ -458,6 +460,9 @@ pub struct RunRecord {
     /// Real time; not for runs against the reference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wall: Option<WallClock>,
+    /// Counts of `check` over files with one document a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<ArchiveCounts>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

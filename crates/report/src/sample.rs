@@ -3,10 +3,10 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Asked, Basis, Blind, Changes, Defect, Delivery, EarlierRun, Finding, History, Level,
-    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
-    Summary, Timings, Tool, Verdict, WaiverResult, WallClock,
+    ArchiveCounts, Asked, Basis, Blind, Changes, Defect, Delivery, DocumentCount, EarlierRun,
+    Finding, FindingCount, History, Level, OpenPointResult, Proof, RaceTimes, RuleCounts,
+    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime,
+    Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -117,6 +117,7 @@ pub(super) fn sample() -> RunRecord {
         places: std::collections::BTreeMap::new(),
         history: None,
         wall: None,
+        archive: None,
     }
 }
 
@@ -191,6 +192,23 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         known: 2,
         noticed: 1,
         unnoticed: vec![all()],
+    });
+    record.archive = Some(ArchiveCounts {
+        documents: vec![DocumentCount {
+            kind: all(),
+            version: all(),
+            documents: 2,
+            rejected: 1,
+        }],
+        findings: vec![FindingCount {
+            kind: all(),
+            version: all(),
+            rule: all(),
+            day: all(),
+            findings: 1,
+        }],
+        unreadable: 1,
+        schema_ids: [(7, 2)].into(),
     });
     for waiver in &mut record.waivers {
         (waiver.rule, waiver.pointer) = (all(), all());

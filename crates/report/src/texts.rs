@@ -6,9 +6,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Blind, Defect, Delivery, EarlierRun, Finding, History, OpenPointResult, PartOf, Proof,
-    RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness,
-    ShownExchange, StepResult, Summary, Timings, Tool, WaiverResult, WallClock,
+    ArchiveCounts, Blind, Defect, Delivery, DocumentCount, EarlierRun, Finding, FindingCount,
+    History, OpenPointResult, PartOf, Proof, RuleResult, RulebookStamp, RunEvent, RunRecord,
+    ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
+    WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -116,6 +117,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         places,
         history,
         wall,
+        archive,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -189,6 +191,40 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         visit(started, Shape::Line);
         if let Some(timings) = timings {
             visit_timings(timings, visit);
+        }
+    }
+    if let Some(archive) = archive {
+        visit_archive(archive, visit);
+    }
+}
+
+fn visit_archive(archive: &mut ArchiveCounts, visit: Visit) {
+    let ArchiveCounts {
+        documents,
+        findings,
+        unreadable: _,
+        schema_ids: _,
+    } = archive;
+    for DocumentCount {
+        kind,
+        version,
+        documents: _,
+        rejected: _,
+    } in documents
+    {
+        visit(kind, Shape::Line);
+        visit(version, Shape::Line);
+    }
+    for FindingCount {
+        kind,
+        version,
+        rule,
+        day,
+        findings: _,
+    } in findings
+    {
+        for text in [kind, version, rule, day] {
+            visit(text, Shape::Line);
         }
     }
 }
