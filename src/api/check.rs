@@ -36,8 +36,8 @@ pub struct Checked {
 /// ```
 ///
 /// # Errors
-/// [`Error::Unknown`] for an unknown type, [`Error::Unusable`] for an event type without a documented payload
-/// and for one document of more than 64 MiB. An unreadable document is a finding.
+/// [`Error::Unknown`] for an unknown type, [`Error::Unusable`] for an event type without a documented payload,
+/// for one document of more than 64 MiB, and for one that cannot be read or has another format.
 pub fn check(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Result<Checked, Error> {
     let known = Kind::parse(&rulebook.inner, kind).map_err(|why| match why {
         KindError::NotShown(_) => Error::Unusable {

@@ -1,13 +1,15 @@
-//! Files that `check` reads: expands folders and patterns, decompresses gzip and zstd.
+//! Files that `check` reads: expands folders and patterns, decompresses gzip and zstd. Writes rejected lines.
 
 use super::Failure;
 use conformant_base::files;
 use conformant_base::text;
-use conformant_check::STANDARD_INPUT;
+use conformant_check::{STANDARD_INPUT, SetAside};
+use conformant_record::Level;
+use conformant_report::Growing;
 use ruzstd::decoding::StreamingDecoder;
 use sha2::{Digest as _, Sha256};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,7 +34,10 @@ pub(super) fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             continue;
         };
         if found.is_empty() {
-            return Err(Failure::Usage(format!("{shown}: no file to judge found")));
+            let endings = ENDINGS.join(", .");
+            return Err(Failure::Usage(format!(
+                "{shown}: no file to judge found; expected names that end in .{endings}, or one of these and .gz or .zst; the page Archives (docs/src/archives.md) names what reads other formats"
+            )));
         }
         files.extend(found);
     }
@@ -85,16 +90,23 @@ pub(super) enum OpenedArchive {
     StandardInput,
 }
 
-/// Opens a file; `-` is standard input.
+const GZIP: &[u8] = b"\x1f\x8b";
+const ZSTD: &[u8] = b"\x28\xb5\x2f\xfd";
+
+/// Opens a file; `-` is standard input. A compressed file is recognized by its name or its first bytes.
 pub(super) fn open(path: &Path) -> Result<OpenedArchive, Failure> {
     if path == Path::new(STANDARD_INPUT) {
         return Ok(OpenedArchive::StandardInput);
     }
-    let file = files::open(path)?;
+    let mut file = files::open(path)?;
+    let mut start = Vec::new();
+    let read = (&mut file).take(4).read_to_end(&mut start);
+    read.and_then(|_| file.rewind())
+        .map_err(|error| Failure::Trouble(format!("failed to read {}: {error}", path.display())))?;
     let ending = path.extension().unwrap_or_default();
-    Ok(if ending == "gz" {
+    Ok(if ending == "gz" || start.starts_with(GZIP) {
         OpenedArchive::Unpacked(Box::new(flate2::read::MultiGzDecoder::new(file)))
-    } else if ending == "zst" {
+    } else if ending == "zst" || start.starts_with(ZSTD) {
         OpenedArchive::Unpacked(Box::new(Frames::new(BufReader::new(file))))
     } else {
         OpenedArchive::Plain(file)
@@ -129,11 +141,19 @@ impl<R: BufRead> Read for Frames<R> {
                     if source.fill_buf()?.is_empty() {
                         return Ok(0);
                     }
-                    let decoder = StreamingDecoder::new(source).map_err(io::Error::other)?;
+                    let decoder = StreamingDecoder::new(source)
+                        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
                     self.state = State::Within(Box::new(decoder));
                 }
                 State::Within(mut decoder) => {
-                    let count = decoder.read(buffer)?;
+                    let count = match decoder.read(buffer) {
+                        Ok(count) => count,
+                        // The decoder does not say that its source ended too early.
+                        Err(_) if decoder.get_mut().fill_buf()?.is_empty() => {
+                            return Err(io::ErrorKind::UnexpectedEof.into());
+                        }
+                        Err(error) => return Err(error),
+                    };
                     if count > 0 || buffer.is_empty() {
                         self.state = State::Within(decoder);
                         return Ok(count);
@@ -145,15 +165,15 @@ impl<R: BufRead> Read for Frames<R> {
     }
 }
 
-/// A reader with a digest of everything read. The digest names standard input in the record, so that records
-/// of several parts differ.
+/// A reader or writer with a digest of everything that passes. The digest names standard input in the record, so that
+/// records of several parts differ, and the file of rejected lines, so that a second attempt replaces it.
 pub(super) struct Digested<R> {
     source: R,
     digest: Arc<Mutex<Sha256>>,
 }
 
-impl<R: Read> Digested<R> {
-    /// Returns the reader, and the digest for use after the last read.
+impl<R> Digested<R> {
+    /// Returns the reader or writer, and the digest for use at the end.
     pub(super) fn new(source: R) -> (Self, Arc<Mutex<Sha256>>) {
         let digest = Arc::new(Mutex::new(Sha256::new()));
         (
@@ -175,13 +195,69 @@ impl<R: Read> Read for Digested<R> {
     }
 }
 
+impl<W: Write> Write for Digested<W> {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        let count = self.source.write(buffer)?;
+        let mut digest = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+        digest.update(&buffer[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.source.flush()
+    }
+}
+
 /// `stdin-0123456789ab`.
 pub(super) fn name_of(digest: &Mutex<Sha256>) -> String {
+    format!("stdin-{}", short(digest))
+}
+
+fn short(digest: &Mutex<Sha256>) -> String {
     let digest = digest
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clone();
-    format!("stdin-{}", text::hex(digest.finalize().into_iter().take(6)))
+    text::hex(digest.finalize().into_iter().take(6))
+}
+
+/// The file of rejected lines. It gets its name when it is complete.
+pub(super) struct Quarantine {
+    file: Growing,
+    digest: Arc<Mutex<Sha256>>,
+}
+
+impl Quarantine {
+    /// Creates a temporary file in the folder; several processes may use one folder.
+    pub(super) fn begin(folder: &Path, level: Level) -> Result<(Self, SetAside), Failure> {
+        let process = format!("rejected-{}.ndjson", std::process::id());
+        let begun = Growing::begin(&folder.join(process)).and_then(|file| {
+            let (out, digest) = Digested::new(file.file()?);
+            Ok((Self { file, digest }, SetAside::new(Box::new(out), level)))
+        });
+        begun.map_err(|error| {
+            let folder = folder.display();
+            Failure::Usage(format!("--set-aside {folder} cannot be written: {error}"))
+        })
+    }
+
+    /// Names the file after its content. Without a rejected line there is no file.
+    pub(super) fn finish(self, lines: SetAside) -> Result<Option<(usize, PathBuf)>, Failure> {
+        let Self { mut file, digest } = self;
+        let finished = lines.finish().and_then(|lines| {
+            if lines == 0 {
+                return Ok(None);
+            }
+            file.set_name(&format!("rejected-{}.ndjson", short(&digest)));
+            let path = file.path().to_owned();
+            file.finish().map(|()| Some((lines, path)))
+        });
+        finished.map_err(|error| {
+            Failure::Trouble(format!(
+                "failed to set lines aside: {error}; no line is kept"
+            ))
+        })
+    }
 }
 
 #[cfg(test)]

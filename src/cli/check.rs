@@ -1,6 +1,6 @@
 //! `check`: judges files offline.
 
-use super::archives::OpenedArchive;
+use super::archives::{OpenedArchive, Quarantine};
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
@@ -12,6 +12,9 @@ use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 
+/// Schema ids in a note.
+const SCHEMA_IDS_MAX: usize = 10;
+
 pub(super) fn check(args: &CheckArgs) -> Done {
     let reports = reports_of(&args.output.reports, &[])?;
     let rulebook = rulebook_for(args)?;
@@ -21,6 +24,11 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     )?;
     if args.judge.is_some() && kind != Kind::Har {
         return Err(Failure::Usage("--judge goes with `--as har`".to_owned()));
+    }
+    if args.set_aside.is_some() && !kind.has_lines() {
+        return Err(Failure::Usage(
+            "--set-aside goes with payloads and events".to_owned(),
+        ));
     }
     let known = config::known(args.config.as_deref(), args.specs.specs.as_deref())?;
     if known.is_reference && matches!(kind, Kind::Token | Kind::Qr) {
@@ -37,6 +45,17 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         jobs: args.jobs.unwrap_or_else(super::processors),
     };
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
+    let mut quarantine = None;
+    if let Some(folder) = &args.set_aside {
+        let level = if args.output.strict {
+            Level::Should
+        } else {
+            Level::Must
+        };
+        let (begun, lines) = Quarantine::begin(folder, level)?;
+        quarantine = Some(begun);
+        checker.set_aside(lines);
+    }
     let mut piped = None;
     for path in &archives::expand(&args.files)? {
         let name = path.display().to_string();
@@ -63,7 +82,22 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     for line in events(&rulebook, checker.types()) {
         note(&line);
     }
+    if let Some((quarantine, lines)) = quarantine.zip(checker.take_set_aside())
+        && let Some((lines, path)) = quarantine.finish(lines)?
+    {
+        let path = path.display();
+        note(&format!("{lines} rejected lines are set aside in {path}"));
+    }
     let (mut record, counts) = checker.finish();
+    if counts.filled == 0 {
+        return Err(Failure::Usage(
+            "there is nothing to judge: the input is empty".to_owned(),
+        ));
+    }
+    record.complete = counts.cut == 0;
+    if let Some(line) = schema_ids(&record) {
+        note(&line);
+    }
     if let Some(digest) = piped {
         rename(&mut record, STANDARD_INPUT, &archives::name_of(&digest));
     }
@@ -95,10 +129,26 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     passed_over(&kind, counts.foreign, counts.unreadable);
+    if counts.cut > 0 {
+        return Ok(Exit::Trouble);
+    }
     if counts.unreadable > 0 && args.output.strict {
         return Ok(Exit::Usage);
     }
     Ok(concluded(&record, counts.documents, args.output.strict))
+}
+
+/// The schema ids of Confluent wire headers, with the number of documents.
+fn schema_ids(record: &RunRecord) -> Option<String> {
+    let ids = &record.archive.as_ref()?.schema_ids;
+    let shown = ids.iter().take(SCHEMA_IDS_MAX);
+    let mut shown: Vec<String> = shown
+        .map(|(id, n)| format!("{id} ({n} documents)"))
+        .collect();
+    if ids.len() > SCHEMA_IDS_MAX {
+        shown.push(format!("and {} more", ids.len() - SCHEMA_IDS_MAX));
+    }
+    (!ids.is_empty()).then(|| format!("Confluent wire header with schema id {}", shown.join(", ")))
 }
 
 /// Reports an unusable `--as`.

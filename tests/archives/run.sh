@@ -28,9 +28,30 @@ for part in "$work"/archive/*; do judge "$part" --report "json=$work/$(basename 
 [ "$(verdicts "$work/whole.json")" = "$(verdicts "$work/merged.json")" ] || { echo 'FAIL merged parts are judged otherwise than the whole'; exit 1; }
 echo "ok   $count events: one file, a folder of 8 and 8 merged records agree"
 
-if ! java -version >/dev/null 2>&1; then skip 'no JVM: PySpark was not tried'; exit 0; fi
+# Other engines read Parquet and Avro and pipe lines; one record at the end. Each uses a sample of the events.
+head -n 20000 "$work/events.ndjson" >"$work/sample.ndjson"
+recipe() { # PYTHON ENGINE
+  mkdir "$work/$2"
+  "$1" "$here/recipes.py" "$conformant" "$kind" "$work/sample.ndjson" "$2" "$work/$2" 2>"$work/recipe.log" || { tail -20 "$work/recipe.log"; exit 1; }
+}
+recipe python3 kafka
 python3 -m venv "$work/venv"
+if "$work/venv/bin/pip" install --quiet 'duckdb>=1,<2' 'fastavro>=1,<2'; then
+  recipe "$work/venv/bin/python" duckdb
+else
+  skip 'DuckDB and fastavro could not be installed'
+fi
+
+# The rejected lines of all parts are those of the whole.
+"$conformant" check "$work/events.ndjson" --as "$kind" --quiet --set-aside "$work/aside" >/dev/null 2>&1 || [ $? -eq 1 ]
+rejected=$(cat "$work"/aside/rejected-*.ndjson | wc -l)
+[ "$rejected" = "$((count / 1000))" ] || { echo "FAIL $rejected lines are set aside, expected $((count / 1000))"; exit 1; }
+echo "ok   $rejected rejected lines are set aside"
+
+if ! java -version >/dev/null 2>&1; then skip 'no JVM: PySpark was not tried'; exit 0; fi
 "$work/venv/bin/pip" install --quiet 'pyspark>=3.5,<5' || { skip 'PySpark could not be installed'; exit 0; }
-PYSPARK_PYTHON="$work/venv/bin/python" "$work/venv/bin/python" "$here/spark_job.py" "$conformant" "$kind" "$work/events.ndjson" "$work/spark.json" 8 2>"$work/spark.log" || [ $? -eq 1 ] || { tail -20 "$work/spark.log"; exit 1; }
+export PYSPARK_PYTHON="$work/venv/bin/python"
+recipe "$PYSPARK_PYTHON" pyspark
+"$PYSPARK_PYTHON" "$here/spark_job.py" "$conformant" "$kind" "$work/events.ndjson" "$work/spark.json" 8 2>"$work/spark.log" || [ $? -eq 1 ] || { tail -20 "$work/spark.log"; exit 1; }
 [ "$(verdicts "$work/whole.json")" = "$(verdicts "$work/spark.json")" ] || { echo 'FAIL Spark judges otherwise'; exit 1; }
 echo "ok   $count events in PySpark's local mode agree"

@@ -1,5 +1,6 @@
 //! Splits an input into blocks of whole lines for several threads: a stream in order, a file by position.
 
+use super::wire;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
@@ -43,6 +44,8 @@ pub(super) struct Block {
     pub(super) lines: Range<usize>,
     /// Whether a line that is too long follows.
     pub(super) is_too_long: bool,
+    /// Whether the source ends unexpectedly, as a compressed file that was cut.
+    pub(super) is_cut: bool,
 }
 
 impl<'s> Blocks<'s> {
@@ -54,6 +57,7 @@ impl<'s> Blocks<'s> {
                 rest: start,
                 number: 0,
                 is_done: false,
+                is_cut: false,
             })),
             Source::File(file) => Self::File {
                 file,
@@ -84,6 +88,8 @@ pub(super) struct Cutter<'s> {
     /// Index of the next block.
     number: usize,
     is_done: bool,
+    /// Whether the end came unexpectedly and is not reported yet.
+    is_cut: bool,
 }
 
 impl Cutter<'_> {
@@ -95,9 +101,9 @@ impl Cutter<'_> {
             self.read_up_to(wanted, buffer)?;
             if self.is_done {
                 let end = buffer.len();
-                return Ok((end > 0).then(|| self.block(end, false)));
+                return Ok((end > 0 || self.is_cut).then(|| self.block(end, false)));
             }
-            if let Some(end) = memchr::memrchr(b'\n', buffer) {
+            if let Some(end) = wire::last_line_end(buffer, 0) {
                 self.rest.extend_from_slice(&buffer[end + 1..]);
                 return Ok(Some(self.block(end + 1, false)));
             }
@@ -115,16 +121,20 @@ impl Cutter<'_> {
             number: self.number - 1,
             lines: 0..end,
             is_too_long,
+            is_cut: self.is_done && std::mem::take(&mut self.is_cut),
         }
     }
 
     fn read_up_to(&mut self, length: usize, buffer: &mut Vec<u8>) -> io::Result<()> {
         let wanted = length.saturating_sub(buffer.len());
         if !self.is_done && wanted > 0 {
-            let read = (&mut *self.source)
-                .take(wanted as u64)
-                .read_to_end(buffer)?;
-            self.is_done = read < wanted;
+            let before = buffer.len();
+            let read = (&mut *self.source).take(wanted as u64).read_to_end(buffer);
+            self.is_cut = match read {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => true,
+                other => other.map(|_| false)?,
+            };
+            self.is_done = buffer.len() - before < wanted;
         }
         Ok(())
     }
@@ -145,8 +155,8 @@ impl Cutter<'_> {
 
 /// The lines that begin in the section of a file with that index.
 fn at_place(file: &File, number: usize, buffer: &mut Vec<u8>) -> io::Result<Option<Block>> {
-    // The byte before the section decides whether a line begins with it.
-    let before = usize::from(number > 0);
+    // The bytes before the section decide whether a line begins with it.
+    let before = if number > 0 { wire::CONTEXT } else { 0 };
     let offset = number as u64 * BLOCK_BYTES as u64 - before as u64;
     let mut read = 0;
     let mut read_up_to = |length: usize, buffer: &mut Vec<u8>| -> io::Result<usize> {
@@ -172,22 +182,25 @@ fn at_place(file: &File, number: usize, buffer: &mut Vec<u8>) -> io::Result<Opti
             number,
             lines,
             is_too_long,
+            is_cut: false,
         }))
     };
     let start = match before {
         0 => Some(0),
-        _ => memchr::memchr(b'\n', &buffer[..filled - 1]).map(|end| end + 1),
+        // The section that contains a line end ends with its line.
+        _ => wire::line_end(&buffer[..filled], before - 1)
+            .filter(|end| *end < filled - 1)
+            .map(|end| end + 1),
     };
     let Some(start) = start else {
         return block(0..0, false);
     };
-    let last = memchr::memrchr(b'\n', &buffer[start..filled]).map_or(start, |end| start + end + 1);
+    let last = wire::last_line_end(&buffer[..filled], start).map_or(start, |end| end + 1);
     // The last line may continue after the section.
     let mut seen = last;
     let mut more = BLOCK_BYTES / 32;
     loop {
-        if let Some(end) = memchr::memchr(b'\n', &buffer[seen..filled]) {
-            let end = seen + end;
+        if let Some(end) = wire::line_end(&buffer[..filled], seen) {
             return match end - last < LINE_BYTES_MAX {
                 true => block(start..end + 1, false),
                 false => block(start..last, true),

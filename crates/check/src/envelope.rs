@@ -33,12 +33,16 @@ impl Default for Mapping {
 
 /// CloudEvents member for binary data, used instead of `payload_at`.
 const BASE64_AT: &str = "/data_base64";
+/// CloudEvents member for the time of the event, in any envelope.
+const TIME_AT: &str = "/time";
 
 /// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope<'a> {
     pub(super) r#type: Option<String>,
     pub(super) schema: Option<String>,
+    /// When it happened.
+    pub(super) time: Option<String>,
     /// Text of the payload.
     pub(super) payload: Option<Cow<'a, [u8]>>,
 }
@@ -90,6 +94,7 @@ impl Mapping {
         Ok(Envelope {
             r#type: string(&self.type_at),
             schema: string(&self.schema_at),
+            time: string(TIME_AT),
             payload,
         })
     }

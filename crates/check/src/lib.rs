@@ -2,23 +2,28 @@
 //!
 //! Applies the rules of a run that need no more than a file contains.
 
+mod aside;
 mod blocks;
 mod envelope;
 mod fast_path;
 mod har;
 mod inline;
 mod lines;
+mod sniff;
 mod stream;
 mod token;
 mod traffic;
+mod wire;
 
+pub use aside::SetAside;
 pub use envelope::Mapping;
 pub use inline::{Inline, Passed};
 pub use token::{judge_qr, judge_token};
 
+use aside::Rejected;
 use blocks::{Blocks, Source};
 use fast_path::{FastPath, FastValidator};
-use lines::{Judged, OfLines, Quick};
+use lines::{Aside, Judged, Note, OfLines, Quick};
 use stream::Stream;
 
 use conformant_base::clock::Timestamp;
@@ -26,7 +31,7 @@ use conformant_base::json::{self, Limits, Parsed};
 use conformant_engine::Recorder;
 use conformant_judge::evidence::{Evidence, Payload};
 use conformant_judge::{Judgment, Tally, judge};
-use conformant_record::{Finding, RunRecord};
+use conformant_record::{ArchiveSums, Finding, RunRecord};
 use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::xml;
 use conformant_rulebook::{Rule, Rulebook};
@@ -34,13 +39,15 @@ use conformant_schema::{Schemas, rule_of_whole};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek as _};
 use std::sync::Arc;
 
 /// Name of standard input.
 pub const STANDARD_INPUT: &str = "-";
 /// Maximum size of a file that is read as a whole.
 const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Kind of the finding about a line that is not a document.
+const UNREADABLE: &str = "unreadable";
 /// Maximum number of listed findings; others are counted by rule.
 const FINDINGS_MAX: usize = 10_000;
 
@@ -103,6 +110,23 @@ impl Kind {
         );
         let name = text.to_owned();
         Err(KindError::Unknown { name, help })
+    }
+
+    /// Whether files may have a document a line.
+    pub fn has_lines(&self) -> bool {
+        matches!(self, Self::Representation(_) | Self::Events(_))
+    }
+
+    /// The expected content of a file.
+    fn expected(&self, by_line: bool) -> &'static str {
+        match self {
+            _ if by_line => "one JSON document a line",
+            Self::Representation(_) => "a JSON document",
+            Self::Events(_) => "JSON with events",
+            Self::Har => "recorded traffic in JSON (HAR)",
+            Self::Token => "a token",
+            Self::Qr => "the text of a QR code",
+        }
     }
 
     /// Whether rules of that service judge it.
@@ -173,7 +197,38 @@ pub enum CheckError {
         "{name} is larger than {limit} bytes; files with one document a line (.ndjson) may have any size"
     )]
     TooLarge { name: String, limit: u64 },
+    /// A format that is not read.
+    #[error("{name} is {format}, expected {expected}; {PAGE} names what reads it")]
+    Format {
+        name: String,
+        format: &'static str,
+        expected: &'static str,
+    },
+    #[error("{name} is empty, expected {expected}")]
+    Empty {
+        name: String,
+        expected: &'static str,
+    },
+    /// A file with one document that cannot be read.
+    #[error("{name} is not a readable document: {why}; {PAGE} lists the formats that are read")]
+    Malformed { name: String, why: String },
+    /// A wire header before something that is not JSON.
+    #[error(
+        "{name}{place}: a Confluent wire header with schema id {id} before a payload that is not JSON, such as Avro or Protobuf; expected JSON after the header; {PAGE} names what reads it"
+    )]
+    Binary {
+        name: String,
+        /// `, line 7`, or nothing.
+        place: String,
+        id: String,
+    },
+    /// Rejected lines could not be written.
+    #[error("failed to set lines aside: {0}")]
+    NotSetAside(std::io::Error),
 }
+
+/// Where other formats are described.
+const PAGE: &str = "the page Archives (docs/src/archives.md)";
 
 /// Judges files of one type, one after the other.
 #[derive(Debug)]
@@ -187,6 +242,9 @@ pub struct Checker<'a> {
     outcome: Counts,
     notes: Vec<String>,
     types: BTreeMap<String, usize>,
+    aside: Option<SetAside>,
+    /// Counts of files with one document a line, or with a wire header.
+    sums: Option<ArchiveSums>,
 }
 
 /// Counts of judged and unlisted items.
@@ -200,6 +258,10 @@ pub struct Counts {
     pub unreadable: usize,
     /// Findings that are counted by rule but not listed, because of the limit.
     pub unlisted: usize,
+    /// Files that end in the middle of a line.
+    pub cut: usize,
+    /// Files with at least one byte.
+    pub filled: usize,
 }
 
 impl CheckError {
@@ -209,9 +271,14 @@ impl CheckError {
         match self {
             Self::Unreadable { source, .. } => matches!(
                 source.kind(),
-                ErrorKind::InvalidData | ErrorKind::FileTooLarge
+                ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
             ),
-            Self::TooLarge { .. } => true,
+            Self::NotSetAside(_) => false,
+            Self::TooLarge { .. }
+            | Self::Format { .. }
+            | Self::Empty { .. }
+            | Self::Malformed { .. }
+            | Self::Binary { .. } => true,
         }
     }
 }
@@ -231,7 +298,19 @@ impl<'a> Checker<'a> {
             outcome: Counts::default(),
             notes: Vec::new(),
             types: BTreeMap::new(),
+            aside: None,
+            sums: None,
         }
+    }
+
+    /// Sets rejected lines of payloads and events aside.
+    pub fn set_aside(&mut self, to: SetAside) {
+        self.aside = Some(to);
+    }
+
+    /// Takes the receiver of rejected lines back, to finish it.
+    pub fn take_set_aside(&mut self) -> Option<SetAside> {
+        self.aside.take()
     }
 
     /// Judges a file: one document, or one a line if its name or its first lines indicate that.
@@ -245,25 +324,79 @@ impl<'a> Checker<'a> {
     }
 
     fn source(&mut self, name: &str, mut source: Source<'_>) -> Result<(), CheckError> {
+        let start = self.start(name, &mut source)?;
         let judgment = match self.kind.clone() {
             Kind::Representation(kind) => {
+                let mut aside = self.aside.take();
                 let payloads = Payloads::new(self.one(name), &kind);
-                let judged = self.documents(name, source, &payloads)?;
-                self.count(name, judged)
+                let judged = self.documents(name, start, source, &payloads, aside.as_mut());
+                self.aside = aside;
+                self.count(name, judged?)?
             }
             Kind::Events(mapping) => {
+                let mut aside = self.aside.take();
                 let stream = Stream::new(self.one(name), &mapping);
-                let judged = self.documents(name, source, &stream)?;
-                self.count(name, judged)
+                let judged = self.documents(name, start, source, &stream, aside.as_mut());
+                self.aside = aside;
+                self.count(name, judged?)?
             }
-            Kind::Token => self.tokens(name, source.reader(), |one, line, text| {
+            Kind::Token => self.tokens(name, start, source.reader(), |one, line, text| {
                 one.token(line, text)
             })?,
-            Kind::Qr => self.tokens(name, source.reader(), |one, line, text| one.qr(line, text))?,
-            Kind::Har => self.har(name, source.reader())?,
+            Kind::Qr => self.tokens(name, start, source.reader(), |one, line, text| {
+                one.qr(line, text)
+            })?,
+            Kind::Har => self.har(name, &mut start.chain(source.reader()))?,
         };
         self.take(name, judgment);
         Ok(())
+    }
+
+    /// Reads the start of a file, and reports a format that is not read. The start of a seekable file is read again.
+    fn start(&mut self, name: &str, source: &mut Source<'_>) -> Result<Vec<u8>, CheckError> {
+        let mut start = Vec::new();
+        let limited = source.reader().take(sniff::START_BYTES as u64);
+        let mut limited = limited;
+        match limited.read_to_end(&mut start) {
+            Ok(_) => {}
+            // The lines before the cut are judged.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+            Err(source) => {
+                return Err(CheckError::Unreadable {
+                    name: name.to_owned(),
+                    source,
+                });
+            }
+        }
+        self.outcome.filled += usize::from(!start.is_empty());
+        let by_line = lines::is_named(name) && self.kind.has_lines();
+        let payload = wire::split(&start).map_or(&start[..], |(_, payload)| payload);
+        let format = sniff::format(&start).or_else(|| {
+            (by_line && !sniff::is_json_or_xml(payload)).then_some("text that is not JSON")
+        });
+        let expected = self.kind.expected(by_line);
+        if let Some(format) = format {
+            return Err(CheckError::Format {
+                name: name.to_owned(),
+                format,
+                expected,
+            });
+        }
+        if start.trim_ascii().is_empty() && start.len() < sniff::START_BYTES && !by_line {
+            return Err(CheckError::Empty {
+                name: name.to_owned(),
+                expected,
+            });
+        }
+        if let Source::File(file) = source {
+            let mut file: &File = file;
+            file.rewind().map_err(|source| CheckError::Unreadable {
+                name: name.to_owned(),
+                source,
+            })?;
+            start.clear();
+        }
+        Ok(start)
     }
 
     /// Unreadable items, one line each.
@@ -280,12 +413,14 @@ impl<'a> Checker<'a> {
     pub fn finish(self) -> (RunRecord, Counts) {
         let kind = self.kind;
         let index = Arc::clone(&self.rulebook.index);
+        let archive = self.sums.map(Into::into);
         let mut record = self
             .recorder
             .finish_judged(|rule: &Rule| kind.is_of(&index, &rule.service));
         if kind == Kind::Har {
             record.summary.exchanges = self.outcome.documents;
         }
+        record.archive = archive;
         (record, self.outcome)
     }
 
@@ -293,10 +428,11 @@ impl<'a> Checker<'a> {
     fn tokens(
         &mut self,
         name: &str,
+        start: Vec<u8>,
         source: &mut dyn Read,
         one: impl Fn(&One<'_>, usize, &[u8]) -> Judgment,
     ) -> Result<Judgment, CheckError> {
-        let bytes = whole(name, Vec::new(), source)?;
+        let bytes = whole(name, start, source)?;
         let lines: Vec<(usize, &[u8])> = bytes
             .split(|b| *b == b'\n')
             .enumerate()
@@ -304,15 +440,11 @@ impl<'a> Checker<'a> {
             .filter(|(_, line)| !line.is_empty())
             .collect();
         let mut judgment = Judgment::default();
-        if lines.is_empty() {
-            // An empty file contains an invalid token.
-            judgment = one(&self.one(name), 0, b"");
-        }
         for (number, line) in &lines {
             let number = if lines.len() > 1 { *number } else { 0 };
             judgment.merge(one(&self.one(name), number, line));
         }
-        self.outcome.documents += lines.len().max(1);
+        self.outcome.documents += lines.len();
         Ok(judgment)
     }
 
@@ -320,33 +452,61 @@ impl<'a> Checker<'a> {
     fn documents(
         &self,
         name: &str,
+        mut start: Vec<u8>,
         mut source: Source<'_>,
         lines: &impl OfLines,
-    ) -> Result<Judged, CheckError> {
+        aside: Option<&mut SetAside>,
+    ) -> Result<Documents, CheckError> {
         let unreadable = |source| CheckError::Unreadable {
             name: name.to_owned(),
             source,
         };
-        let (start, by_line) = lines::begin(name, source.reader()).map_err(unreadable)?;
+        let by_line = lines::begin(name, &mut start, source.reader()).map_err(unreadable)?;
         if !by_line {
-            return Ok(lines.full(0, &whole(name, start, source.reader())?));
+            let bytes = whole(name, start, source.reader())?;
+            return one_document(name, &bytes, lines, aside);
         }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
         let blocks = Blocks::of(source, start);
-        lines::judge(lines, blocks, self.surroundings.jobs, keep).map_err(unreadable)
+        let aside = aside.map(|to| Aside { file: name, to });
+        let judged = lines::judge(lines, blocks, self.surroundings.jobs, keep, aside);
+        let judged = judged.map_err(|error| match error {
+            lines::LinesError::Read(source) => unreadable(source),
+            lines::LinesError::Aside(error) => CheckError::NotSetAside(error),
+        })?;
+        Ok(Documents {
+            is_archive: true,
+            judged,
+        })
     }
 
     /// Adds the results of lines.
-    fn count(&mut self, name: &str, judged: Judged) -> Judgment {
+    fn count(&mut self, name: &str, documents: Documents) -> Result<Judgment, CheckError> {
+        let Documents { is_archive, judged } = documents;
+        if let Some(Note { line, why }) = judged.binary {
+            let place = match line {
+                0 => String::new(),
+                line => format!(", line {line}"),
+            };
+            return Err(CheckError::Binary {
+                name: name.to_owned(),
+                place,
+                id: why,
+            });
+        }
         self.outcome.documents += judged.documents;
         self.outcome.foreign += judged.foreign;
-        self.outcome.unreadable += judged.unreadable;
-        self.notes
-            .extend(judged.notes.iter().map(|why| format!("{name}: {why}")));
+        self.outcome.unreadable += judged.sums.unreadable;
+        self.outcome.cut += usize::from(judged.cut.is_some());
+        let notes = judged.notes.iter().chain(&judged.cut);
+        self.notes.extend(notes.map(|why| format!("{name}: {why}")));
         for (event, count) in judged.types {
             *self.types.entry(event).or_default() += count;
         }
-        judged.judgment
+        if is_archive || !judged.sums.schema_ids.is_empty() {
+            self.sums.get_or_insert_default().merge(judged.sums);
+        }
+        Ok(judged.judgment)
     }
 
     fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgment, CheckError> {
@@ -384,10 +544,86 @@ impl<'a> Checker<'a> {
     }
 }
 
+/// Results of a file.
+struct Documents {
+    /// Whether it has a document a line.
+    is_archive: bool,
+    judged: Judged,
+}
+
+/// Judges a file with one document.
+fn one_document(
+    name: &str,
+    bytes: &[u8],
+    lines: &impl OfLines,
+    aside: Option<&mut SetAside>,
+) -> Result<Documents, CheckError> {
+    let header = wire::split(bytes);
+    let payload = header.map_or(bytes, |(_, payload)| payload);
+    let schema_id = header.map(|(id, _)| id);
+    if let Some(id) = schema_id.filter(|_| !wire::is_json(payload)) {
+        return Err(CheckError::Binary {
+            name: name.to_owned(),
+            place: String::new(),
+            id: id.to_string(),
+        });
+    }
+    let mut judged = lines.full(0, payload);
+    let findings = judged.judgment.findings.iter();
+    let mut unreadable = findings.filter(|f| f.kind == UNREADABLE && f.pointer.is_empty());
+    let reason = unreadable.next().map(|finding| &finding.actual);
+    // The events of an array are numbered, so that such a note is about the whole file.
+    let mut notes = judged.notes.iter().filter(|note| note.line == 0);
+    if let Some(why) = reason.or_else(|| notes.next().map(|note| &note.why)) {
+        return Err(CheckError::Malformed {
+            name: name.to_owned(),
+            why: why.clone(),
+        });
+    }
+    judged.sums.schema_ids.extend(schema_id.map(|id| (id, 1)));
+    if let Some(to) = aside {
+        let reasons = judged.reasons(to.level());
+        let rejected = Rejected {
+            line: 0,
+            schema_id,
+            bytes: payload.to_vec(),
+            reasons,
+        };
+        if !rejected.reasons.is_empty() {
+            to.write(name, &rejected).map_err(CheckError::NotSetAside)?;
+        }
+    }
+    Ok(Documents {
+        is_archive: false,
+        judged,
+    })
+}
+
+/// The day of a time such as `2026-01-31T00:00:00Z`.
+fn day(time: &str) -> Option<&str> {
+    let day = time.get(..10)?;
+    let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
+        4 | 7 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    is_day.then_some(day)
+}
+
+/// The last day in a path such as `archive/2026-01-31/part.ndjson`; empty without one.
+fn day_of_path(path: &str) -> &str {
+    let starts = path.char_indices().map(|(at, _)| at).rev();
+    starts
+        .filter_map(|at| day(&path[at..]))
+        .next()
+        .unwrap_or_default()
+}
+
 /// Lines with payloads of one type.
 #[derive(Debug)]
 struct Payloads<'a> {
     one: One<'a>,
+    /// The day in the file's path.
+    day: &'a str,
     kind: &'a str,
     fast_path: Option<FastPath>,
 }
@@ -397,6 +633,7 @@ impl<'a> Payloads<'a> {
         let fast_path = FastPath::of(one.rulebook, kind);
         Self {
             one,
+            day: day_of_path(one.name),
             kind,
             fast_path,
         }
@@ -405,35 +642,57 @@ impl<'a> Payloads<'a> {
 
 impl OfLines for Payloads<'_> {
     type Quick<'q>
-        = FastValidator<'q>
+        = FastPayloads<'q>
     where
         Self: 'q;
 
-    fn quick(&self) -> Option<FastValidator<'_>> {
-        self.fast_path.as_ref().map(FastValidator::new)
+    fn quick(&self) -> Option<FastPayloads<'_>> {
+        let fast_path = self.fast_path.as_ref()?;
+        Some(FastPayloads {
+            kind: self.kind,
+            validator: FastValidator::new(fast_path),
+        })
     }
 
     fn full(&self, line: usize, bytes: &[u8]) -> Judged {
-        Judged::one(self.one.document(self.kind, line, bytes))
+        Judged::one(
+            self.kind,
+            self.day,
+            self.one.document(self.kind, line, bytes),
+        )
     }
 
     fn unreadable(&self, line: usize, why: &str) -> Judged {
-        Judged::one(self.one.unreadable(self.kind, line, why))
+        Judged::one(
+            self.kind,
+            self.day,
+            self.one.unreadable(self.kind, line, why),
+        )
     }
 }
 
-impl Quick for FastValidator<'_> {
+/// Fast path of payloads.
+struct FastPayloads<'g> {
+    kind: &'g str,
+    validator: FastValidator<'g>,
+}
+
+impl Quick for FastPayloads<'_> {
     fn line(&mut self, text: &[u8]) -> Option<usize> {
-        FastValidator::line(self, text)
+        self.validator.line(text)
     }
 
     fn finish(self) -> Judged {
-        let (documents, judgment) = FastValidator::finish(self);
-        Judged {
+        let (documents, judgment) = self.validator.finish();
+        let mut judged = Judged {
             judgment,
             documents,
             ..Judged::default()
+        };
+        if documents > 0 {
+            judged.sums.add_documents(self.kind, documents, 0);
         }
+        judged
     }
 }
 
@@ -493,7 +752,7 @@ impl One<'_> {
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
         let Some(rule) = rule else { return judgment };
         let finding = Finding {
-            kind: "unreadable".to_owned(),
+            kind: UNREADABLE.to_owned(),
             expected: format!("a document of {kind}"),
             actual: why.to_owned(),
             message: format!("not a readable document: {why}"),
@@ -548,6 +807,15 @@ mod tests {
     use super::*;
     use conformant_judge::load::shared as of_specs;
 
+    /// Why a file is not judged.
+    fn error(kind: &str, name: &str, text: &str) -> String {
+        let kind = Kind::parse(of_specs(), kind).unwrap();
+        let mut checker = Checker::new(of_specs(), kind, Surroundings::default());
+        let error = checker.file(name, &mut text.as_bytes()).unwrap_err();
+        assert!(error.is_usage());
+        error.to_string()
+    }
+
     /// Pointers of the findings in a document.
     fn found(kind: &str, name: &str, text: &str) -> Vec<String> {
         let rulebook = of_specs();
@@ -591,7 +859,6 @@ mod tests {
         for (inside, wrong) in [
             ("<message>a</message><user>7<id>7</id></user>", "/user"),
             ("<message>a</message><person><id>7</id></person>", "/user"),
-            ("<message>a & b</message><user><id>7</id></user>", ""),
             (
                 "<message>a</message><message>b</message><user><id>7</id></user>",
                 "/message",
@@ -600,10 +867,20 @@ mod tests {
             let found = found("auth/user-create", "user.xml", &answer(inside));
             assert!(found.contains(&wrong.to_owned()), "{inside}: {found:?}");
         }
+        let text = answer("<message>a & b</message><user><id>7</id></user>");
+        let error = error("auth/user-create", "user.xml", &text);
+        assert!(
+            error.starts_with("user.xml is not a readable document: XML: "),
+            "{error}"
+        );
     }
 
     #[test]
     fn only_the_service_that_answers_in_xml_is_read_as_xml() {
-        assert_eq!(found("flow/flow", "flow.xml", "<flow/>"), [""]);
+        let error = error("flow/flow", "flow.xml", "<flow/>");
+        assert!(
+            error.contains("flow.xml is not a readable document: not JSON"),
+            "{error}"
+        );
     }
 }

@@ -3,8 +3,11 @@
 //! Each thread holds one block only, however large the file is. An invalid line is a finding; later lines are still
 //! judged.
 
+use super::aside::{Reason, Rejected, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
+use super::wire;
 use conformant_judge::Judgment;
+use conformant_record::{ArchiveSums, Level};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
@@ -24,12 +27,18 @@ pub(super) struct Judged {
     pub(super) documents: usize,
     /// Events of undocumented types.
     pub(super) foreign: usize,
-    /// Lines of a stream without an event.
-    pub(super) unreadable: usize,
-    /// The first of these, with the reason.
+    /// The first lines of a stream without an event, with the reason.
     pub(super) notes: Vec<Note>,
     /// Events by type, for streams.
     pub(super) types: BTreeMap<String, usize>,
+    /// Counts by kind, version, rule and day.
+    pub(super) sums: ArchiveSums,
+    /// Lines that are set aside.
+    pub(super) rejected: Vec<Rejected>,
+    /// The first line with a wire header before something that is not JSON.
+    pub(super) binary: Option<Note>,
+    /// The incomplete last line.
+    pub(super) cut: Option<Note>,
 }
 
 /// An unreadable line with the reason.
@@ -73,12 +82,27 @@ pub(super) trait Quick {
 
 impl Judged {
     /// Result of one document.
-    pub(super) fn one(judgment: Judgment) -> Self {
+    pub(super) fn one(kind: &str, day: &str, judgment: Judgment) -> Self {
+        let mut sums = ArchiveSums::default();
+        let is_rejected = judgment.findings.iter().any(|f| f.level == Level::Must);
+        sums.add_documents(kind, 1, usize::from(is_rejected));
+        for finding in &judgment.findings {
+            sums.add_finding(kind, &finding.rule, day);
+        }
         Self {
             judgment,
             documents: 1,
+            sums,
             ..Self::default()
         }
+    }
+
+    /// The reasons that reject a line at this level.
+    pub(super) fn reasons(&self, level: Level) -> Vec<Reason> {
+        let findings = self.judgment.findings.iter();
+        let failing = findings.filter(|f| f.level == Level::Must || level == Level::Should);
+        let notes = self.notes.iter().map(|note| Reason::unreadable(&note.why));
+        failing.map(Reason::from).chain(notes).collect()
     }
 
     /// Appends the results of later lines, up to the limits.
@@ -91,7 +115,10 @@ impl Judged {
         self.judgment.merge(other.judgment);
         self.documents += other.documents;
         self.foreign += other.foreign;
-        self.unreadable += other.unreadable;
+        self.sums.merge(other.sums);
+        self.rejected.append(&mut other.rejected);
+        self.binary = self.binary.take().or(other.binary);
+        self.cut = self.cut.take().or(other.cut);
         let room = NOTES_MAX.saturating_sub(self.notes.len());
         self.notes.extend(other.notes.into_iter().take(room));
         for (name, count) in other.types {
@@ -105,8 +132,12 @@ impl Judged {
             finding.step += lines;
             finding.exchange += lines;
         }
-        for note in &mut self.notes {
+        let lasts = self.binary.iter_mut().chain(&mut self.cut);
+        for note in self.notes.iter_mut().chain(lasts) {
             note.line += lines;
+        }
+        for rejected in &mut self.rejected {
+            rejected.line += lines;
         }
     }
 }
@@ -120,31 +151,54 @@ pub(super) fn is_named(name: &str) -> bool {
     extension.is_some_and(|e| e == "ndjson" || e == "jsonl")
 }
 
-/// Reads the start of a file and decides whether it has a document a line, by its name or its first lines.
-pub(super) fn begin(name: &str, source: &mut dyn Read) -> io::Result<(Vec<u8>, bool)> {
-    let mut start = Vec::new();
-    if is_named(name) {
-        return Ok((start, true));
-    }
+/// Whether a file has a document a line, by its name or its first lines; extends the start of standard input.
+pub(super) fn begin(name: &str, start: &mut Vec<u8>, source: &mut dyn Read) -> io::Result<bool> {
     if name != super::STANDARD_INPUT {
-        return Ok((start, false));
+        return Ok(is_named(name));
     }
-    source.take(START_BYTES).read_to_end(&mut start)?;
-    let by_line = is_by_line(&start);
-    Ok((start, by_line))
+    let rest = START_BYTES.saturating_sub(start.len() as u64);
+    source.take(rest).read_to_end(start)?;
+    Ok(is_by_line(start))
+}
+
+/// The lines of a text without wire headers, blank ones excepted.
+fn payloads(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = text;
+    let lines = std::iter::from_fn(move || {
+        let payload = wire::split(rest).map_or(rest, |(_, payload)| payload);
+        let end = memchr::memchr(b'\n', payload);
+        let line = &payload[..end.unwrap_or(payload.len())];
+        let is_over = rest.is_empty();
+        rest = end.map_or(&[], |end| &payload[end + 1..]);
+        (!is_over).then_some(line)
+    });
+    lines
+        .map(<[u8]>::trim_ascii)
+        .filter(|line| !line.is_empty())
 }
 
 /// Whether one of the first two lines is an object, and the whole is not a document. One of the two may be invalid;
 /// the first line of an indented document is not an object.
 fn is_by_line(start: &[u8]) -> bool {
-    let lines: Vec<&[u8]> = start
-        .split(|b| *b == b'\n')
-        .map(<[u8]>::trim_ascii)
-        .filter(|l| !l.is_empty())
-        .collect();
+    let lines: Vec<&[u8]> = payloads(start).take(2).collect();
     let is_document = |text: &[u8]| serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok();
     let is_object = |line: &&&[u8]| line.starts_with(b"{") && is_document(line);
-    lines.len() > 1 && !is_document(start) && lines.iter().take(2).any(|line| is_object(&line))
+    lines.len() > 1 && !is_document(start) && lines.iter().any(|line| is_object(&line))
+}
+
+/// Why the lines of a file could not be judged.
+#[derive(Debug)]
+pub(super) enum LinesError {
+    Read(io::Error),
+    /// Rejected lines could not be written.
+    Aside(io::Error),
+}
+
+/// Receives the rejected lines of a file.
+#[derive(Debug)]
+pub(super) struct Aside<'a> {
+    pub(super) file: &'a str,
+    pub(super) to: &'a mut SetAside,
 }
 
 /// Judges every line on that many threads; keeps the first `keep` findings.
@@ -153,14 +207,19 @@ pub(super) fn judge(
     blocks: Blocks<'_>,
     jobs: usize,
     keep: usize,
-) -> io::Result<Judged> {
+    aside: Option<Aside<'_>>,
+) -> Result<Judged, LinesError> {
     let common = Common {
         blocks,
         room: AtomicUsize::new(keep),
-        order: Mutex::default(),
+        rejects: aside.as_ref().map(|aside| aside.to.level()),
+        order: Mutex::new(Order {
+            aside,
+            ..Order::default()
+        }),
         is_over: AtomicBool::new(false),
     };
-    let outcomes: Vec<io::Result<Judged>> = std::thread::scope(|scope| {
+    let outcomes: Vec<Result<Judged, LinesError>> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..jobs.max(1))
             .map(|_| scope.spawn(|| common.work(lines)))
             .collect();
@@ -169,16 +228,16 @@ pub(super) fn judge(
             outcomes.push(
                 other
                     .join()
-                    .unwrap_or_else(|_| Err(io::ErrorKind::Other.into())),
+                    .unwrap_or_else(|_| Err(LinesError::Read(io::ErrorKind::Other.into()))),
             );
         }
         outcomes
     });
-    let mut whole = common
+    let order = common
         .order
         .into_inner()
-        .unwrap_or_else(PoisonError::into_inner)
-        .whole;
+        .unwrap_or_else(PoisonError::into_inner);
+    let mut whole = order.whole;
     for passed in outcomes {
         whole.merge(passed?, keep);
     }
@@ -186,33 +245,62 @@ pub(super) fn judge(
 }
 
 /// State that the threads of a file share.
-struct Common<'s> {
+struct Common<'s, 'a> {
     blocks: Blocks<'s>,
     /// Remaining number of findings.
     room: AtomicUsize,
-    order: Mutex<Order>,
-    /// Whether a thread failed to read.
+    /// Level of the findings that set a line aside; none to set none aside.
+    rejects: Option<Level>,
+    order: Mutex<Order<'a>>,
+    /// Whether a thread failed to read or write, or found a binary payload.
     is_over: AtomicBool,
 }
 
-impl Common<'_> {
+impl<'a> Common<'_, 'a> {
     /// Judges blocks until the end; returns the lines that passed the fast path, whose order does not matter.
-    fn work(&self, lines: &impl OfLines) -> io::Result<Judged> {
+    fn work(&self, lines: &impl OfLines) -> Result<Judged, LinesError> {
         let mut buffer = Vec::new();
         let mut quick = lines.quick();
         while !self.is_over.load(Ordering::Relaxed) {
             let next = self.blocks.next(&mut buffer).inspect_err(|_| {
                 self.is_over.store(true, Ordering::Relaxed);
             });
-            let Some(block) = next? else { break };
+            let Some(block) = next.map_err(LinesError::Read)? else {
+                break;
+            };
             let judged = self.block(lines, quick.as_mut(), &block, &buffer);
-            self.order().take(block.number, judged, &self.room);
+            let taken = self.order().take(block.number, judged, &self.room);
+            if !matches!(taken, Ok(false)) {
+                self.is_over.store(true, Ordering::Relaxed);
+            }
+            taken.map_err(LinesError::Aside)?;
         }
         Ok(quick.map(Quick::finish).unwrap_or_default())
     }
 
-    fn order(&self) -> MutexGuard<'_, Order> {
+    fn order(&self) -> MutexGuard<'_, Order<'a>> {
         self.order.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds the result of a line, and the line itself if it is set aside.
+    fn add(
+        &self,
+        judged: &mut Judged,
+        of_line: Judged,
+        line: usize,
+        schema_id: Option<u32>,
+        bytes: &[u8],
+    ) {
+        let reasons = self.rejects.map(|level| of_line.reasons(level));
+        judged.merge(of_line, self.room.load(Ordering::Relaxed));
+        if let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
+            judged.rejected.push(Rejected {
+                line,
+                schema_id,
+                bytes: bytes.to_vec(),
+                reasons,
+            });
+        }
     }
 
     /// Judges the lines of a block that did not pass the fast path.
@@ -224,32 +312,66 @@ impl Common<'_> {
         buffer: &[u8],
     ) -> OfBlock {
         let mut judged = Judged::default();
-        let mut take = |of_line| judged.merge(of_line, self.room.load(Ordering::Relaxed));
         let mut count = 0;
         let mut rest = &buffer[block.lines.clone()];
         while !rest.is_empty() {
             count += 1;
-            let passed = quick.as_mut().and_then(|quick| quick.line(rest));
-            let taken = passed.unwrap_or_else(|| {
-                let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-                let line = &rest[..end];
-                if !line.iter().all(u8::is_ascii_whitespace) {
-                    take(lines.full(count, line));
+            let header = wire::split(rest);
+            let payload = header.map_or(rest, |(_, payload)| payload);
+            let schema_id = header.map(|(id, _)| id);
+            if let Some(id) = schema_id {
+                if !wire::is_json(payload) {
+                    judged.binary = Some(Note {
+                        line: count,
+                        why: id.to_string(),
+                    });
+                    break;
                 }
-                rest.len().min(end + 1)
-            });
-            rest = &rest[taken..];
+                *judged.sums.schema_ids.entry(id).or_default() += 1;
+            }
+            if let Some(taken) = quick.as_mut().and_then(|quick| quick.line(payload)) {
+                rest = &payload[taken..];
+                continue;
+            }
+            let end = memchr::memchr(b'\n', payload);
+            let line = &payload[..end.unwrap_or(payload.len())];
+            rest = end.map_or(&[], |end| &payload[end + 1..]);
+            if let Some(why) = end
+                .is_none()
+                .then(|| incomplete(line, block.is_cut))
+                .flatten()
+            {
+                judged.cut = Some(Note { line: count, why });
+            } else if !line.iter().all(u8::is_ascii_whitespace) {
+                self.add(&mut judged, lines.full(count, line), count, schema_id, line);
+            }
         }
         if block.is_too_long {
             count += 1;
             let why = format!("more than {LINE_BYTES_MAX} bytes in one line");
-            take(lines.unreadable(count, &why));
+            self.add(&mut judged, lines.unreadable(count, &why), count, None, b"");
+        }
+        if block.is_cut && judged.cut.is_none() {
+            judged.cut = Some(Note {
+                line: count,
+                why: "the compressed data ends after this line".to_owned(),
+            });
         }
         OfBlock {
             judged,
             lines: count,
         }
     }
+}
+
+/// Why the last line of a file is not complete: a cut in compressed data, or in a JSON document.
+fn incomplete(line: &[u8], is_cut: bool) -> Option<String> {
+    if is_cut {
+        return Some("the compressed data ends in the middle of this line".to_owned());
+    }
+    let error = serde_json::from_slice::<serde::de::IgnoredAny>(line).err()?;
+    let is_cut = error.is_eof() && !line.iter().all(u8::is_ascii_whitespace);
+    is_cut.then(|| "the file ends in the middle of this line".to_owned())
 }
 
 /// Result of a block.
@@ -262,7 +384,8 @@ struct OfBlock {
 
 /// Sorts results into the order of blocks.
 #[derive(Debug, Default)]
-struct Order {
+struct Order<'a> {
+    aside: Option<Aside<'a>>,
     whole: Judged,
     /// Index of the next block, and the number of lines before it.
     next: usize,
@@ -270,19 +393,27 @@ struct Order {
     early: BTreeMap<usize, OfBlock>,
 }
 
-impl Order {
-    fn take(&mut self, number: usize, of_block: OfBlock, room: &AtomicUsize) {
+impl Order<'_> {
+    /// Adds the result of a block; returns whether reading ends, because of a binary payload.
+    fn take(&mut self, number: usize, of_block: OfBlock, room: &AtomicUsize) -> io::Result<bool> {
         self.early.insert(number, of_block);
         while let Some(OfBlock { mut judged, lines }) = self.early.remove(&self.next) {
             self.next += 1;
             judged.shift(self.lines);
             self.lines += lines;
+            let rejected = std::mem::take(&mut judged.rejected);
+            if let Some(aside) = &mut self.aside {
+                for line in &rejected {
+                    aside.to.write(aside.file, line)?;
+                }
+            }
             let kept = self.whole.judgment.findings.len();
             self.whole
                 .merge(judged, kept + room.load(Ordering::Relaxed));
             let more = self.whole.judgment.findings.len() - kept;
             room.fetch_sub(more, Ordering::Relaxed);
         }
+        Ok(self.whole.binary.is_some())
     }
 }
 
@@ -414,7 +545,193 @@ mod tests {
         ] {
             assert_eq!(check("-", &mut text.as_bytes(), 1).1, documents, "{text}");
         }
-        assert_eq!(check("one.json", &mut &b"{}\n{}"[..], 1).1, 1);
+        // By its name, this file has one document.
+        let mut checker = checker("events/MessageSent/4", 1);
+        let error = checker.file("one.json", &mut &b"{}\n{}"[..]).unwrap_err();
+        assert!(
+            error.is_usage()
+                && error
+                    .to_string()
+                    .contains("one.json is not a readable document"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn wire_headers_are_stripped_and_counted_wherever_blocks_are_cut() {
+        // Schema ids that contain the byte of a line end, and lines that cross blocks.
+        let ids = [10_u32, 7, 2560, 0x0a0a_0a0a, 0x000a_0a00];
+        let mut text = Vec::new();
+        for n in 0..30_000 {
+            text.push(0);
+            text.extend(ids[n % ids.len()].to_be_bytes());
+            text.extend(match n % 1_000 {
+                3 => &b"{\"attempt\":1}\n"[..],
+                _ => b"{\"attempt\":\"1\"}\n",
+            });
+        }
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&text).unwrap();
+        let run = |is_stream: bool| {
+            let mut checker = checker("events/MessageSent/4", 3);
+            match is_stream {
+                true => checker.file("events.ndjson", &mut &text[..]).unwrap(),
+                false => checker.opened("events.ndjson", &file).unwrap(),
+            }
+            checker.finish()
+        };
+        let (record, counts) = run(true);
+        assert_eq!((counts.documents, record.findings.len()), (30_000, 30));
+        assert_eq!(
+            (record.findings[1].exchange, &*record.findings[1].pointer),
+            (1_004, "/attempt")
+        );
+        let archive = record.archive.clone().unwrap();
+        assert_eq!(archive.schema_ids, ids.map(|id| (id, 6_000)).into());
+        assert_eq!(
+            (
+                archive.documents[0].documents,
+                archive.documents[0].rejected
+            ),
+            (30_000, 30)
+        );
+        assert_eq!(run(false).0, record);
+        assert_eq!(check("-", &mut &text[..], 1).1, 30_000);
+        let mut single = &b"\0\0\0\0\x07{\"attempt\":1}"[..];
+        assert_eq!(
+            found(&check("one.json", &mut single, 1).0),
+            [(0, "/attempt", "type")]
+        );
+    }
+
+    #[test]
+    fn a_wire_header_before_avro_is_named_with_its_line() {
+        let text = b"{}\n\0\0\0\0\x07\x02\x06abc\n{}\n";
+        for (name, text, place) in [
+            ("events.ndjson", &text[..], ", line 2"),
+            ("one.json", &text[3..10], ""),
+        ] {
+            let error = checker("events/MessageSent/4", 2)
+                .file(name, &mut &text[..])
+                .unwrap_err();
+            assert!(error.is_usage());
+            let wanted = format!(
+                "{name}{place}: a Confluent wire header with schema id 7 before a payload that is not JSON"
+            );
+            assert!(error.to_string().starts_with(&wanted), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_formats_malformed_and_empty_files_are_named_and_not_judged() {
+        for (name, text, why) in [
+            (
+                "a.ndjson",
+                &b"PAR1\x15\x04"[..],
+                "a.ndjson is Parquet, expected one JSON document a line",
+            ),
+            (
+                "a.json",
+                b"Obj\x01\x04",
+                "a.json is Avro, expected a JSON document",
+            ),
+            ("a.ndjson", b"ORC\x01", "a.ndjson is ORC"),
+            ("a.json", b"PK\x03\x04", "a.json is a zip archive"),
+            ("-", b"\xfd7zXZ\0", "- is xz"),
+            ("a.json", b"\xff\xfe{\0}\0", "a.json is UTF-16 text"),
+            (
+                "a.ndjson",
+                b"id,name\n1,a\n",
+                "a.ndjson is text that is not JSON",
+            ),
+            (
+                "a.json",
+                b"{\"a\":",
+                "a.json is not a readable document: not JSON",
+            ),
+            (
+                "a.json",
+                b"{\"a\":\"\xe9\"}",
+                "a.json is not a readable document: not valid UTF-8",
+            ),
+            ("a.json", b" \n", "a.json is empty"),
+        ] {
+            for kind in ["events/MessageSent/4", "events"] {
+                let mut checker = checker(kind, 1);
+                let error = checker.file(name, &mut &text[..]).unwrap_err();
+                assert!(error.is_usage(), "{error}");
+                if kind == "events" {
+                    continue;
+                }
+                assert!(error.to_string().starts_with(why), "{error}");
+                assert_eq!(checker.finish().0.findings, []);
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_ends_in_the_middle_of_a_line_is_judged_up_to_it() {
+        let mut checker = checker("events/MessageSent/4", 2);
+        let mut text = &b"{\"attempt\":1}\n{\"attempt\":\"1\"}\n{\"atte"[..];
+        checker.file("events.ndjson", &mut text).unwrap();
+        assert_eq!(
+            checker.notes(),
+            ["events.ndjson: line 3: the file ends in the middle of this line"]
+        );
+        let (record, counts) = checker.finish();
+        assert_eq!((counts.documents, counts.cut), (2, 1));
+        assert_eq!(found(&record), [(1, "/attempt", "type")]);
+    }
+
+    #[test]
+    fn rejected_lines_are_set_aside_in_order_with_their_place() {
+        #[derive(Clone, Default)]
+        struct Shared(std::sync::Arc<Mutex<Vec<u8>>>);
+        impl io::Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().unwrap().extend(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let text: String = (0..40_000)
+            .map(|n| match n % 3 {
+                0 => "{\"attempt\":1}\n",
+                _ => "{\"attempt\":\"1\",\"from\":{\"id\":\"a\"}}\n",
+            })
+            .collect();
+        let shared = Shared::default();
+        let mut checker = checker("events/MessageSent/4", 4);
+        checker.set_aside(SetAside::new(Box::new(shared.clone()), Level::Must));
+        checker
+            .file("2026-01-31/a.ndjson", &mut text.as_bytes())
+            .unwrap();
+        assert_eq!(checker.take_set_aside().unwrap().finish().unwrap(), 13_334);
+        let (record, _) = checker.finish();
+        let archive = record.archive.unwrap();
+        // All are counted, also those beyond the listed findings.
+        assert_eq!(
+            (&*archive.findings[0].day, archive.findings[0].findings),
+            ("2026-01-31", 13_334)
+        );
+        let written = shared.0.lock().unwrap();
+        let lines: Vec<serde_json::Value> = written
+            .split(|b| *b == b'\n')
+            .filter(|line| !line.is_empty())
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect();
+        for (n, line) in lines.iter().enumerate() {
+            assert_eq!(line["line"], 3 * n + 1);
+            assert_eq!(line["text"], "{\"attempt\":1}");
+        }
+        assert_eq!(lines[0]["file"], "2026-01-31/a.ndjson");
+        assert_eq!(
+            lines[0]["findings"][0]["rule"],
+            "events/message-sent/attempt"
+        );
+        assert_eq!(lines[0]["findings"][0]["pointer"], "/attempt");
     }
 
     #[test]

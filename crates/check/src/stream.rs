@@ -23,6 +23,8 @@ pub(super) struct Stream<'a> {
     one: One<'a>,
     mapping: Mapping,
     envelopes: Option<Envelopes>,
+    /// The day in the file's path, for events without a time.
+    day: &'a str,
 }
 
 /// Schema for an event.
@@ -51,6 +53,7 @@ impl<'a> Stream<'a> {
         Self {
             one,
             mapping: mapping.clone(),
+            day: super::day_of_path(one.name),
             envelopes: fast_paths(one.rulebook).and_then(|types| Envelopes::of(&paths, types)),
         }
     }
@@ -85,6 +88,7 @@ impl<'a> Stream<'a> {
             }
             Known::Undescribed => {
                 *judged.types.entry(canonical(name)).or_default() += 1;
+                judged.sums.add_documents(&canonical(name), 1, 0);
                 judged.documents = 1;
                 return judged;
             }
@@ -95,11 +99,15 @@ impl<'a> Stream<'a> {
             return self.unreadable(line, &why.to_string());
         };
         *judged.types.entry(canonical(name)).or_default() += 1;
-        judged.documents = 1;
-        judged.judgment = self.one.document(kind, line, payload);
+        let mut judgment = self.one.document(kind, line, payload);
         if let Some(schema) = schema {
-            self.address(line, name, schema, misannounced, &mut judged.judgment);
+            self.address(line, name, schema, misannounced, &mut judgment);
         }
+        let day = event.time.as_deref().and_then(super::day);
+        judged.merge(
+            Judged::one(kind, day.unwrap_or(self.day), judgment),
+            usize::MAX,
+        );
         judged
     }
 
@@ -170,6 +178,12 @@ fn address_end(kind: &str) -> String {
     kind.replacen("events/", "/CommsApi.", 1)
 }
 
+/// The kind with such an address.
+fn kind_of(address_end: &str) -> Option<String> {
+    let name = address_end.strip_prefix("/CommsApi.")?;
+    Some(format!("events/{name}"))
+}
+
 /// The type with the vendor's segment as in the documents.
 fn canonical(name: &str) -> String {
     behind_the_vendor(name).map_or_else(|| name.to_owned(), |rest| format!("com.{VENDOR}.{rest}"))
@@ -203,14 +217,15 @@ impl OfLines for Stream<'_> {
     }
 
     fn unreadable(&self, line: usize, why: &str) -> Judged {
-        Judged {
-            unreadable: 1,
+        let mut judged = Judged {
             notes: vec![Note {
                 line,
                 why: why.to_owned(),
             }],
             ..Judged::default()
-        }
+        };
+        judged.sums.unreadable = 1;
+        judged
     }
 }
 
@@ -231,6 +246,8 @@ impl Quick for LookInside<'_> {
                 judged.documents += passed.events;
                 announced += passed.announced;
                 let name = format!("com.{VENDOR}.{}", of_type.name);
+                let kind = kind_of(&of_type.schema).unwrap_or_else(|| name.clone());
+                judged.sums.add_documents(&kind, passed.events, 0);
                 judged.types.insert(name, passed.events);
             }
         }
@@ -263,7 +280,7 @@ mod tests {
         let stream = Stream::new(one, mapping);
         let mut source = text.as_bytes();
         let blocks = Blocks::of(Source::Stream(&mut source), Vec::new());
-        let quick = lines::judge(&stream, blocks, 2, 1_000).unwrap();
+        let quick = lines::judge(&stream, blocks, 2, 1_000, None).unwrap();
         let mut full = Judged::default();
         for (index, line) in text.lines().enumerate() {
             if !line.trim().is_empty() {
@@ -275,7 +292,8 @@ mod tests {
                 judged.judgment.tallies.clone(),
                 format!("{:?}", judged.judgment.findings),
                 judged.types.clone(),
-                (judged.documents, judged.foreign, judged.unreadable),
+                (judged.documents, judged.foreign),
+                judged.sums.clone(),
                 judged.notes.clone(),
             )
         };
@@ -370,7 +388,7 @@ mod tests {
         let text =
             "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
         let judged = judge(&Mapping::default(), text);
-        assert_eq!((judged.documents, judged.unreadable), (0, 4));
+        assert_eq!((judged.documents, judged.sums.unreadable), (0, 4));
         assert_eq!(judged.notes[0].to_string(), "line 1: no object");
         assert_eq!(judged.notes[2].to_string(), "line 3: no type at /type");
         assert_eq!(judged.notes[3].to_string(), "line 4: no payload at /data");

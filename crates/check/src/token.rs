@@ -453,12 +453,21 @@ mod tests {
     }
 
     #[test]
+    fn a_blank_file_is_an_error_of_usage() {
+        for text in ["", " \n"] {
+            let mut checker = Checker::new(rulebook(), Kind::Token, Surroundings::default());
+            let error = checker.file("token", &mut text.as_bytes()).unwrap_err();
+            assert!(error.is_usage(), "{error}");
+            assert_eq!(error.to_string(), "token is empty, expected a token");
+        }
+    }
+
+    #[test]
     fn unreadable_parts_are_reported_at_their_place() {
         let whole = token(&claims());
         let parts: Vec<&str> = whole.split('.').collect();
         let (header, claims, signature) = (parts[0], parts[1], parts[2]);
         for (text, wanted) in [
-            (String::new(), "token/header  unreadable"),
             ("no token".to_owned(), "token/header  unreadable"),
             (format!("{header}.{claims}"), "token/header  unreadable"),
             (format!("{whole}.x"), "token/header  unreadable"),
@@ -538,7 +547,8 @@ mod tests {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
         #[test]
         fn no_text_makes_it_panic(text in "[ -~\u{e9}]{0,40}(\\.[A-Za-z0-9_=-]{0,20}){0,4}") {
-            found(&text);
+            // Blank text is an error of usage.
+            found(&format!("x{text}"));
             found_as(Kind::Qr, &format!("app://account?token={text}"), Some(KEY));
         }
     }

@@ -3,6 +3,7 @@
 //! Types of the stable JSON report (`schema_version` 2; 1 is still read) and of the event stream that all
 //! reports consume. Nothing is printed here.
 
+mod archive;
 pub mod claims;
 mod defects;
 pub mod junit;
@@ -11,6 +12,7 @@ mod shown;
 mod timings;
 pub mod waivers;
 
+pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
@@ -477,6 +479,9 @@ pub struct RunRecord {
     /// What the implementation claims, if claims were checked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<ClaimsResult>,
+    /// Counts of `check` over files with one document a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub archive: Option<ArchiveCounts>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

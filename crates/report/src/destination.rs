@@ -223,6 +223,16 @@ impl Growing {
         Ok(Box::new(self.file.as_file().try_clone()?))
     }
 
+    /// Sets another final name in the same folder, such as one that depends on the content.
+    pub fn set_name(&mut self, name: &str) {
+        self.path = self.folder.join(name);
+    }
+
+    /// The final path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Renames it to the final path.
     pub fn finish(self) -> io::Result<()> {
         failpoint::check(Failpoint::ReportSync)?;

@@ -3,11 +3,11 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Asked, Basis, Blind, Changes, ClaimsResult, Defect, Delivery, EarlierRun, EvidenceStamp,
-    Finding, History, Level, OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult,
-    RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness,
-    ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict, WaiverResult,
-    WallClock,
+    ArchiveCounts, Asked, Basis, Blind, Changes, ClaimsResult, Defect, Delivery, DocumentCount,
+    EarlierRun, EvidenceStamp, Finding, FindingCount, History, Level, OpenPointResult, Proof,
+    RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample,
+    ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
+    UnjudgedClaim, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -120,6 +120,7 @@ pub(super) fn sample() -> RunRecord {
         wall: None,
         evidence: None,
         claims: None,
+        archive: None,
     }
 }
 
@@ -209,6 +210,23 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         known: 2,
         noticed: 1,
         unnoticed: vec![all()],
+    });
+    record.archive = Some(ArchiveCounts {
+        documents: vec![DocumentCount {
+            kind: all(),
+            version: all(),
+            documents: 2,
+            rejected: 1,
+        }],
+        findings: vec![FindingCount {
+            kind: all(),
+            version: all(),
+            rule: all(),
+            day: all(),
+            findings: 1,
+        }],
+        unreadable: 1,
+        schema_ids: [(7, 2)].into(),
     });
     for waiver in &mut record.waivers {
         (waiver.rule, waiver.pointer) = (all(), all());

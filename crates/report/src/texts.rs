@@ -6,10 +6,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    Blind, ClaimsResult, Defect, Delivery, EarlierRun, EvidenceStamp, Finding, History,
-    OpenPointResult, PartOf, Proof, RuleResult, RulebookStamp, RunEvent, RunRecord, ScenarioResult,
-    ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim,
-    WaiverResult, WallClock,
+    ArchiveCounts, Blind, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun, EvidenceStamp,
+    Finding, FindingCount, History, OpenPointResult, PartOf, Proof, RuleResult, RulebookStamp,
+    RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
+    Summary, Timings, Tool, UnjudgedClaim, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -119,6 +119,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         wall,
         evidence,
         claims,
+        archive,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -202,6 +203,9 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     if let Some(claims) = claims {
         visit_claims(claims, visit);
     }
+    if let Some(archive) = archive {
+        visit_archive(archive, visit);
+    }
 }
 
 fn visit_claims(claims: &mut ClaimsResult, visit: Visit) {
@@ -226,6 +230,37 @@ fn visit_claims(claims: &mut ClaimsResult, visit: Visit) {
             visit(text, Shape::Line);
         }
         visit_lines(ids, visit);
+    }
+}
+
+fn visit_archive(archive: &mut ArchiveCounts, visit: Visit) {
+    let ArchiveCounts {
+        documents,
+        findings,
+        unreadable: _,
+        schema_ids: _,
+    } = archive;
+    for DocumentCount {
+        kind,
+        version,
+        documents: _,
+        rejected: _,
+    } in documents
+    {
+        visit(kind, Shape::Line);
+        visit(version, Shape::Line);
+    }
+    for FindingCount {
+        kind,
+        version,
+        rule,
+        day,
+        findings: _,
+    } in findings
+    {
+        for text in [kind, version, rule, day] {
+            visit(text, Shape::Line);
+        }
     }
 }
 

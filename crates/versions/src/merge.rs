@@ -5,8 +5,8 @@
 //! of several scenarios are judged in their part only.
 
 use conformant_record::{
-    Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult, RunRecord,
-    ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
+    ArchiveCounts, Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult,
+    RunRecord, ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -119,6 +119,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         waivers: waivers(parts),
         evidence: None,
         claims: None,
+        archive: ArchiveCounts::sum(parts.iter().filter_map(|part| part.archive.as_ref())),
         ..first.clone()
     })
 }

@@ -419,6 +419,9 @@ pub struct CheckArgs {
     /// Judge lines on N threads [default: one for each processor].
     #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
     pub jobs: Option<usize>,
+    /// Write rejected lines to a new file in DIR as NDJSON, with their findings and their original file and line.
+    #[arg(long, value_name = "DIR")]
+    pub set_aside: Option<PathBuf>,
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,

@@ -189,11 +189,8 @@ fn only_regular_files_are_read() {
                 conformant(folder.path()).args(arguments),
             );
         }
-        // Bytes that are not a document are a finding about the payload, not a usage error.
-        if path != "binary" {
-            let mut command = conformant(folder.path());
-            refused(&path, command.args(["check", &path, "--as", "flow/flow"]));
-        }
+        let mut command = conformant(folder.path());
+        refused(&path, command.args(["check", &path, "--as", "flow/flow"]));
     }
 }
 

@@ -1,0 +1,88 @@
+//! Names the format of a file that `check` does not read, by its first bytes.
+
+/// Bytes that are read to recognize a format.
+pub(super) const START_BYTES: usize = 512;
+
+/// First bytes and name.
+const MAGIC: [(&[u8], &str); 15] = [
+    (b"PAR1", "Parquet"),
+    (b"PARE", "encrypted Parquet"),
+    (b"Obj\x01", "Avro"),
+    (b"ORC", "ORC"),
+    (b"ARROW1", "Arrow"),
+    (b"PK\x03\x04", "a zip archive"),
+    (b"PK\x05\x06", "an empty zip archive"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7z archive"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\xff\x06\0\0sNaPpY", "snappy"),
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"%PDF-", "PDF"),
+];
+
+/// Magic bytes of a tar archive and their position.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+
+/// The format, if it is a known one that is neither JSON nor XML nor text in UTF-8.
+pub(super) fn format(start: &[u8]) -> Option<&'static str> {
+    let known = MAGIC.iter().find(|(magic, _)| start.starts_with(magic));
+    if let Some((_, name)) = known {
+        return Some(name);
+    }
+    if start
+        .get(TAR.0..)
+        .is_some_and(|rest| rest.starts_with(TAR.1))
+    {
+        return Some("a tar archive");
+    }
+    match start {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text"),
+        // ASCII in UTF-16 without a byte order mark.
+        [b'{' | b'[' | b'<', 0, ..] | [0, b'{' | b'[' | b'<', ..] if start.len() % 2 == 0 => {
+            Some("UTF-16 text")
+        }
+        _ => None,
+    }
+}
+
+/// Whether text begins like a JSON value, or like XML.
+pub(super) fn is_json_or_xml(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    match start.trim_ascii_start() {
+        [] | [b'{' | b'[' | b'"' | b'-' | b'<' | b'0'..=b'9', ..] => true,
+        text => [&b"true"[..], b"false", b"null"]
+            .iter()
+            .any(|word| text.starts_with(word)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_formats_are_named_and_text_is_not() {
+        let mut tar = vec![b'a'; 300];
+        tar[257..262].copy_from_slice(b"ustar");
+        for (start, name) in [
+            (&b"PAR1\x15"[..], Some("Parquet")),
+            (b"Obj\x01\x04", Some("Avro")),
+            (b"ORC\x08", Some("ORC")),
+            (b"PK\x03\x04", Some("a zip archive")),
+            (b"BZh91AY", Some("bzip2")),
+            (b"\xfd7zXZ\0\0", Some("xz")),
+            (&tar, Some("a tar archive")),
+            (b"\xff\xfe{\0", Some("UTF-16 text")),
+            (b"{\0\"\0", Some("UTF-16 text")),
+            (b"{}", None),
+            (b"", None),
+            (b"\0\0\0\0\x07{}", None),
+        ] {
+            assert_eq!(format(start), name, "{start:?}");
+        }
+        assert!(is_json_or_xml(b"\xef\xbb\xbf {") && is_json_or_xml(b"null"));
+        assert!(!is_json_or_xml(b"id,name\n1,a\n"));
+    }
+}
