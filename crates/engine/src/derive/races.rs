@@ -388,11 +388,12 @@ fn counted_updates(cases: &mut Cases<'_>) {
         Some(reader) => Cases::look(reader, Cases::path_of(reader, own)),
         None => cases.call(either(), &Map::new()),
     };
-    let lists = makers.iter().filter_map(|(maker, _)| {
+    let lists = makers.iter().filter_map(|(maker, with)| {
         let mut others = cases.service.operations.values();
         let list = others.find(|o| o.does == Action::Lists && o.path == maker.path)?;
         Some(Step::from(Call {
             call: list.id.clone(),
+            with: Cases::path_of(list, with),
             walk: true,
             ..either()
         }))
