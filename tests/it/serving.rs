@@ -490,16 +490,27 @@ fn the_page_is_complete_and_shows_events() {
 
 /// A run of some scenarios against the flow service with that trusted certificate; returns exit code and output.
 fn judged_over_tls(folder: &Path, url: &str, ca: &str) -> (Option<i32>, String) {
+    judged_with_certificate(folder, (url, ca), "flow", &["flow/*list*"])
+}
+
+/// A run against a service with that trusted certificate and these arguments after `--filter`.
+fn judged_with_certificate(
+    folder: &Path,
+    (url, ca): (&str, &str),
+    service: &str,
+    filter: &[&str],
+) -> (Option<i32>, String) {
     let target = json!({
-        "url": format!("{url}/flow"),
+        "url": format!("{url}/{service}"),
         "username": "reference-api-key",
         "password": "${PASSWORD}",
         "tls": { "ca": ca },
     });
-    let config = json!({ "targets": { "flow": target } });
+    let config = json!({ "targets": { service: target } });
     write(&folder.join("conformant.yaml"), config.to_string());
     let mut command = conformant(folder);
-    command.args(["run", "--filter", "flow/*list*", "--min-judged", "0"]);
+    command.args(["run", "--min-judged", "0", "--filter"]);
+    command.args(filter);
     let out = command.env("PASSWORD", "reference-api-secret").output();
     let out = out.expect("the program starts");
     let output = [out.stdout, out.stderr].concat();
@@ -552,6 +563,23 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
             Some(2),
             "{words:?}"
         );
+    }
+}
+
+#[test]
+fn a_race_over_tls_is_found_and_a_clean_target_passes() {
+    let folder = folder();
+    let filter = ["chat/create-channel/race-unique-name", "--rounds", "20"];
+    for (flags, expected) in [
+        (&["--tls", "ca.pem"][..], 0),
+        (&["--tls", "ca.pem", "--fault", "chat/race-unique-name"][..], 1),
+    ] {
+        let serving = Serving::start(folder.path(), flags);
+        let target = (serving.url.as_str(), "ca.pem");
+        let (code, output) = judged_with_certificate(folder.path(), target, "chat", &filter);
+        assert_eq!(code, Some(expected), "{flags:?}: {output}");
+        let names_the_race = output.contains("requests sent at the same time");
+        assert_eq!(names_the_race, expected == 1, "{output}");
     }
 }
 

@@ -537,6 +537,9 @@ fn conclude_unguarded(
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
+        if is_caused_again && planned.is_race() {
+            session.shorten_callback_wait();
+        }
         let began = session.now();
         let scenario_run = ScenarioRun::new(rulebook, schemas, planned, (seed, attempt));
         let ScenarioOutcome {

@@ -134,6 +134,9 @@ pub trait Session {
     /// Records that an expected callback did not come.
     fn callback_missing(&self) {}
 
+    /// Notes that a callback of this race was missing before, after the whole wait. It is caused once more.
+    fn shorten_callback_wait(&self) {}
+
     /// Whether an expected callback did not come.
     fn has_missed_callback(&self) -> bool {
         false

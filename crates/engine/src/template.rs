@@ -155,9 +155,9 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Sets a value under `target.SERVICE.KEY`.
-    pub(super) fn set_target(&mut self, service: &str, key: &str, value: Value) {
-        self.target[service][key] = value;
+    /// Sets a value under `target.SERVICE.KEY`, and returns the previous one.
+    pub(super) fn set_target(&mut self, service: &str, key: &str, value: Value) -> Value {
+        std::mem::replace(&mut self.target[service][key], value)
     }
 
     /// Stores a result; `origin` is the answer it is judged as.

@@ -246,6 +246,10 @@ switches! {
         FlowParametersReserved = "flow/parameters-reserved": "Members of Parameters named like a field of the service are dropped." => [shown("Executions|Steps|Context", "/context/flow/data/To|/context/flow/data/sid|/context/flow/data/status", Removed)],
         // flow: requests that arrive at the same time, see `races`
         FlowRaceDelete = "flow/race-delete": "An execution that is created while its flow is deleted restores the flow.",
+        FlowRaceContext = "flow/race-context": "The second of two executions that are created at the same time has the Parameters of the first.",
+        FlowRaceSid = "flow/race-sid": "Executions that are created at the same time have the same SID.",
+        FlowRaceList = "flow/race-list": "Of executions that are created at the same time only the last one is kept.",
+        FlowRaceOrder = "flow/race-order": "The second of two executions that are created at the same time has the earlier date_created.",
         // chat: pages
         ChatPreviousPageWrong = "chat/previous-page-wrong": "previous_page_url leads to the first page from everywhere." => [paged("chat", "/meta/previous_page_url", Copied("/meta/first_page_url")).when(Contains("PageToken="))],
         ChatFirstPageWrong = "chat/first-page-wrong": "first_page_url of a later page leads to that page." => [paged("chat", "/meta/first_page_url", Copied("/meta/url")).when(AtContains("/meta/url", "PageToken="))],
@@ -827,6 +831,10 @@ switches! {
         ChatRaceMessagesCount = "chat/race-messages-count": "messages_count counts messages that are sent at the same time as one.",
         ChatRaceUpdateLost = "chat/race-update-lost": "Of updates at the same time only the fields of the last one are kept.",
         ChatRaceUpdateUndone = "chat/race-update-undone": "The second of two updates at the same time restores what was before both.",
+        ChatRaceUser = "chat/race-user": "A new identity in several requests at the same time becomes several users.",
+        ChatRaceMember = "chat/race-member": "An identity that is added to a channel several times at the same time becomes several members.",
+        ChatRaceChannelUpdate = "chat/race-channel-update": "A version 3 update restores the messages_count from before the messages that are sent at the same time.",
+        ChatRaceChannelType = "chat/race-channel-type": "A message that is sent during a version 3 update restores the type from before the update.",
         ChatRaceWebhookUntold = "chat/race-webhook-untold": "Of messages that are sent at the same time only the first calls the webhooks.",
         // media
         MediaByteOrderMark = "media/byte-order-mark": "Responses begin with a byte order mark.",

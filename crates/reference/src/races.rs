@@ -469,12 +469,78 @@ mod tests {
             },
         },
         Race {
-            fault: Fault::FlowRaceDelete,
+            fault: Fault::ChatRaceUser,
             prepare: |reference| {
-                let made = done(reference, &hook("create_flow", &json!({})));
-                let sid = made["flow_sid"].as_str().expect("a SID");
-                vec![format!("/flow/v1/Flows/{sid}")]
+                let mut names = channel(reference);
+                let create = form(format!("{}/Channels", names[0]), &[]);
+                let other = sid(&done(reference, &create));
+                names.push(format!("{}/Channels/{other}", names[0]));
+                names
             },
+            requests: |names| {
+                [1, 2].map(|n| form(format!("{}/Members", names[n]), &[("Identity", "ann")]))
+            },
+            is_broken: |reference, names, _| {
+                list(reference, format!("{}/Users/ann/Channels", names[0])).len() < 2
+            },
+        },
+        Race {
+            fault: Fault::ChatRaceMember,
+            prepare: channel,
+            requests: |names| {
+                [(); 2].map(|()| form(format!("{}/Members", names[1]), &[("Identity", "ann")]))
+            },
+            is_broken: |reference, names, _| {
+                list(reference, format!("{}/Members", names[1])).len() > 1
+            },
+        },
+        Race {
+            fault: Fault::ChatRaceChannelUpdate,
+            prepare: channel,
+            requests: made_private,
+            is_broken: |reference, names, _| updated(reference, names)["messages_count"] != 1,
+        },
+        Race {
+            fault: Fault::ChatRaceChannelType,
+            prepare: channel,
+            requests: made_private,
+            is_broken: |reference, names, _| updated(reference, names)["type"] != "private",
+        },
+        Race {
+            fault: Fault::FlowRaceContext,
+            prepare: flow,
+            requests: executions,
+            is_broken: |_, _, answers| {
+                let shown = |n: usize| json_of(&answers[n])["context"]["flow"]["data"]["n"].clone();
+                shown(0) != 0 || shown(1) != 1
+            },
+        },
+        Race {
+            fault: Fault::FlowRaceSid,
+            prepare: flow,
+            requests: executions,
+            is_broken: |_, _, [one, other]| json_of(one)["sid"] == json_of(other)["sid"],
+        },
+        Race {
+            fault: Fault::FlowRaceList,
+            prepare: flow,
+            requests: executions,
+            is_broken: |reference, names, _| {
+                list(reference, format!("{}/Executions", names[0])).len() < 2
+            },
+        },
+        Race {
+            fault: Fault::FlowRaceOrder,
+            prepare: flow,
+            requests: executions,
+            is_broken: |reference, names, _| {
+                let all = list(reference, format!("{}/Executions", names[0]));
+                all[0]["date_created"].as_str() < all[1]["date_created"].as_str()
+            },
+        },
+        Race {
+            fault: Fault::FlowRaceDelete,
+            prepare: flow,
             requests: |names| {
                 let phones = [("To", "+12025550123"), ("From", "+12025550100")];
                 [
@@ -569,6 +635,37 @@ mod tests {
         ["one", "two"].map(|text| form(format!("{}/Messages", names[1]), &[("Body", text)]))
     }
 
+    fn flow(reference: &mut Reference) -> Vec<String> {
+        let made = done(reference, &hook("create_flow", &json!({})));
+        let sid = made["flow_sid"].as_str().expect("a SID");
+        vec![format!("/flow/v1/Flows/{sid}")]
+    }
+
+    fn executions(names: &[String]) -> [Request; 2] {
+        ["{\"n\": 0}", "{\"n\": 1}"].map(|parameters| {
+            let pairs = [
+                ("To", "+12025550123"),
+                ("From", "+12025550100"),
+                ("Parameters", parameters),
+            ];
+            form(format!("{}/Executions", names[0]), &pairs)
+        })
+    }
+
+    /// An update of the channel and a message.
+    fn made_private(names: &[String]) -> [Request; 2] {
+        let target = names[1].replace("/v2/", "/v3/");
+        let [message, _] = messages(names);
+        [form(target, &[("Type", "private")]), message]
+    }
+
+    /// The channel after an update of another field.
+    fn updated(reference: &mut Reference, names: &[String]) -> Value {
+        let sid = format!("MG{}", "0".repeat(32));
+        let target = names[1].replace("/v2/", "/v3/");
+        done(reference, &form(target, &[("MessagingServiceSid", &sid)]))
+    }
+
     /// Runs a race; `order` is that of the write turns.
     fn is_broken(race: &Race, fault: Option<Fault>, order: [usize; 2]) -> bool {
         let mut reference = reference(fault);
@@ -596,8 +693,12 @@ mod tests {
         for race in RACES {
             for order in [[0, 1], [1, 0]] {
                 assert!(!is_broken(race, None, order), "{:?} {order:?}", race.fault);
-                // An execution that is created before the deletion is deleted with its flow.
-                let shows = race.fault != Fault::FlowRaceDelete || order == [0, 1];
+                // The second request undoes what the first one did.
+                let shows = match race.fault {
+                    Fault::FlowRaceDelete | Fault::ChatRaceChannelType => order == [0, 1],
+                    Fault::ChatRaceChannelUpdate => order == [1, 0],
+                    _ => true,
+                };
                 let is_broken = is_broken(race, Some(race.fault), order);
                 assert_eq!(is_broken, shows, "{:?} {order:?}", race.fault);
             }

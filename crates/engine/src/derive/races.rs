@@ -4,7 +4,7 @@
 //! - Requests of a race may be accepted or refused. Steps after it read the state, which the rules judge.
 //! - What must exist for a race is created before it, one request after the other.
 
-use super::cases::{Cases, either, only, rename, roots, slug};
+use super::cases::{Cases, either, only, rename, rename_all, roots, slug};
 use super::repeated_reads::{settled, walk};
 use super::sequence::Draw;
 use conformant_rulebook::expect::{Comparison, Expect};
@@ -23,10 +23,14 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     match cases.operation.does {
         Action::Makes | Action::FindsOrMakes => {
             equal_names(cases);
+            one_name_in_several_scopes(cases);
             limits(cases);
             creations(cases);
         }
-        Action::Changes => updates(cases),
+        Action::Changes => {
+            updates(cases);
+            counted_updates(cases);
+        }
         Action::Ends => deletion(cases),
         Action::Shows | Action::Lists => {}
     }
@@ -75,6 +79,109 @@ fn unique_names<'a>(cases: &Cases<'a>) -> Vec<&'a Parameter> {
     let parameters = cases.operation.parameters.iter();
     let is_name = |p: &&Parameter| p.echo.as_ref().is_some_and(|echo| is_unique(&echo.at));
     parameters.filter(is_name).collect()
+}
+
+/// Creations in several new scopes at the same time under one name of a resource that they share, then everything that
+/// lists the scopes of that resource.
+fn one_name_in_several_scopes(cases: &mut Cases<'_>) {
+    const SCOPES: &str = "scopes";
+    let Some((parameter, list, shared)) = shared_name(cases) else {
+        return;
+    };
+    let Some((scope, maker)) = scope(cases) else {
+        return;
+    };
+    let in_scope = |n: usize| format!("${{{SCOPES}.{n}.sid}}");
+    let scopes = Step {
+        repeat: Some(RACERS),
+        ..Step::from(Call {
+            call: maker.id.clone(),
+            with: cases.service.happy[&maker.id].with.clone(),
+            capture: Some(SCOPES.to_owned()),
+            ..Call::default()
+        })
+        .of_setup()
+    };
+    let racers = (0..RACERS).map(|n| cases.call(either(), &only(&scope, in_scope(n))));
+    let mut steps = vec![scopes, race(racers), settled()];
+    let of_scope = cases.reader().filter(|o| o.list_key.is_some());
+    for n in 0..RACERS {
+        steps.extend(of_scope.map(|list| {
+            let mut with = Cases::path_of(list, &cases.happy.with);
+            with.insert(scope.clone(), in_scope(n).into());
+            Cases::look(list, with)
+        }));
+    }
+    let mut with = Cases::path_of(list, &cases.happy.with);
+    with.extend(
+        cases
+            .value_of(&parameter.name)
+            .map(|name| (shared, name.clone())),
+    );
+    steps.push(Step::from(Call {
+        call: list.id.clone(),
+        with,
+        walk: true,
+        ..either()
+    }));
+    cases.after_setup(
+        "race-scopes",
+        &format!("one {} in several scopes at the same time", parameter.name),
+        steps,
+    );
+}
+
+/// A parameter that names a resource of another type, the list of what that resource belongs to, and its path parameter.
+fn shared_name<'a>(cases: &Cases<'a>) -> Option<(&'a Parameter, &'a Operation, String)> {
+    let kind_of = |name: &str| cases.rulebook.kinds.get(name);
+    let own = kind_of(cases.operation.response.as_deref()?)?;
+    let (_, scope) = own.annotations.parents.last()?;
+    let has_name = |p: &&Parameter, kind: &str| {
+        let names = kind_of(kind).and_then(|kind| kind.annotations.identity.as_ref());
+        let at = p.echo.as_ref().map(|echo| &echo.at);
+        p.required
+            && names
+                .zip(at)
+                .is_some_and(|(identity, at)| identity.names.contains(at))
+    };
+    let mut lists = cases
+        .service
+        .operations
+        .values()
+        .filter(|o| o.does == Action::Lists);
+    lists.find_map(|list| {
+        let item = kind_of(list.resource.as_deref()?)?;
+        let parents = &item.annotations.parents;
+        let belongs = |(_, kind): &&(String, String)| kind == scope;
+        parents.iter().find(belongs)?;
+        let others = parents.iter().filter(|(_, kind)| kind != scope);
+        others.rev().find_map(|(_, kind)| {
+            let parameter = cases
+                .operation
+                .parameters
+                .iter()
+                .find(|p| has_name(p, kind))?;
+            let last = list.path.rsplit('{').next()?.split('}').next()?;
+            Some((parameter, list, last.to_owned()))
+        })
+    })
+}
+
+/// The path parameter of the scope that the operation creates in, and the operation that creates such scopes.
+fn scope<'a>(cases: &Cases<'a>) -> Option<(String, &'a Operation)> {
+    let kind = cases
+        .rulebook
+        .kinds
+        .get(cases.operation.response.as_deref()?)?;
+    let (_, scope) = kind.annotations.parents.last()?;
+    let last = cases.path().last()?.name.clone();
+    let mut makers = cases.service.operations.values();
+    let maker = makers.find(|o| o.does == Action::Makes && o.response.as_ref() == Some(scope))?;
+    cases
+        .service
+        .happy
+        .contains_key(&maker.id)
+        .then_some((last, maker))
 }
 
 /// One resource fewer than a scope may have, then several at the same time, then as many as fit.
@@ -157,7 +264,11 @@ fn creations(cases: &mut Cases<'_>) {
         return;
     }
     let before = cases.call(either(), &Map::new());
-    let racers = (1..=RACERS).map(|n| cases.call(either(), &cases.again(n)));
+    let racers = (1..=RACERS).map(|n| {
+        let mut with = cases.again(n);
+        with.extend(own_content(cases, n));
+        cases.call(either(), &with)
+    });
     let mut steps = vec![before, race(racers)];
     if !counters.is_empty() {
         steps.push(settled());
@@ -172,16 +283,35 @@ fn creations(cases: &mut Cases<'_>) {
     );
 }
 
-/// Whether a rule orders what the operation creates by a number.
+/// Optional JSON parameters with texts and numbers that only the `n`th request has.
+fn own_content(cases: &Cases<'_>, n: usize) -> Map<String, Value> {
+    let own = |value: &Value| match value {
+        Value::String(text) => json!(format!("{text} {n}")),
+        Value::Number(_) => json!(n),
+        other => other.clone(),
+    };
+    let optional = cases.happy.optional.iter();
+    let members = optional.filter_map(|(name, value)| {
+        let content = value.get("$json")?.as_object()?;
+        let own = content.iter().map(|(key, value)| (key.clone(), own(value)));
+        Some((name.clone(), json!({"$json": Map::from_iter(own)})))
+    });
+    members.collect()
+}
+
+/// Whether a rule orders what the operation creates: by a number, or in its list.
 fn is_ordered(cases: &Cases<'_>) -> bool {
+    let list = cases.reader().map(|list| json!(list.id));
     let rules = cases.rulebook.rules.values();
     let mut rules = rules.filter(|rule| rule.service == cases.operation.service);
     rules.any(|rule| {
-        let of = rule
-            .check()
-            .filter(|check| check.parameters.get("scope").is_some())
-            .and_then(|check| parameter(check, "order", "operation"));
-        of.is_some_and(|of| *of == json!(cases.operation.id))
+        let check = rule.check();
+        let of = check.and_then(|check| parameter(check, "order", "operation"));
+        let is_by_number = check.is_some_and(|check| check.parameters.get("scope").is_some());
+        match is_by_number {
+            true => of == Some(&json!(cases.operation.id)),
+            false => of.is_some() && of == list.as_ref(),
+        }
     })
 }
 
@@ -198,13 +328,6 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
             .any(|counts| counts.of == resource)
     });
     let counting: BTreeSet<&str> = counting.map(|kind| kind.name.as_str()).collect();
-    let given = cases
-        .happy
-        .with
-        .values()
-        .chain(cases.happy.optional.values());
-    let mut known: BTreeSet<String> = given.flat_map(roots).collect();
-    known.extend(["unique", "target", "now"].map(str::to_owned));
     let shows = |does: Action| {
         let operations = cases.service.operations.values();
         let shows = operations.filter(move |o| o.does == does && o.list_key.is_none());
@@ -213,12 +336,10 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
                 .response
                 .as_deref()
                 .filter(|f| counting.contains(f))?;
-            let happy = cases.service.happy.get(&operation.id)?;
-            let can_be_read = happy.with.values().all(|value| {
-                let mut roots = roots(value).into_iter();
-                roots.all(|root| known.contains(&root))
-            });
-            can_be_read.then(|| (face, Cases::look(operation, happy.with.clone())))
+            Some((
+                face,
+                Cases::look(operation, sendable(cases, operation)?.clone()),
+            ))
         })
     };
     let mut seen = BTreeSet::new();
@@ -227,6 +348,101 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
         .filter(|(face, _)| seen.insert(face.to_owned()))
         .map(|(_, step)| step)
         .collect()
+}
+
+/// The happy parameters of another operation, if the set-up of this one has all that they read.
+fn sendable<'a>(cases: &Cases<'a>, other: &Operation) -> Option<&'a Map<String, Value>> {
+    let own = &cases.happy;
+    let given = own.with.values().chain(own.optional.values());
+    let mut known: BTreeSet<String> = given.flat_map(roots).collect();
+    known.extend(["unique", "target", "now"].map(str::to_owned));
+    let with = &cases.service.happy.get(&other.id)?.with;
+    let is_known = |value: &Value| roots(value).iter().all(|root| known.contains(root));
+    with.values().all(is_known).then_some(with)
+}
+
+/// An update while resources are created that the updated one counts, then the counts and the update.
+fn counted_updates(cases: &mut Cases<'_>) {
+    /// Creations of one type; with an update at most as many requests as a race may have.
+    const CREATIONS: usize = 3;
+    let operation = cases.operation;
+    let makers = makers_of_counted(cases);
+    let other_field = operation.parameters.iter().find_map(|p| {
+        let is_other =
+            p.place == ParameterLocation::Body && !cases.happy.with.contains_key(&p.name);
+        let value = cases.happy.optional.get(&p.name);
+        Some((p, value.filter(|_| is_other && p.echo.is_some())?.clone()))
+    });
+    let racers = || {
+        let creations = makers.iter().take(2).flat_map(|(maker, with)| {
+            (1..=CREATIONS).map(|n| Cases::look(maker, renamed(with, n)))
+        });
+        race(std::iter::once(cases.call(either(), &Map::new())).chain(creations))
+    };
+    if makers.is_empty() {
+        return;
+    }
+    let own = &cases.happy.with;
+    let reader = cases.reader();
+    let look = || match reader {
+        Some(reader) => Cases::look(reader, Cases::path_of(reader, own)),
+        None => cases.call(either(), &Map::new()),
+    };
+    let lists = makers.iter().filter_map(|(maker, with)| {
+        let mut others = cases.service.operations.values();
+        let list = others.find(|o| o.does == Action::Lists && o.path == maker.path)?;
+        Some(Step::from(Call {
+            call: list.id.clone(),
+            with: Cases::path_of(list, with),
+            walk: true,
+            ..either()
+        }))
+    });
+    let mut steps = vec![racers(), settled(), look()];
+    steps.extend(lists);
+    let kept = other_field
+        .filter(|_| reader.is_none())
+        .map(|(field, value)| {
+            let mut with = Cases::path_of(operation, own);
+            with.insert(field.name.clone(), value);
+            vec![racers(), Cases::look(operation, with)]
+        });
+    let what = "an update while what it counts is created, then the counts";
+    cases.after_setup("race-counted", what, steps);
+    if let Some(steps) = kept {
+        let what = "an update while what it counts is created, then an update of another field";
+        cases.after_setup("race-kept", what, steps);
+    }
+}
+
+/// Operations that create what the answer of the operation counts, with their parameters.
+fn makers_of_counted<'a>(cases: &Cases<'a>) -> Vec<(&'a Operation, &'a Map<String, Value>)> {
+    let kind = cases.operation.response.as_deref();
+    let Some(kind) = kind.and_then(|kind| cases.rulebook.kinds.get(kind)) else {
+        return Vec::new();
+    };
+    let counted: BTreeSet<&str> = kind
+        .annotations
+        .counts
+        .values()
+        .map(|c| c.of.as_str())
+        .collect();
+    let makers = cases.service.operations.values().filter(|operation| {
+        let resource = operation.resource.as_deref();
+        operation.does == Action::Makes && resource.is_some_and(|of| counted.contains(of))
+    });
+    makers
+        .filter_map(|maker| Some((maker, sendable(cases, maker)?)))
+        .collect()
+}
+
+/// Parameters of the `n`th resource, with names of its own.
+fn renamed(with: &Map<String, Value>, n: usize) -> Map<String, Value> {
+    let renamed = |name: &str| {
+        let word = name.strip_prefix("unique.")?;
+        Some(format!("unique.{word}-{n}"))
+    };
+    rename_all(with, &renamed)
 }
 
 /// Updates of different fields at the same time, then updates of one field.
@@ -311,11 +527,12 @@ fn deletion(cases: &mut Cases<'_>) {
     let own = &cases.happy.with;
     let look = || Cases::look(reader, Cases::path_of(reader, own));
     let delete = cases.call(either(), &Map::new());
-    let mut steps = vec![look(), race([delete.clone(), look(), delete]), look()];
+    let racers = [look(), delete.clone(), look(), delete, look(), look()];
+    let mut steps = vec![look(), race(racers), look(), look()];
     steps.extend(walk(cases, own));
     cases.after_setup(
         "race-deletion",
-        "two deletions and a read at the same time",
+        "two deletions and reads at the same time",
         steps,
     );
 }

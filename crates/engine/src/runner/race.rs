@@ -57,11 +57,11 @@ impl<'a> Runner<'a> {
         let mut ready = Vec::with_capacity(race.size());
         for step in &race.concurrently {
             match step.repeat {
-                None => ready.push(self.ready(step)?),
+                None => ready.push(self.ready_with_own_value(step, ready.len())?),
                 Some(times) => {
                     for index in 0..times {
                         let outer = self.scope.set_local("index", Some(json!(index)));
-                        let one = self.ready(step);
+                        let one = self.ready_with_own_value(step, ready.len());
                         self.scope.set_local("index", outer);
                         ready.push(one?);
                     }
@@ -121,6 +121,25 @@ impl<'a> Runner<'a> {
             }
             attempt += 1;
         }
+    }
+
+    /// The `place`th action of a race, with its own value of the exclusive setting as far as values are configured: a target
+    /// may reject a second request with the same one. A value that the session was assigned stays.
+    fn ready_with_own_value(&mut self, step: &Step, place: usize) -> Result<Ready<'a>, Stop> {
+        let exclusive = self.session.settings().exclusive();
+        let own = exclusive.filter(|_| self.session.phone_number().is_none());
+        let own = own.and_then(|exclusive| {
+            let pool = &self.session.settings().targets[exclusive.service].pool;
+            let value = pool.get(place.checked_rem(pool.len())?)?;
+            Some((exclusive.service, exclusive.key, value))
+        });
+        let Some((service, key, value)) = own else {
+            return self.ready(step);
+        };
+        let outer = self.scope.set_target(service, key, json!(value));
+        let ready = self.ready(step);
+        self.scope.set_target(service, key, outer);
+        ready
     }
 
     fn ready(&mut self, step: &Step) -> Result<Ready<'a>, Stop> {

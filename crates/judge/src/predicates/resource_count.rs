@@ -3,6 +3,7 @@
 //! Judges resources that the scenario created. Counts may lag.
 
 use super::prelude::*;
+use crate::evidence::Race;
 use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
 use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
@@ -87,13 +88,14 @@ impl Predicate for ResourceCount {
             json!({"kinds": ["chat/channel", "chat/channel-v3"], "at": "/members_count"});
         let path =
             json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Identity": "1"});
-        let made = Example::for_rule("chat", parameters)
-            .answered(
-                "create-channel",
-                json!({"ServiceSid": sid("IS", "1")}),
-                channel(0),
-            )
-            .answered("create-member", path, member("1"));
+        let empty = Example::for_rule("chat", parameters).answered(
+            "create-channel",
+            json!({"ServiceSid": sid("IS", "1")}),
+            channel(0),
+        );
+        let made = empty
+            .clone()
+            .answered("create-member", path.clone(), member("1"));
         let late = |scene: ExampleBuilder| {
             (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
         };
@@ -107,6 +109,11 @@ impl Predicate for ResourceCount {
             shown(late(made.clone()), 0).fails("/members_count"),
             shown(made.clone(), 0).not_judged(),
             made.not_judged(),
+            // A count during the creation may include it.
+            shown(empty, 1)
+                .answered("create-member", path, member("1"))
+                .raced(2)
+                .not_judged(),
         ]
     }
 }
@@ -211,13 +218,20 @@ fn present(
     let history = &context.history;
     let mut present = BTreeSet::new();
     let mut last = None;
+    let is_raced = |write: &Write<'_>| {
+        let raced = write.moment.race.zip(sight.moment.race);
+        let are_apart = |(one, other): (Race, Race)| {
+            one.is_before(&other) == Some(false) && other.is_before(&one) == Some(false)
+        };
+        raced.is_some_and(are_apart)
+    };
     let of = history.writes.iter().filter(|write| {
         let counts = write.kind == counted.of || write.kind.is_empty();
         let is_since = !write.moment.is_before(&made.moment);
         counts
             && is_since
             && write.outcome != Outcome::Refused
-            && write.moment.event <= sight.moment.event
+            && (write.moment.event <= sight.moment.event || is_raced(write))
     });
     for write in of {
         let resource = write.resource.filter(|_| write.outcome == Outcome::Done)?;

@@ -15,6 +15,9 @@ pub struct UniqueValue {
     at: String,
     /// Fields that make up the scope: `[/service_sid]`; empty for everywhere.
     scope: Vec<String>,
+    /// Whether only resources of one response are compared: a value may be free again after its resource is gone.
+    #[serde(default)]
+    together: bool,
 }
 
 impl Predicate for UniqueValue {
@@ -43,13 +46,19 @@ impl Predicate for UniqueValue {
             let Some(value) = value.filter(|v| !v.is_null() && *v != "") else {
                 continue;
             };
-            let (Some(identity), Some(scope)) = (
+            let (Some(identity), Some(mut scope)) = (
                 resource.value(&self.key).map(Value::to_string),
                 resource.key(&self.scope),
             ) else {
                 continue;
             };
             let site = resource.site(&self.at);
+            if self.together {
+                let Some(exchange) = site.exchange(context.evidence) else {
+                    continue;
+                };
+                scope = format!("{scope}\n{exchange}");
+            }
             let owners = scopes.entry(scope).or_default();
             let others = owners.values().filter(|(owner, _)| *owner != identity);
             let sites = Sites::first_with_last(others.map(|(_, site)| site), site.clone());
@@ -80,6 +89,19 @@ impl Predicate for UniqueValue {
             "kind": kind, "key": "/sid", "at": "/identity", "scope": ["/service_sid"],
         });
         let user = |service: &str, sid: &str, identity: Value| json!({"service_sid": service, "sid": sid, "identity": identity});
+        let together = json!({
+            "kind": "chat/member", "key": "/sid", "at": "/identity", "scope": ["/channel_sid"], "together": true,
+        });
+        let together = Example::for_rule("chat", together);
+        let member =
+            |sid: &str, name: &str| json!({"channel_sid": "CH1", "sid": sid, "identity": name});
+        let listed = |scene: ExampleBuilder, members: Value| {
+            scene.shown(
+                "read-members",
+                json!({"members": members, "meta": {"key": "members"}}),
+            )
+        };
+        let (ann, again) = (member("MB1", "ann"), member("MB2", "ann"));
         let first =
             Example::for_rule("chat", parameters).payload(kind, user("IS1", "US1", json!("ann")));
         vec![
@@ -100,8 +122,12 @@ impl Predicate for UniqueValue {
                 .payload(kind, user("IS1", "US2", Value::Null))
                 .not_judged(),
             first
+                .clone()
                 .payload(kind, user("IS1", "US1", json!("ann")))
                 .not_judged(),
+            listed(together.clone(), json!([ann, member("MB2", "bob")])).passes(),
+            listed(together.clone(), json!([ann, again])).fails("/members/1/identity"),
+            listed(listed(together, json!([ann])), json!([again])).not_judged(),
         ]
     }
 }

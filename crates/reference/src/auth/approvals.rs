@@ -226,7 +226,12 @@ impl Approvals {
             approval.settle(core, now);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
-        let status = core.read(Fault::AuthRaceAnswer, || approval.status);
+        let checked = core.read(Fault::AuthRaceAnswer, || approval.status);
+        // The window is that between two answers: an expiry within it counts.
+        let status = match approval.status {
+            Status::Expired => Status::Expired,
+            _ => checked,
+        };
         let is_open = match status {
             Status::Pending => !is_endless || !core.fails(Fault::AuthEndlessNotAnswered),
             Status::Approved | Status::Denied => core.fails(Fault::AuthFinalStatusChanges),

@@ -292,6 +292,9 @@ pub(super) fn update_type(
     if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
         channel.updated = call.now;
     }
+    let counted = channel.messages.len() - channel.uncounted;
+    let counted = core.read(Fault::ChatRaceChannelUpdate, || counted);
+    channel.uncounted = channel.messages.len() - counted;
     let (kind, messaging) = asked?;
     let before = (
         channel.kind.clone(),

@@ -89,7 +89,9 @@ fn join(
 ) -> Result<String, Refusal> {
     let channel = service.channels.find(channel_sid, false)?;
     let name = user::name_of(core, joining.identity).into_owned();
-    if channel.members.by_name(&name).is_some() {
+    let is_member = channel.members.by_name(&name).is_some();
+    let was_member = core.read(Fault::ChatRaceMember, || is_member);
+    if is_member && was_member {
         return Err(Refusal::conflict("the user is a member already"));
     }
     check_limits(service, core, channel, &name)?;
@@ -111,6 +113,9 @@ fn join(
         .expect("a user that was seen is there");
     let of_user = user.attributes.clone();
     let place = user.place_in(core, channel_sid);
+    if is_member {
+        place.member_sid = core.sid("MB");
+    }
     let kept =
         (of_user != "{}" && core.fails(Fault::ChatMemberAttributesOfUser)).then_some(of_user);
     if status != Some(Status::Invited) || !core.fails(Fault::ChatGuestStaysInvited) {

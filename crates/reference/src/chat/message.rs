@@ -239,6 +239,7 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
         let counted = core.read(Fault::ChatRaceMessagesCount, || counted);
         channel.messages.insert(&sid, None, message);
         channel.uncounted = channel.messages.len() - counted - 1;
+        channel.kind = core.read(Fault::ChatRaceChannelType, || channel.kind.clone());
     }
 }
 

@@ -210,7 +210,9 @@ pub(super) fn seen(
     now: Timestamp,
 ) -> String {
     let name = name_of(core, identity).into_owned();
-    if let Some(user) = service.users.by_name(&name) {
+    let known = service.users.by_name(&name);
+    let was_known = core.read(Fault::ChatRaceUser, || known.is_some());
+    if let Some(user) = known.filter(|_| was_known) {
         return user.sid.clone();
     }
     let user = User::new(service, core, identity, now);

@@ -34,6 +34,7 @@ impl Flow {
             return Err(Refusal::conflict("the flow is not published"));
         }
         let flow_sid = flow.sid.clone();
+        let count = flow.executions.len();
         let to = to_address(call)?;
         let from = from_address(call)?;
         let (mut data, refusal) = self.data(core, call, &flow_sid)?;
@@ -41,10 +42,20 @@ impl Flow {
         if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
             return Ok(ended);
         }
-        let sid = match self.any_execution() {
-            Some(earlier) if core.fails(Fault::FlowExecutionSidReused) => earlier.sid.clone(),
-            _ => core.sid("FN"),
+        let raced = |fault| core.read(fault, || count) < count;
+        let last = self.flow(&flow_sid)?.executions.last();
+        if let Some(last) = last.filter(|_| raced(Fault::FlowRaceContext)) {
+            data.clone_from(&last.data);
+        }
+        let raced_sid = last.filter(|_| raced(Fault::FlowRaceSid));
+        let reused = match raced_sid {
+            None if core.fails(Fault::FlowExecutionSidReused) => self.any_execution(),
+            raced => raced,
         };
+        let reused = reused.map(|earlier| earlier.sid.clone());
+        let is_late = raced(Fault::FlowRaceOrder);
+        let kept = core.read(Fault::FlowRaceList, || count);
+        let sid = reused.unwrap_or_else(|| core.sid("FN"));
         let contact_sid = self
             .contacts
             .entry(to.clone())
@@ -62,7 +73,7 @@ impl Flow {
             variables: Map::new(),
             ended: false,
             fetches_when_ended: 0,
-            created: call.now,
+            created: call.now - Duration::from_secs(u64::from(is_late)),
             updated: call.now,
             steps: Vec::new(),
         };
@@ -73,6 +84,7 @@ impl Flow {
         }
         if !core.fails(Fault::FlowExecutionNotStored) {
             let flow = self.flow_mut(&flow_sid)?;
+            flow.executions.truncate(kept);
             if core.fails(Fault::FlowExecutionMadeTwice) {
                 let sid = core.sid("FN");
                 let mut twin = execution.clone();

@@ -1,7 +1,8 @@
 //! Requests and hooks that reach a live target at the same time.
 //!
 //! - The rate limits of the run and of the target count each request.
-//! - A request that is refused is not sent again: its next try would be alone.
+//! - A rejected request is not sent again: its next try would be alone. The scenario then waits once as the target requests,
+//!   and the rate of later requests stays.
 //! - A hook runs on a thread of its own, which starts when the last bytes of the requests are sent.
 
 use super::scenario::{LiveScenario, response_of};
@@ -20,10 +21,35 @@ impl LiveScenario<'_> {
         for _ in &departures {
             self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
         }
-        self.spending(
+        let acted = self.spending(
             |s| &mut s.answers,
             || self.act_at_once(actions, &departures),
-        )
+        )?;
+        self.wait_as_requested(actions, &acted);
+        Ok(acted)
+    }
+
+    /// Waits once for the longest time that responses request, unless it is longer than the run.
+    fn wait_as_requested(&self, actions: &[Action<'_>], acted: &[Acted]) {
+        let schedule = &self.live.schedule;
+        let mut longest: Option<(&str, u16, Duration)> = None;
+        for (action, acted) in actions.iter().zip(acted) {
+            if let (Action::Request { service, .. }, ActionResult::Response(Ok(response))) =
+                (action, &acted.result)
+                && let Some(wait) = schedule.learn_in_race(response)
+                && longest.is_none_or(|(_, _, known)| wait > known)
+            {
+                longest = Some((service, response.status, wait));
+            }
+        }
+        let Some((service, status, wait)) = longest else {
+            return;
+        };
+        let until = clock::monotonic().checked_add(wait);
+        if let Some(until) = until.filter(|until| *until < self.live.deadline) {
+            schedule.report(service, status, wait);
+            self.idle(until, |s| &mut s.held_back);
+        }
     }
 
     fn departure<'a>(&'a self, action: &Action<'a>) -> Option<Departure<'a>> {
@@ -81,7 +107,7 @@ impl LiveScenario<'_> {
         let began = sent.min().unwrap_or_else(clock::monotonic);
         let (mut arrived, mut hooked) = (arrived.into_iter(), hooked.into_iter());
         let acted = actions.iter().filter_map(|action| match action {
-            Action::Request { .. } => Some(self.answered_at(began, arrived.next()?)),
+            Action::Request { .. } => Some(answered_at(began, arrived.next()?)),
             Action::Hook { .. } => {
                 let (result, sent, received) = hooked.next()??;
                 Some(acted(began, ActionResult::Hook(result), (sent, received)))
@@ -97,21 +123,13 @@ impl LiveScenario<'_> {
             partial: None,
         })
     }
+}
 
-    fn answered_at(&self, began: Instant, arrival: Arrival) -> Acted {
-        let answer = arrival.answer.map(response_of);
-        if let Ok(response) = &answer {
-            // The target may limit how often it is asked: later requests wait as it says.
-            let place = self.live.schedule.place();
-            let _ = self
-                .live
-                .schedule
-                .learn(response, (place, 0), self.live.deadline);
-        }
-        let answer = answer.map_err(|fault| SendFault::from(&fault));
-        let times = (arrival.sent, arrival.received);
-        acted(began, ActionResult::Response(answer), times)
-    }
+fn answered_at(began: Instant, arrival: Arrival) -> Acted {
+    let answer = arrival.answer.map(response_of);
+    let answer = answer.map_err(|fault| SendFault::from(&fault));
+    let times = (arrival.sent, arrival.received);
+    acted(began, ActionResult::Response(answer), times)
 }
 
 /// Waits for the start; `None` if there is none, because no request was completed.

@@ -2,7 +2,8 @@
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
 //! - The rate is what the target served in the time that it asks to wait, or what remains until its limit is reset.
-//! - Only a rejection of a request that was sent at the present rate lowers the rate.
+//! - Only a rejection of a request that was sent at the present rate lowers the rate. A rejection within a race never does:
+//!   the target may reject requests because they arrive at the same time.
 
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
@@ -109,14 +110,12 @@ impl Schedule {
         deadline: Instant,
     ) -> Next {
         let mut state = self.state();
-        let requested = requested_wait(&response.headers);
-        let limits = response.status == 429 || (response.status == 503 && requested.is_some());
-        if !limits {
+        if !is_limit(response) {
             state.record_served(&response.headers);
             return Next::Take;
         }
         // A wait of zero says nothing; it may come from a slow clock.
-        let requested = requested.filter(|wait| !wait.is_zero());
+        let requested = requested_wait(&response.headers).filter(|wait| !wait.is_zero());
         if requested.is_none() && tries >= TRIES_MAX {
             return Next::GiveUp;
         }
@@ -132,6 +131,15 @@ impl Schedule {
         state.open_at = state.open_at.max(until);
         state.blocked_until = state.blocked_until.max(until);
         Next::Again(wait)
+    }
+
+    /// Adapts the schedule to the response to a request of a race. Returns the requested wait if it was rejected.
+    pub(super) fn learn_in_race(&self, response: &Response) -> Option<Duration> {
+        if is_limit(response) {
+            return requested_wait(&response.headers).filter(|wait| !wait.is_zero());
+        }
+        self.state().record_served(&response.headers);
+        None
     }
 
     /// Stores the reason for a wait until it is reported.
@@ -233,6 +241,12 @@ fn remaining(headers: &Headers) -> Option<(u32, Duration)> {
     Some((left as u32, reset))
 }
 
+/// Whether a rate limit rejected the request.
+fn is_limit(response: &Response) -> bool {
+    let is_unavailable = || response.status == 503 && requested_wait(&response.headers).is_some();
+    response.status == 429 || is_unavailable()
+}
+
 fn requested_wait(headers: &Headers) -> Option<Duration> {
     wait_of(headers.get("Retry-After")?, clock::now())
 }
@@ -240,11 +254,9 @@ fn requested_wait(headers: &Headers) -> Option<Duration> {
 /// How long to wait before a request is sent again that a rate limit rejected; `None` for other answers. For clients
 /// without a schedule.
 pub(in crate::sessions) fn wait_before_retry(response: &Response, tries: u32) -> Option<Duration> {
-    let requested = requested_wait(&response.headers);
-    let limits = response.status == 429 || (response.status == 503 && requested.is_some());
-    let wait = requested.filter(|wait| !wait.is_zero());
+    let wait = requested_wait(&response.headers).filter(|wait| !wait.is_zero());
     let wait = wait.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
-    (limits && tries < TRIES_MAX).then_some(wait)
+    (is_limit(response) && tries < TRIES_MAX).then_some(wait)
 }
 
 /// `Retry-After` as defined in RFC 9110: seconds or a date.
@@ -339,6 +351,19 @@ mod tests {
         assert!(schedule.place().at > clock::monotonic() + Duration::from_millis(900));
         served(100);
         assert!(interval() < measured && interval() > measured * 9 / 10);
+    }
+
+    #[test]
+    fn a_rejection_within_a_race_leaves_the_rate() {
+        let schedule = Schedule::new();
+        let wait = |status, header| schedule.learn_in_race(&answer(status, header));
+        assert_eq!(wait(429, Some("3")), Some(Duration::from_secs(3)));
+        assert_eq!(wait(503, Some("1")), Some(Duration::from_secs(1)));
+        for (status, header) in [(429, None), (429, Some("0")), (503, None), (200, Some("9"))] {
+            assert_eq!(wait(status, header), None, "{status} {header:?}");
+        }
+        assert!(!schedule.is_limited());
+        assert!(schedule.place().at <= clock::monotonic());
     }
 
     #[test]

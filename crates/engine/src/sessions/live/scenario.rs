@@ -31,6 +31,8 @@ const UNAUTHORIZED: u16 = 401;
 const SILENCE_TIMES: u32 = 5;
 /// The minimum of that.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// The minimum time to wait for a callback that was missing before.
+const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
 
 pub(super) struct LiveScenario<'a> {
     pub(super) live: &'a Live,
@@ -57,6 +59,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) callback_kinds: RefCell<BTreeSet<String>>,
     /// Whether an expected callback did not come.
     pub(super) callback_missed: Cell<bool>,
+    /// Whether callbacks were waited for in vain before, so that a shorter wait confirms it.
+    pub(super) confirms_missing: Cell<bool>,
     pub(super) phone_number: Option<AssignedNumber<'a>>,
     /// A service that rejected a request before it had accepted any.
     pub(super) turned_away: RefCell<Option<String>>,
@@ -237,7 +241,15 @@ impl Session for LiveScenario<'_> {
     }
 
     fn callback_max(&self, _declared: Duration) -> Duration {
-        self.live.settings.callback_max
+        let whole = self.live.settings.callback_max;
+        match self.confirms_missing.get() {
+            true => self.silence(whole).max(CONFIRMED_AFTER).min(whole),
+            false => whole,
+        }
+    }
+
+    fn shorten_callback_wait(&self) {
+        self.confirms_missing.set(true);
     }
 
     /// A silence is observed for a multiple of the longest delay so far.

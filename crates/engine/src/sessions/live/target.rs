@@ -344,6 +344,7 @@ impl Sessions for Live {
             address_set: Cell::new(false),
             callback_kinds: RefCell::default(),
             callback_missed: Cell::new(false),
+            confirms_missing: Cell::new(false),
             turned_away: RefCell::new(None),
             phone_number,
             holders: RefCell::default(),

@@ -4,6 +4,7 @@ use super::clock::{ADVANCE_CLOCK, ADVANCE_FURTHER_FROM};
 use super::lease::LEASE_RENEWED;
 use super::{Live, LiveOptions};
 use crate::plan;
+use crate::session::race::{Action, ActionResult};
 use crate::settings::Settings;
 use crate::settings::{Hook, Target};
 use crate::{Concurrency, Sessions};
@@ -175,8 +176,59 @@ fn a_lease_is_requested_once_and_renewed() {
     assert_eq!(server.seconds(), [120.0, 120.0, 0.0]);
 }
 
+#[test]
+fn a_rejection_within_a_race_delays_the_scenario_once_and_leaves_the_rate() {
+    const RACERS: usize = 2;
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        for nth in 0..=RACERS {
+            let (mut socket, _) = listener.accept().unwrap();
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                socket.read_exact(&mut byte).unwrap();
+                asked.extend(byte);
+            }
+            let answer = match nth {
+                RACERS => "200 OK",
+                _ => "429 Busy\r\nRetry-After: 1",
+            };
+            let answer =
+                format!("HTTP/1.1 {answer}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
+            socket.write_all(answer.as_bytes()).unwrap();
+        }
+    });
+    let deadline = clock::monotonic() + Duration::from_secs(60);
+    let live = live_at(&origin, "chat", deadline);
+    let all = plan::all(conformant_judge::load::shared());
+    let session = live.open(&all[0]).unwrap();
+    let request = Request::new("GET", "/v2/Services");
+    let service = "chat";
+    let racer = Action::Request {
+        service,
+        request: &request,
+    };
+    let began = clock::monotonic();
+    let acted = session.act_concurrently(&[racer; RACERS]).unwrap();
+    assert!(began.elapsed() >= Duration::from_secs(1));
+    for one in acted {
+        let ActionResult::Response(Ok(response)) = one.result else {
+            panic!("{one:?}");
+        };
+        assert_eq!(response.status, 429);
+    }
+    assert!(!live.schedule.is_limited(), "the rate stays");
+    assert_eq!(session.send(service, &request).unwrap().status, 200);
+    serving.join().unwrap();
+}
+
 fn live(service: &str, deadline: Instant) -> Live {
-    let target = Target::of_reference(service, &format!("http://127.0.0.1:9/{service}"));
+    live_at("http://127.0.0.1:9", service, deadline)
+}
+
+fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
+    let target = Target::of_reference(service, &format!("{origin}/{service}"));
     let settings = Settings {
         targets: [(service.to_owned(), target)].into(),
         ..Settings::default()
