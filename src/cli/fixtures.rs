@@ -141,7 +141,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
 /// The error for an export format of an earlier version.
 fn removed(format: &str) -> Failure {
     Failure::Usage(format!(
-        "the export format `{format}` was removed; use `openapi` or `arazzo`"
+        "the export format `{format}` was removed; use `openapi`"
     ))
 }
 
@@ -156,10 +156,7 @@ fn export(args: &ExportArgs) -> Done {
             )));
         }
     }
-    let is_recorded = matches!(
-        args.format,
-        ExportFormat::Har | ExportFormat::Hurl | ExportFormat::Arazzo
-    );
+    let is_recorded = matches!(args.format, ExportFormat::Har | ExportFormat::Hurl);
     let services = if is_recorded && args.specs.specs.is_some() {
         of_reference(&rulebook, &args.services, "a recording")?
     } else {
@@ -177,7 +174,6 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Jsonschema => Format::JsonSchema,
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,
-        ExportFormat::Arazzo => Format::Arazzo,
         ExportFormat::Python => Format::Python,
         ExportFormat::Typescript => Format::TypeScript,
         ExportFormat::Rust => Format::Rust,

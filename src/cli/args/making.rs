@@ -92,8 +92,6 @@ pub enum ExportFormat {
     Har,
     /// Hurl: every scenario of an offline run, for use with `serve`.
     Hurl,
-    /// Arazzo 1.0: scenarios of an offline run as workflows, with the OpenAPI documents that they use.
-    Arazzo,
     /// Python package: valid and invalid documents with loaders, factories and pydantic models.
     Python,
     /// npm package: valid and invalid documents with loaders, factories and types.
@@ -102,10 +100,10 @@ pub enum ExportFormat {
     Rust,
     /// Go module: valid and invalid documents with loaders, factories and models.
     Go,
-    /// Removed: use `openapi` or `arazzo`.
+    /// Removed: use `openapi`.
     #[value(hide = true)]
     Pact,
-    /// Removed: use `arazzo`.
+    /// Removed: use `openapi`.
     #[value(hide = true)]
     Postman,
 }
