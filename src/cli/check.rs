@@ -47,35 +47,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     let mut checker = Checker::new(&rulebook, kind.clone(), surroundings);
     let mut quarantine = None;
     if let Some(folder) = &args.set_aside {
-        let level = if args.output.strict {
-            Level::Should
-        } else {
-            Level::Must
-        };
+        let strict = args.output.strict;
+        let level = if strict { Level::Should } else { Level::Must };
         let (begun, lines) = Quarantine::begin(folder, level)?;
         quarantine = Some(begun);
         checker.set_aside(lines);
     }
-    let mut piped = None;
-    for path in &archives::expand(&args.files)? {
-        let name = path.display().to_string();
-        let checked = match archives::open(path)? {
-            OpenedArchive::Plain(file) => checker.opened(&name, &file),
-            OpenedArchive::Unpacked(mut source) => checker.file(&name, source.as_mut()),
-            OpenedArchive::StandardInput => {
-                let (mut source, digest) = archives::Digested::new(std::io::stdin());
-                piped = Some(digest);
-                checker.file(&name, &mut source)
-            }
-        };
-        checked.map_err(|error| {
-            if error.is_usage() {
-                Failure::Usage(error.to_string())
-            } else {
-                Failure::Trouble(error.to_string())
-            }
-        })?;
-    }
+    let piped = judge_files(args, &mut checker)?;
     for why in checker.notes() {
         note(why);
     }
@@ -98,8 +76,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }
-    if let Some(digest) = piped {
-        rename(&mut record, STANDARD_INPUT, &archives::name_of(&digest));
+    if let Some(name) = piped {
+        rename(&mut record, STANDARD_INPUT, &name);
     }
     record.invocation = invocation::invocation();
     let settings = Settings {
@@ -136,6 +114,31 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         return Ok(Exit::Usage);
     }
     Ok(concluded(&record, counts.documents, args.output.strict))
+}
+
+/// Judges all files. Returns the name of standard input in the record, if it was read.
+fn judge_files(args: &CheckArgs, checker: &mut Checker<'_>) -> Result<Option<String>, Failure> {
+    let mut piped = None;
+    for path in &archives::expand(&args.files)? {
+        let name = path.display().to_string();
+        let checked = match archives::open(path)? {
+            OpenedArchive::Plain(file) => checker.opened(&name, &file),
+            OpenedArchive::Unpacked(mut source) => checker.file(&name, source.as_mut()),
+            OpenedArchive::StandardInput => {
+                let (mut source, digest) = archives::Digested::new(std::io::stdin());
+                piped = Some(digest);
+                checker.file(&name, &mut source)
+            }
+        };
+        checked.map_err(|error| {
+            if error.is_usage() {
+                Failure::Usage(error.to_string())
+            } else {
+                Failure::Trouble(error.to_string())
+            }
+        })?;
+    }
+    Ok(piped.map(|digest| archives::name_of(&digest)))
 }
 
 /// The schema ids of Confluent wire headers, with the number of documents.

@@ -8,7 +8,7 @@ use conformant_record::RunRecord;
 use conformant_record::claims::{ALL, ClaimsFile};
 use conformant_record::waivers::Waiver;
 use conformant_rulebook::Rulebook;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The claims of a run, if any.
@@ -61,10 +61,10 @@ impl Claims {
                 problems.push(unknown(&what, service, &known));
                 continue;
             };
-            let known: BTreeMap<&str, ()> = known.keys().map(|name| (name.as_str(), ())).collect();
+            let known: BTreeSet<&str> = known.keys().map(String::as_str).collect();
             for feature in claimed {
-                if feature != ALL && !known.contains_key(feature.as_str()) {
-                    let mut known: Vec<&str> = known.keys().copied().collect();
+                if feature != ALL && !known.contains(feature.as_str()) {
+                    let mut known: Vec<&str> = known.iter().copied().collect();
                     known.push(ALL);
                     let what = format!("services.{service}: unknown feature `{feature}`");
                     problems.push(unknown(&what, feature, &known));

@@ -1,4 +1,4 @@
-//! `diff`: compares two rulebooks, representations, OpenAPI documents or document revisions, and reports what breaks whom.
+//! `diff`: compares two rulebooks, representations, OpenAPI documents or document revisions, and reports what breaks consumers or producers.
 
 use super::args::{ContentArg, DiffArgs, Specs};
 use super::broken::{Bump, is_named};
@@ -205,7 +205,9 @@ fn openapi(path: &Path) -> Result<Surface, Failure> {
     let read = conformant_openapi::surface(&shown, text.trim_start_matches('\u{feff}'));
     let surface = read.map_err(|problems| {
         let mut all = Problems::default();
-        problems.into_iter().for_each(|problem| all.push(problem));
+        for problem in problems {
+            all.push(problem);
+        }
         Failure::Problems(all)
     })?;
     for problem in &surface.problems {

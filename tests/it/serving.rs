@@ -572,7 +572,10 @@ fn a_race_over_tls_is_found_and_a_clean_target_passes() {
     let filter = ["chat/create-channel/race-unique-name", "--rounds", "20"];
     for (flags, expected) in [
         (&["--tls", "ca.pem"][..], 0),
-        (&["--tls", "ca.pem", "--fault", "chat/race-unique-name"][..], 1),
+        (
+            &["--tls", "ca.pem", "--fault", "chat/race-unique-name"][..],
+            1,
+        ),
     ] {
         let serving = Serving::start(folder.path(), flags);
         let target = (serving.url.as_str(), "ca.pem");

@@ -41,7 +41,7 @@ pub(super) struct Reason {
 
 /// A line of the output.
 #[derive(Serialize)]
-struct Line<'a> {
+struct WrittenLine<'a> {
     file: &'a str,
     line: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,7 +84,7 @@ impl SetAside {
 
     pub(super) fn write(&mut self, file: &str, rejected: &Rejected) -> io::Result<()> {
         let text = std::str::from_utf8(&rejected.bytes).ok();
-        let line = Line {
+        let line = WrittenLine {
             file,
             line: rejected.line,
             schema_id: rejected.schema_id,

@@ -611,11 +611,8 @@ fn day(time: &str) -> Option<&str> {
 
 /// The last day in a path such as `archive/2026-01-31/part.ndjson`; empty without one.
 fn day_of_path(path: &str) -> &str {
-    let starts = path.char_indices().map(|(at, _)| at).rev();
-    starts
-        .filter_map(|at| day(&path[at..]))
-        .next()
-        .unwrap_or_default()
+    let mut starts = path.char_indices().map(|(at, _)| at).rev();
+    starts.find_map(|at| day(&path[at..])).unwrap_or_default()
 }
 
 /// Lines with payloads of one type.

@@ -40,7 +40,9 @@ pub(super) fn format(start: &[u8]) -> Option<&'static str> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("UTF-16 text"),
         // ASCII in UTF-16 without a byte order mark.
-        [b'{' | b'[' | b'<', 0, ..] | [0, b'{' | b'[' | b'<', ..] if start.len() % 2 == 0 => {
+        [b'{' | b'[' | b'<', 0, ..] | [0, b'{' | b'[' | b'<', ..]
+            if start.len().is_multiple_of(2) =>
+        {
             Some("UTF-16 text")
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Optional features: what scenarios need besides the address and credentials of their service.
 //!
 //! - Features have the names that a record uses for needs: `hook NAME`, `key targets.SERVICE.KEY`, `callbacks`.
-//! - A setting with a default, or with a hook or a request that provides it, is no feature.
+//! - A setting with a default, or with a hook or a request that provides it, does not count as a feature.
 
 use super::plan::{self, Planned};
 use conformant_rulebook::Rulebook;

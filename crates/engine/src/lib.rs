@@ -532,8 +532,8 @@ fn conclude_unguarded(
             Ok(session) => session,
             Err(error) => {
                 observers.skip();
-                let stop = Stop::Error(format!("failed to {error}"));
-                return conclude_run(id, Judgment::default(), Some(stop), 0, 0.0);
+                let stop = Some(Stop::Error(format!("failed to {error}")));
+                return conclude_run(id, Judgment::default(), stop, 0, 0.0);
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
@@ -542,11 +542,8 @@ fn conclude_unguarded(
         }
         let began = session.now();
         let scenario_run = ScenarioRun::new(rulebook, schemas, planned, (seed, attempt));
-        let ScenarioOutcome {
-            mut evidence,
-            stop,
-            memo,
-        } = run_scenario(scenario_run, session.as_ref(), interrupted);
+        let outcome = run_scenario(scenario_run, session.as_ref(), interrupted);
+        let (mut evidence, stop, memo) = (outcome.evidence, outcome.stop, outcome.memo);
         let seconds = session.seconds_since(began);
         let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
         let judgment =

@@ -191,42 +191,11 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             ..Timings::default()
         }),
     });
-    record.evidence = Some(EvidenceStamp {
-        name: all(),
-        sha256: all(),
-        run: all(),
-    });
-    record.claims = Some(ClaimsResult {
-        implementation: all(),
-        services: [(all(), vec![all()])].into(),
-        unjudged: vec![UnjudgedClaim {
-            service: all(),
-            feature: all(),
-            reason: all(),
-            ids: vec![all()],
-        }],
-    });
+    every_addition_is(&mut record, text);
     record.sharpness = Some(Sharpness {
         known: 2,
         noticed: 1,
         unnoticed: vec![all()],
-    });
-    record.archive = Some(ArchiveCounts {
-        documents: vec![DocumentCount {
-            kind: all(),
-            version: all(),
-            documents: 2,
-            rejected: 1,
-        }],
-        findings: vec![FindingCount {
-            kind: all(),
-            version: all(),
-            rule: all(),
-            day: all(),
-            findings: 1,
-        }],
-        unreadable: 1,
-        schema_ids: [(7, 2)].into(),
     });
     for waiver in &mut record.waivers {
         (waiver.rule, waiver.pointer) = (all(), all());
@@ -261,6 +230,42 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         diff: all(),
     }];
     record
+}
+
+fn every_addition_is(record: &mut RunRecord, text: &str) {
+    let all = || text.to_owned();
+    record.evidence = Some(EvidenceStamp {
+        name: all(),
+        sha256: all(),
+        run: all(),
+    });
+    record.claims = Some(ClaimsResult {
+        implementation: all(),
+        services: [(all(), vec![all()])].into(),
+        unjudged: vec![UnjudgedClaim {
+            service: all(),
+            feature: all(),
+            reason: all(),
+            ids: vec![all()],
+        }],
+    });
+    record.archive = Some(ArchiveCounts {
+        documents: vec![DocumentCount {
+            kind: all(),
+            version: all(),
+            documents: 2,
+            rejected: 1,
+        }],
+        findings: vec![FindingCount {
+            kind: all(),
+            version: all(),
+            rule: all(),
+            day: all(),
+            findings: 1,
+        }],
+        unreadable: 1,
+        schema_ids: [(7, 2)].into(),
+    });
 }
 
 fn every_step_text_is(record: &mut RunRecord, text: &str) {

@@ -133,7 +133,7 @@ impl Tests {
         }
     }
 
-    /// Rules whose verdict differs from the one that was found. A pass that is not stated is no difference: a run
+    /// Rules whose verdict differs from the one that was found. A pass that is not stated does not differ: a run
     /// withdraws passes that no mutation breaks.
     pub fn differing(&self, found: &Self) -> Vec<String> {
         let stated = self.passed.iter().chain(&self.warned).chain(&self.failed);
@@ -293,6 +293,7 @@ fn sha256_of<'a>(
 }
 
 /// The digest of a target's identity: its base URLs by service, as JSON with sorted keys and without blanks.
+#[expect(clippy::missing_panics_doc, reason = "map keys are strings")]
 pub fn target_digest(targets: &BTreeMap<String, String>) -> String {
     let text = serde_json::to_vec(targets).expect("map keys are strings");
     text::hex(Sha256::digest(text))

@@ -193,7 +193,7 @@ impl OneWay<'_> {
         let Subject::Representation { pointer, .. } = &change.subject else {
             return Vec::new();
         };
-        let mut place: Vec<String> = json::segments(pointer).map(|s| s.to_string()).collect();
+        let mut place: Vec<String> = json::segments(pointer).collect();
         // The witness of a field is the object around it.
         if matches!(
             change.coordinates.what,

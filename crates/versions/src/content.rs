@@ -125,7 +125,7 @@ fn is_object(schema: &Value) -> bool {
     let names_object = |types: &Value| match types {
         Value::String(name) => name == "object",
         Value::Array(names) => names.iter().any(|name| name == "object"),
-        _ => false,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
     };
     schema.get("properties").is_some()
         || schema.get("type").is_some_and(names_object)

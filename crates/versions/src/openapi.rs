@@ -29,7 +29,11 @@ pub fn openapi(old: (&str, &Surface), new: (&str, &Surface)) -> Comparison {
         match (before, after) {
             (Some(before), Some(after)) => pair.compare(before, after),
             (before, after) => {
-                let note = Note::new(What::Operation, appears(after), Direction::Request);
+                let note = Note::new(
+                    What::Operation,
+                    appears(after.is_some()),
+                    Direction::Request,
+                );
                 pair.note(note.between(before.map(shown), after.map(shown)));
             }
         }
@@ -66,11 +70,12 @@ fn pairs<'a>(old: &'a [SurfaceOperation], new: &'a [SurfaceOperation]) -> Vec<Fo
     all
 }
 
-/// Added if there is something now, removed otherwise.
-fn appears<T>(now: Option<T>) -> Action {
-    match now {
-        Some(_) => Action::Added,
-        None => Action::Removed,
+/// Added if it is there now, removed otherwise.
+fn appears(is_there: bool) -> Action {
+    if is_there {
+        Action::Added
+    } else {
+        Action::Removed
     }
 }
 
@@ -111,7 +116,7 @@ impl Pair<'_> {
             self.note(note.between(Some(shown(old)), Some(shown(new))));
         }
         if old.is_secured != new.is_secured {
-            let action = appears(new.is_secured.then_some(()));
+            let action = appears(new.is_secured);
             self.note(Note::new(What::Credentials, action, Direction::Request));
         }
         self.parameters(old, new);
@@ -129,7 +134,7 @@ impl Pair<'_> {
             let location = |p: Option<&SurfaceParameter>| p.map(|p| format!("in the {}", p.place));
             let request = |what, action| Note::new(what, action, Direction::Request);
             if a.is_none() || b.is_none() {
-                let note = request(What::Parameter, appears(b));
+                let note = request(What::Parameter, appears(b.is_some()));
                 self.ledger
                     .note(&place(""), note.between(location(a), location(b)));
             }
@@ -147,7 +152,7 @@ impl Pair<'_> {
 
     fn required(&mut self, subject: &Subject, before: bool, after: bool) {
         if before != after {
-            let action = appears(after.then_some(()));
+            let action = appears(after);
             self.ledger.note(
                 subject,
                 Note::new(What::Required, action, Direction::Request),
@@ -159,7 +164,7 @@ impl Pair<'_> {
         let place = self.parameter_place(BODY);
         let (old, new) = (old.body.as_ref(), new.body.as_ref());
         if old.is_some() != new.is_some() {
-            let note = Note::new(What::Parameter, appears(new), Direction::Request);
+            let note = Note::new(What::Parameter, appears(new.is_some()), Direction::Request);
             self.ledger.note(&place(""), note);
         }
         self.required(
@@ -185,7 +190,8 @@ impl Pair<'_> {
             match (old.answers.get(status), new.answers.get(status)) {
                 (Some(old), Some(new)) => self.media(old, new, What::Answer, status, &place),
                 (_, after) => {
-                    let note = Note::new(What::Answer, appears(after), Direction::Response);
+                    let note =
+                        Note::new(What::Answer, appears(after.is_some()), Direction::Response);
                     self.note(note.detail(status));
                 }
             }
@@ -201,9 +207,10 @@ impl Pair<'_> {
         status: &str,
         place: &dyn Fn(&str) -> Subject,
     ) {
-        let direction = match what {
-            What::Answer => Direction::Response,
-            _ => Direction::Request,
+        let direction = if what == What::Answer {
+            Direction::Response
+        } else {
+            Direction::Request
         };
         let all: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         for media in all {
@@ -211,7 +218,7 @@ impl Pair<'_> {
                 (Some(a), Some(b)) => schemas::alone(self.ledger, (a, b), direction, place),
                 (_, after) => {
                     let detail = format!("{status} {media}");
-                    let note = Note::new(what, appears(after), direction);
+                    let note = Note::new(what, appears(after.is_some()), direction);
                     self.note(note.detail(detail.trim()));
                 }
             }
@@ -298,7 +305,13 @@ components:
         use Class::{
             Additive, BreakingForConsumers as Consumers, BreakingForProducers as Producers,
         };
-        let table: [(&[(&str, &str)], &str, &[Class], usize); 12] = [
+        type Edit = (
+            &'static [(&'static str, &'static str)],
+            &'static str,
+            &'static [Class],
+            usize,
+        );
+        let table: [Edit; 12] = [
             (
                 &[("[open, closed]", "[open, closed, lost]")],
                 "orders/get-order/200/state/lost/enum-value-added",

@@ -353,7 +353,9 @@ pub(super) fn embedded(schema: &Value, root: &Value, place: &[String], value: &V
     }
     let mut members = match made_up(schema, root, 0) {
         Value::Object(members) => members,
-        _ => Map::new(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
     };
     let name = if first == "*" { "a" } else { first };
     members.insert(name.to_owned(), inner);

@@ -179,7 +179,7 @@ pub struct DiffArgs {
     /// Newer version, given in the same form.
     #[arg(required_unless_present = "matrix")]
     pub new: Option<String>,
-    /// Compare every version of this event with every other, such as MessageSent.
+    /// Compare every version of this event with every other, such as `MessageSent`.
     #[arg(long, value_name = "EVENT", conflicts_with_all = ["old", "new", "declare", "fixtures", "sdk", "compat"])]
     pub matrix: Option<String>,
     /// Fail only if the newer version breaks this level of schema registries; repeat it or separate levels by commas.

@@ -288,13 +288,13 @@ fn own_content(cases: &Cases<'_>, n: usize) -> Map<String, Value> {
     let own = |value: &Value| match value {
         Value::String(text) => json!(format!("{text} {n}")),
         Value::Number(_) => json!(n),
-        other => other.clone(),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => value.clone(),
     };
     let optional = cases.happy.optional.iter();
     let members = optional.filter_map(|(name, value)| {
         let content = value.get("$json")?.as_object()?;
         let own = content.iter().map(|(key, value)| (key.clone(), own(value)));
-        Some((name.clone(), json!({"$json": Map::from_iter(own)})))
+        Some((name.clone(), json!({"$json": own.collect::<Map<_, _>>()})))
     });
     members.collect()
 }

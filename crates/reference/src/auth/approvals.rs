@@ -230,7 +230,7 @@ impl Approvals {
         // The window is that between two answers: an expiry within it counts.
         let status = match approval.status {
             Status::Expired => Status::Expired,
-            _ => checked,
+            Status::Pending | Status::Approved | Status::Denied => checked,
         };
         let is_open = match status {
             Status::Pending => !is_endless || !core.fails(Fault::AuthEndlessNotAnswered),

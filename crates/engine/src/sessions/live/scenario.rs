@@ -59,7 +59,7 @@ pub(super) struct LiveScenario<'a> {
     pub(super) callback_kinds: RefCell<BTreeSet<String>>,
     /// Whether an expected callback did not come.
     pub(super) callback_missed: Cell<bool>,
-    /// Whether callbacks were waited for in vain before, so that a shorter wait confirms it.
+    /// Whether a wait for callbacks ended without one before, so that a shorter wait confirms it.
     pub(super) confirms_missing: Cell<bool>,
     pub(super) phone_number: Option<AssignedNumber<'a>>,
     /// A service that rejected a request before it had accepted any.
