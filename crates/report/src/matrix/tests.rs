@@ -1,3 +1,5 @@
+//! The table of implementations: its rows, its marks and hostile texts.
+
 use super::*;
 use crate::sample::{HOSTILE, every_text_is, sample};
 use conformant_base::text::is_deceptive;
