@@ -3,7 +3,6 @@
 //! Judges resources that the scenario created. Counts may lag.
 
 use super::prelude::*;
-use crate::evidence::Race;
 use crate::history::{Moment, Observation, Outcome, Resource, ResourceId, Write};
 use conformant_rulebook::Action;
 use conformant_rulebook::annotations::Counts as Counted;
@@ -218,20 +217,13 @@ fn present(
     let history = &context.history;
     let mut present = BTreeSet::new();
     let mut last = None;
-    let is_raced = |write: &Write<'_>| {
-        let raced = write.moment.race.zip(sight.moment.race);
-        let are_apart = |(one, other): (Race, Race)| {
-            one.is_before(&other) == Some(false) && other.is_before(&one) == Some(false)
-        };
-        raced.is_some_and(are_apart)
-    };
     let of = history.writes.iter().filter(|write| {
         let counts = write.kind == counted.of || write.kind.is_empty();
         let is_since = !write.moment.is_before(&made.moment);
         counts
             && is_since
             && write.outcome != Outcome::Refused
-            && (write.moment.event <= sight.moment.event || is_raced(write))
+            && (write.moment.event <= sight.moment.event || write.moment.overlaps(&sight.moment))
     });
     for write in of {
         let resource = write.resource.filter(|_| write.outcome == Outcome::Done)?;

@@ -43,11 +43,13 @@ impl Flow {
             return Ok(ended);
         }
         let raced = |fault| core.read(fault, || count) < count;
+        let (shares_context, shares_sid) =
+            (raced(Fault::FlowRaceContext), raced(Fault::FlowRaceSid));
         let last = self.flow(&flow_sid)?.executions.last();
-        if let Some(last) = last.filter(|_| raced(Fault::FlowRaceContext)) {
+        if let Some(last) = last.filter(|_| shares_context) {
             data.clone_from(&last.data);
         }
-        let raced_sid = last.filter(|_| raced(Fault::FlowRaceSid));
+        let raced_sid = last.filter(|_| shares_sid);
         let reused = match raced_sid {
             None if core.fails(Fault::FlowExecutionSidReused) => self.any_execution(),
             raced => raced,
