@@ -15,7 +15,7 @@ use std::sync::Arc;
 const EXCERPT_BYTES: usize = 200;
 
 /// Largest decoded body.
-pub(super) const DECODED_BYTES_MAX: usize = 10 * 1024 * 1024;
+const DECODED_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 /// The response without its content coding, if that is gzip. Only the beginning of a body above the limit is decoded.
 pub(super) fn decoded(mut response: Response) -> Response {

@@ -136,7 +136,7 @@ fn large_pages_without_end_are_left_before_they_fill_the_memory() {
         "flow/read-flows/walk",
     );
     assert!(
-        judged.json.contains("evidence-over-limit(10 MiB)"),
+        judged.json.contains("evidence-over-limit(8 MiB)"),
         "{}",
         judged.ended.stdout
     );

@@ -11,7 +11,7 @@ use std::io::{self, BufRead, BufReader, Read};
 /// First bytes of every gzip file.
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
 
-/// The longest line: the answers of a scenario (10 MiB) and what was derived from them.
+/// The longest line: the responses of a scenario and what was derived from them.
 const LINE_BYTES_MAX: u64 = 64 << 20;
 
 /// An evidence file that is being read.
