@@ -4,7 +4,7 @@
 //! for weeks.
 
 use super::traffic::{History, Observed, Operations};
-use super::{FINDINGS_MAX, One, Surroundings};
+use super::{DocumentJudge, FINDINGS_MAX, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::Recorder;
 use conformant_judge::Judgment;
@@ -77,7 +77,7 @@ impl<'a> Inline<'a> {
             return Vec::new();
         };
         self.judged += 1;
-        let one = One {
+        let one = DocumentJudge {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: self.surroundings,
@@ -107,7 +107,7 @@ impl<'a> Inline<'a> {
 
     /// Judges the history; returns findings that need a history.
     fn close(&mut self) -> Vec<Finding> {
-        let one = One {
+        let one = DocumentJudge {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: self.surroundings,

@@ -4,11 +4,14 @@
 
 mod aside;
 mod blocks;
+mod document;
 mod envelope;
+mod error;
 mod fast_path;
 mod har;
 mod inline;
 mod lines;
+mod payloads;
 mod sniff;
 mod stream;
 mod token;
@@ -17,25 +20,24 @@ mod wire;
 
 pub use aside::SetAside;
 pub use envelope::Mapping;
+pub use error::CheckError;
 pub use inline::{Inline, Passed};
 pub use token::{judge_qr, judge_token};
 
 use aside::Rejected;
 use blocks::{Blocks, Source};
-use fast_path::{FastPath, FastValidator};
-use lines::{Aside, Judged, Note, OfLines, Quick};
+use document::{DocumentJudge, UNREADABLE};
+use lines::{Aside, Judged, Note, OfLines};
+use payloads::Payloads;
 use stream::Stream;
 
 use conformant_base::clock::Timestamp;
-use conformant_base::json::{self, Limits, Parsed};
 use conformant_engine::Recorder;
-use conformant_judge::evidence::{Evidence, Payload};
-use conformant_judge::{Judgment, Tally, judge};
-use conformant_record::{ArchiveSums, Finding, RunRecord};
-use conformant_rulebook::service::{ServiceFile, ServiceIndex};
-use conformant_rulebook::xml;
+use conformant_judge::{Judgment, Tally};
+use conformant_record::{ArchiveSums, RunRecord};
+use conformant_rulebook::service::ServiceIndex;
 use conformant_rulebook::{Rule, Rulebook};
-use conformant_schema::{Schemas, rule_of_whole};
+use conformant_schema::Schemas;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -46,8 +48,6 @@ use std::sync::Arc;
 pub const STANDARD_INPUT: &str = "-";
 /// Maximum size of a file that is read as a whole.
 const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
-/// Kind of the finding about a line that is not a document.
-const UNREADABLE: &str = "unreadable";
 /// Maximum number of listed findings; others are counted by rule.
 const FINDINGS_MAX: usize = 10_000;
 
@@ -183,53 +183,6 @@ impl Sides {
     }
 }
 
-/// Why a file could not be judged.
-#[derive(Debug, thiserror::Error)]
-pub enum CheckError {
-    /// Reading failed.
-    #[error("failed to read {name}: {source}")]
-    Unreadable {
-        name: String,
-        source: std::io::Error,
-    },
-    /// Too large to be read as a whole.
-    #[error(
-        "{name} is larger than {limit} bytes; files with one document a line (.ndjson) may have any size"
-    )]
-    TooLarge { name: String, limit: u64 },
-    /// A format that is not read.
-    #[error("{name} is {format}, expected {expected}; {PAGE} names what reads it")]
-    Format {
-        name: String,
-        format: &'static str,
-        expected: &'static str,
-    },
-    #[error("{name} is empty, expected {expected}")]
-    Empty {
-        name: String,
-        expected: &'static str,
-    },
-    /// A file with one document that cannot be read.
-    #[error("{name} is not a readable document: {why}; {PAGE} lists the formats that are read")]
-    Malformed { name: String, why: String },
-    /// A wire header before something that is not JSON.
-    #[error(
-        "{name}{place}: a Confluent wire header with schema id {id} before a payload that is not JSON, such as Avro or Protobuf; expected JSON after the header; {PAGE} names what reads it"
-    )]
-    Binary {
-        name: String,
-        /// `, line 7`, or nothing.
-        place: String,
-        id: String,
-    },
-    /// Rejected lines could not be written.
-    #[error("failed to set lines aside: {0}")]
-    NotSetAside(std::io::Error),
-}
-
-/// Where other formats are described.
-const PAGE: &str = "the page Archives (docs/src/archives.md)";
-
 /// Judges files of one type, one after the other.
 #[derive(Debug)]
 pub struct Checker<'a> {
@@ -262,25 +215,6 @@ pub struct Counts {
     pub cut: usize,
     /// Files with at least one byte.
     pub filled: usize,
-}
-
-impl CheckError {
-    /// True for an invalid file, false for an error of the system.
-    pub fn is_usage(&self) -> bool {
-        use std::io::ErrorKind;
-        match self {
-            Self::Unreadable { source, .. } => matches!(
-                source.kind(),
-                ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
-            ),
-            Self::NotSetAside(_) => false,
-            Self::TooLarge { .. }
-            | Self::Format { .. }
-            | Self::Empty { .. }
-            | Self::Malformed { .. }
-            | Self::Binary { .. } => true,
-        }
-    }
 }
 
 impl<'a> Checker<'a> {
@@ -430,7 +364,7 @@ impl<'a> Checker<'a> {
         name: &str,
         start: Vec<u8>,
         source: &mut dyn Read,
-        one: impl Fn(&One<'_>, usize, &[u8]) -> Judgment,
+        one: impl Fn(&DocumentJudge<'_>, usize, &[u8]) -> Judgment,
     ) -> Result<Judgment, CheckError> {
         let bytes = whole(name, start, source)?;
         let lines: Vec<(usize, &[u8])> = bytes
@@ -503,7 +437,7 @@ impl<'a> Checker<'a> {
         for (event, count) in judged.types {
             *self.types.entry(event).or_default() += count;
         }
-        if is_archive || !judged.sums.schema_ids.is_empty() {
+        if is_archive || judged.sums.has_schema_ids() {
             self.sums.get_or_insert_default().merge(judged.sums);
         }
         Ok(judged.judgment)
@@ -523,8 +457,8 @@ impl<'a> Checker<'a> {
         Ok(judged.judgment)
     }
 
-    fn one<'b>(&'b self, name: &'b str) -> One<'b> {
-        One {
+    fn one<'b>(&'b self, name: &'b str) -> DocumentJudge<'b> {
+        DocumentJudge {
             rulebook: self.rulebook,
             schemas: &self.schemas,
             surroundings: &self.surroundings,
@@ -580,7 +514,9 @@ fn one_document(
             why: why.clone(),
         });
     }
-    judged.sums.schema_ids.extend(schema_id.map(|id| (id, 1)));
+    if let Some(id) = schema_id {
+        judged.sums.add_schema_id(id, 1);
+    }
     if let Some(to) = aside {
         let reasons = judged.reasons(to.level());
         let rejected = Rejected {
@@ -597,188 +533,6 @@ fn one_document(
         is_archive: false,
         judged,
     })
-}
-
-/// The day of a time such as `2026-01-31T00:00:00Z`.
-fn day(time: &str) -> Option<&str> {
-    let day = time.get(..10)?;
-    let is_day = day.bytes().enumerate().all(|(at, byte)| match at {
-        4 | 7 => byte == b'-',
-        _ => byte.is_ascii_digit(),
-    });
-    is_day.then_some(day)
-}
-
-/// The last day in a path such as `archive/2026-01-31/part.ndjson`; empty without one.
-fn day_of_path(path: &str) -> &str {
-    let mut starts = path.char_indices().map(|(at, _)| at).rev();
-    starts.find_map(|at| day(&path[at..])).unwrap_or_default()
-}
-
-/// Lines with payloads of one type.
-#[derive(Debug)]
-struct Payloads<'a> {
-    one: One<'a>,
-    /// The day in the file's path.
-    day: &'a str,
-    kind: &'a str,
-    fast_path: Option<FastPath>,
-}
-
-impl<'a> Payloads<'a> {
-    fn new(one: One<'a>, kind: &'a str) -> Self {
-        let fast_path = FastPath::of(one.rulebook, kind);
-        Self {
-            one,
-            day: day_of_path(one.name),
-            kind,
-            fast_path,
-        }
-    }
-}
-
-impl OfLines for Payloads<'_> {
-    type Quick<'q>
-        = FastPayloads<'q>
-    where
-        Self: 'q;
-
-    fn quick(&self) -> Option<FastPayloads<'_>> {
-        let fast_path = self.fast_path.as_ref()?;
-        Some(FastPayloads {
-            kind: self.kind,
-            validator: FastValidator::new(fast_path),
-        })
-    }
-
-    fn full(&self, line: usize, bytes: &[u8]) -> Judged {
-        Judged::one(
-            self.kind,
-            self.day,
-            self.one.document(self.kind, line, bytes),
-        )
-    }
-
-    fn unreadable(&self, line: usize, why: &str) -> Judged {
-        Judged::one(
-            self.kind,
-            self.day,
-            self.one.unreadable(self.kind, line, why),
-        )
-    }
-}
-
-/// Fast path of payloads.
-struct FastPayloads<'g> {
-    kind: &'g str,
-    validator: FastValidator<'g>,
-}
-
-impl Quick for FastPayloads<'_> {
-    fn line(&mut self, text: &[u8]) -> Option<usize> {
-        self.validator.line(text)
-    }
-
-    fn finish(self) -> Judged {
-        let (documents, judgment) = self.validator.finish();
-        let mut judged = Judged {
-            judgment,
-            documents,
-            ..Judged::default()
-        };
-        if documents > 0 {
-            judged.sums.add_documents(self.kind, documents, 0);
-        }
-        judged
-    }
-}
-
-/// Judges single documents of a file.
-#[derive(Clone, Copy, Debug)]
-struct One<'a> {
-    rulebook: &'a Rulebook,
-    schemas: &'a Schemas,
-    surroundings: &'a Surroundings,
-    name: &'a str,
-}
-
-impl One<'_> {
-    /// Judges one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
-    fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgment {
-        let service = kind.split('/').next();
-        let service = service.and_then(|name| self.rulebook.index.get(name));
-        if service.is_some_and(ServiceFile::has_xml) && bytes.trim_ascii_start().starts_with(b"<") {
-            let schema = self.rulebook.kinds.get(kind).map(|known| &known.schema);
-            return match xml::to_value(bytes, schema) {
-                Ok(value) => self.payload(line, kind, made_of(value)),
-                Err(fault) => self.unreadable(kind, line, &format!("XML: {fault}")),
-            };
-        }
-        match json::parse(bytes, Limits::default()) {
-            Ok(parsed) => self.payload(line, kind, parsed),
-            Err(fault) => self.unreadable(kind, line, &fault.to_string()),
-        }
-    }
-
-    /// Judges one readable document.
-    fn payload(&self, line: usize, kind: &str, parsed: Parsed) -> Judgment {
-        let payload = Payload {
-            kind: kind.to_owned(),
-            value: Arc::new(parsed.value),
-            notes: parsed.notes,
-            step: line,
-        };
-        let evidence = Evidence {
-            scenario: self.name.to_owned(),
-            payloads: vec![payload],
-            configured: self.surroundings.configured.clone(),
-            now: self.surroundings.now,
-            ..Evidence::default()
-        };
-        let mut judgment = judge(self.rulebook, self.schemas, &evidence);
-        for finding in &mut judgment.findings {
-            finding.step = line;
-            finding.exchange = line;
-        }
-        judgment
-    }
-
-    /// An unreadable document breaks the root rule of its type, like a document of another type.
-    fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgment {
-        let mut judgment = Judgment::default();
-        let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
-        let Some(rule) = rule else { return judgment };
-        let finding = Finding {
-            kind: UNREADABLE.to_owned(),
-            expected: format!("a document of {kind}"),
-            actual: why.to_owned(),
-            message: format!("not a readable document: {why}"),
-            ..self.found(rule, line)
-        };
-        judgment.conclude(&rule.id, Some(finding));
-        judgment
-    }
-
-    /// A finding of this rule in this file, without details.
-    fn found(&self, rule: &Rule, line: usize) -> Finding {
-        Finding {
-            rule: rule.id.clone(),
-            level: rule.level.of_finding(),
-            service: rule.service.clone(),
-            scenario: self.name.to_owned(),
-            step: line,
-            exchange: line,
-            ..Finding::default()
-        }
-    }
-}
-
-/// A document that was not JSON.
-fn made_of(value: Value) -> Parsed {
-    Parsed {
-        value,
-        notes: Vec::new(),
-    }
 }
 
 /// The rest of a source.

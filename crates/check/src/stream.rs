@@ -3,10 +3,11 @@
 //! A payload is judged by the schema that its address names. Neither the envelope nor the order of events is judged,
 //! because the documents define neither (D1, Events).
 
-use super::One;
+use super::DocumentJudge;
 use super::envelope::{Envelope, EventError, Mapping};
 use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
 use super::lines::{Judged, Note, OfLines, Quick};
+use super::payloads;
 use conformant_base::json;
 use conformant_judge::Judgment;
 use conformant_record::Finding;
@@ -20,7 +21,7 @@ const VENDOR: &str = "svc";
 /// Judge of a stream.
 #[derive(Debug)]
 pub(super) struct Stream<'a> {
-    one: One<'a>,
+    one: DocumentJudge<'a>,
     mapping: Mapping,
     envelopes: Option<Envelopes>,
     /// The day in the file's path, for events without a time.
@@ -43,7 +44,7 @@ enum Known<'r> {
 }
 
 impl<'a> Stream<'a> {
-    pub(super) fn new(one: One<'a>, mapping: &Mapping) -> Self {
+    pub(super) fn new(one: DocumentJudge<'a>, mapping: &Mapping) -> Self {
         let paths = [
             (Part::Type, &mapping.type_at),
             (Part::Schema, &mapping.schema_at),
@@ -53,7 +54,7 @@ impl<'a> Stream<'a> {
         Self {
             one,
             mapping: mapping.clone(),
-            day: super::day_of_path(one.name),
+            day: payloads::day_of_path(one.name),
             envelopes: fast_paths(one.rulebook).and_then(|types| Envelopes::of(&paths, types)),
         }
     }
@@ -103,7 +104,7 @@ impl<'a> Stream<'a> {
         if let Some(schema) = schema {
             self.address(line, name, schema, misannounced, &mut judgment);
         }
-        let day = event.time.as_deref().and_then(super::day);
+        let day = event.time.as_deref().and_then(payloads::day);
         judged.merge(
             Judged::one(kind, day.unwrap_or(self.day), judgment),
             usize::MAX,
@@ -271,7 +272,7 @@ mod tests {
     /// Judges a stream with and without the fast path: both must agree.
     fn judge(mapping: &Mapping, text: &str) -> Judged {
         let (schemas, surroundings) = (Schemas::default(), Surroundings::default());
-        let one = One {
+        let one = DocumentJudge {
             rulebook: rulebook(),
             schemas: &schemas,
             surroundings: &surroundings,

@@ -3,7 +3,8 @@
 //!
 //! An unreadable part is a finding at its place.
 
-use super::{One, Surroundings, made_of};
+use super::Surroundings;
+use super::document::{DocumentJudge, made_of};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::json::{self, Limits};
@@ -36,7 +37,7 @@ enum ReadError {
     Utf8(#[from] std::str::Utf8Error),
     #[error("not an address: `://` is missing")]
     NoAddress,
-    #[error("{0} part(s), expected three joined by dots")]
+    #[error("{}, expected three joined by dots", conformant_base::text::count(*.0, "part"))]
     Parts(usize),
     #[error("the signature is missing")]
     NoSignature,
@@ -70,8 +71,8 @@ fn one<'a>(
     rulebook: &'a Rulebook,
     schemas: &'a Schemas,
     surroundings: &'a Surroundings,
-) -> One<'a> {
-    One {
+) -> DocumentJudge<'a> {
+    DocumentJudge {
         rulebook,
         schemas,
         surroundings,
@@ -79,7 +80,7 @@ fn one<'a>(
     }
 }
 
-impl One<'_> {
+impl DocumentJudge<'_> {
     /// The resource type that a token is judged as.
     fn token_kind(&self) -> &str {
         let signed = self.rulebook.index.signed_token();

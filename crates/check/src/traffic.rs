@@ -2,7 +2,7 @@
 //!
 //! The intent of the requests is unknown, so that a refusal is never reported.
 
-use super::{One, Surroundings};
+use super::{DocumentJudge, Surroundings};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::body;
 use conformant_engine::link::Shown;
@@ -51,7 +51,7 @@ impl History {
     }
 
     /// Judges the history and clears it.
-    pub(super) fn close(&mut self, one: &One<'_>) -> Judgment {
+    pub(super) fn close(&mut self, one: &DocumentJudge<'_>) -> Judgment {
         let Self { exchanges, .. } = std::mem::take(self);
         if !one.surroundings.sides.has_responses() {
             return Judgment::default();
@@ -105,7 +105,7 @@ pub(super) fn apart(exchanges: Vec<Exchange>) -> Vec<Vec<Exchange>> {
 }
 
 /// Judges exchanges; findings refer to their numbers.
-fn judge_traffic(one: &One<'_>, evidence: &Evidence) -> Judgment {
+fn judge_traffic(one: &DocumentJudge<'_>, evidence: &Evidence) -> Judgment {
     let mut judgment = judge(one.rulebook, one.schemas, evidence);
     for finding in &mut judgment.findings {
         let index = finding.exchange.checked_sub(1);
@@ -126,7 +126,7 @@ pub(super) struct Observed {
     pub(super) span: Span,
 }
 
-impl One<'_> {
+impl DocumentJudge<'_> {
     /// Findings about the client in an exchange, if requested.
     pub(super) fn client(&self, exchange: &Exchange, kept: Completeness) -> Judgment {
         let operation = self

@@ -2,7 +2,7 @@
 
 use super::entry::{Entry, EntryError};
 use super::reading::read_entries;
-use crate::One;
+use crate::DocumentJudge;
 use crate::traffic::{History, Observed, Operations};
 use conformant_base::http::Cause;
 use conformant_judge::Judgment;
@@ -29,7 +29,7 @@ pub(crate) struct Judged {
 }
 
 /// Judges every entry.
-pub(crate) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Judged> {
+pub(crate) fn judge_file(one: &DocumentJudge<'_>, source: &mut dyn Read) -> io::Result<Judged> {
     let mut file = File {
         one,
         operations: Operations::of(one.rulebook, one.surroundings),
@@ -53,7 +53,7 @@ pub(crate) fn judge_file(one: &One<'_>, source: &mut dyn Read) -> io::Result<Jud
 
 /// State while a file is read.
 struct File<'a> {
-    one: &'a One<'a>,
+    one: &'a DocumentJudge<'a>,
     operations: Operations<'a>,
     judged: Judged,
     /// Number of the last entry, from 1.

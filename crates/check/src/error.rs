@@ -1,0 +1,67 @@
+//! Why a file could not be judged.
+
+/// An error of a file, or of the system.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// Reading failed.
+    #[error("failed to read {name}: {source}")]
+    Unreadable {
+        name: String,
+        source: std::io::Error,
+    },
+    /// Too large to be read as a whole.
+    #[error(
+        "{name} is larger than {limit} bytes; files with one document a line (.ndjson) may have any size"
+    )]
+    TooLarge { name: String, limit: u64 },
+    /// A format that is not read.
+    #[error("{name} is {format}, expected {expected}; {PAGE} names what reads it")]
+    Format {
+        name: String,
+        format: &'static str,
+        expected: &'static str,
+    },
+    #[error("{name} is empty, expected {expected}")]
+    Empty {
+        name: String,
+        expected: &'static str,
+    },
+    /// A file with one document that cannot be read.
+    #[error("{name} is not a readable document: {why}; {PAGE} lists the formats that are read")]
+    Malformed { name: String, why: String },
+    /// A wire header before something that is not JSON.
+    #[error(
+        "{name}{place}: a Confluent wire header with schema id {id} before a payload that is not JSON, such as Avro or Protobuf; expected JSON after the header; {PAGE} names what reads it"
+    )]
+    Binary {
+        name: String,
+        /// `, line 7`, or nothing.
+        place: String,
+        id: String,
+    },
+    /// Rejected lines could not be written.
+    #[error("failed to set lines aside: {0}")]
+    NotSetAside(std::io::Error),
+}
+
+/// Where other formats are described.
+const PAGE: &str = "the page Archives (docs/src/archives.md)";
+
+impl CheckError {
+    /// True for an invalid file, false for an error of the system.
+    pub fn is_usage(&self) -> bool {
+        use std::io::ErrorKind;
+        match self {
+            Self::Unreadable { source, .. } => matches!(
+                source.kind(),
+                ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
+            ),
+            Self::NotSetAside(_) => false,
+            Self::TooLarge { .. }
+            | Self::Format { .. }
+            | Self::Empty { .. }
+            | Self::Malformed { .. }
+            | Self::Binary { .. } => true,
+        }
+    }
+}
