@@ -91,9 +91,9 @@ fn differences(
         Some(path) => read_waivers(path)?.waivers,
         None => Vec::new(),
     };
+    let day = day_of(evidence.head.begun.as_deref());
     let mut record = evidence_file::evaluate(evidence, rulebook).record;
-    let today = conformant_base::clock::now().to_zoned(jiff::tz::TimeZone::UTC);
-    Waivers::on(&waivers, today.date()).apply(&mut record, false);
+    Waivers::on(&waivers, day).apply(&mut record, false);
     let (stated, found) = (statement.tests(), Tests::of(&record));
     for rule in stated.differing(&found) {
         let (expected, got) = (stated.verdict(&rule), found.verdict(&rule));
@@ -181,6 +181,13 @@ fn check_run(statement: &Statement, path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// The day of a run, on which its waivers were valid or not. A run against the reference has none: it is today.
+fn day_of(begun: Option<&str>) -> jiff::civil::Date {
+    let day = begun.and_then(|time| time.parse::<jiff::Timestamp>().ok());
+    let day = day.unwrap_or_else(conformant_base::clock::now);
+    day.to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
 /// What identifies a run for people.
 fn targets(head: &Head) -> String {
     let targets = head.targets.iter();
@@ -216,5 +223,17 @@ fn sha256(path: &Path) -> Result<String, Failure> {
             return Ok(text::hex(digest.finalize()));
         }
         digest.update(&piece[..read]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waivers_are_judged_on_the_day_of_the_run() {
+        let day = jiff::civil::date(2026, 1, 31);
+        assert_eq!(day_of(Some("2026-01-31T23:59:59Z")), day);
+        assert_ne!(day_of(None), day);
     }
 }
