@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Findings with a day of their own; later ones are counted without a day.
+/// Findings with a day of their own, and schema ids; later findings are counted without a day, later ids as 0.
 const ROWS_MAX: usize = 10_000;
 
 /// Counts of files with one document a line.
@@ -17,7 +17,7 @@ pub struct ArchiveCounts {
     /// Lines without an event, in a stream of events.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable: usize,
-    /// Documents by the schema id of their Confluent wire header.
+    /// Documents by the schema id of their Confluent wire header; 0 stands for all ids after the first 10,000.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub schema_ids: BTreeMap<u32, usize>,
 }
@@ -56,7 +56,7 @@ pub struct ArchiveSums {
     /// By kind, version, rule and day.
     findings: BTreeMap<[String; 4], usize>,
     pub unreadable: usize,
-    pub schema_ids: BTreeMap<u32, usize>,
+    schema_ids: BTreeMap<u32, usize>,
 }
 
 #[expect(
@@ -102,6 +102,17 @@ impl ArchiveSums {
         *self.findings.entry(key).or_default() += findings;
     }
 
+    /// Adds documents whose wire header has this schema id.
+    pub fn add_schema_id(&mut self, id: u32, documents: usize) {
+        let is_listed = self.schema_ids.len() < ROWS_MAX || self.schema_ids.contains_key(&id);
+        let id = if is_listed { id } else { 0 };
+        *self.schema_ids.entry(id).or_default() += documents;
+    }
+
+    pub fn has_schema_ids(&self) -> bool {
+        !self.schema_ids.is_empty()
+    }
+
     pub fn merge(&mut self, other: Self) {
         for (kind, counts) in other.documents {
             self.add(kind, counts);
@@ -111,7 +122,7 @@ impl ArchiveSums {
         }
         self.unreadable += other.unreadable;
         for (id, documents) in other.schema_ids {
-            *self.schema_ids.entry(id).or_default() += documents;
+            self.add_schema_id(id, documents);
         }
     }
 }
@@ -181,7 +192,7 @@ mod tests {
         sums.add_documents("events/MessageSent/4", 10, 1);
         sums.add_documents("flow/execution", 2, 0);
         sums.add_finding("events/MessageSent/4", "events/a", day);
-        sums.schema_ids.insert(7, 12);
+        sums.add_schema_id(7, 12);
         sums.into()
     }
 
@@ -209,6 +220,17 @@ mod tests {
         assert_eq!(days, [("2026-01-01", 2), ("2026-01-02", 1)]);
         assert_eq!(whole.schema_ids, [(7, 36)].into());
         assert_eq!(ArchiveCounts::sum(std::iter::empty()), None);
+    }
+
+    #[test]
+    fn schema_ids_beyond_the_limit_are_counted_as_zero() {
+        let mut sums = ArchiveSums::default();
+        let ids = u32::try_from(ROWS_MAX).unwrap() + 5;
+        (1..=ids).for_each(|id| sums.add_schema_id(id, 1));
+        sums.add_schema_id(1, 1);
+        let counts = ArchiveCounts::from(sums);
+        assert_eq!(counts.schema_ids.len(), ROWS_MAX + 1);
+        assert_eq!((counts.schema_ids[&0], counts.schema_ids[&1]), (5, 2));
     }
 
     #[test]
