@@ -33,7 +33,7 @@ use conformant_reference::{Fault, Switch, Variant};
 use conformant_rulebook::{Origin, Rulebook};
 use conformant_schema::Schemas;
 use mutate::Rewrite;
-use scenes::{Came, Clean};
+use scenes::{Clean, TrialOutcome};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of scenarios for a generated fault: the smallest ones that contain the changed place.
@@ -207,7 +207,7 @@ impl Selftest<'_> {
         let mut row = Row::default();
         for clean in touched {
             let concluded = self.run_scenario(clean, planned, sessions);
-            row.add_scenario(&Came::of(&concluded));
+            row.add_scenario(&TrialOutcome::of(&concluded));
         }
         row
     }

@@ -22,6 +22,9 @@ pub struct Matrix {
     pub proof: Option<Proof>,
 }
 
+/// Scenarios with a finding that a report lists for each fault.
+const FOUND_IN_MAX: usize = 16;
+
 /// Result of one fault or variation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Row {
@@ -32,6 +35,8 @@ pub struct Row {
     /// Number of scenarios in which responses or callbacks differed from those of the clean reference.
     #[serde(skip)]
     pub differing: usize,
+    /// The first scenarios by id that have a finding.
+    pub found_in: BTreeSet<String>,
     /// Rules with a finding, of any level.
     pub killed_by: BTreeSet<String>,
     /// Must-rules with a finding.
@@ -45,9 +50,18 @@ impl Row {
     pub(super) fn add(&mut self, other: Self) {
         self.scenarios += other.scenarios;
         self.differing += other.differing;
+        self.add_found_in(other.found_in);
         self.killed_by.extend(other.killed_by);
         self.failed_by.extend(other.failed_by);
         self.errors.extend(other.errors);
+    }
+
+    /// Adds scenarios with a finding, up to a limit.
+    pub(super) fn add_found_in(&mut self, scenarios: impl IntoIterator<Item = String>) {
+        self.found_in.extend(scenarios);
+        while self.found_in.len() > FOUND_IN_MAX {
+            self.found_in.pop_last();
+        }
     }
 }
 

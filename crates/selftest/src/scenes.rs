@@ -46,7 +46,9 @@ pub(super) struct Scenes {
 
 /// Result of one scenario in one trial.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Came {
+pub(super) struct TrialOutcome {
+    /// The scenario, if it has findings.
+    found_in: Option<String>,
     findings: Vec<(String, Level)>,
     error: Option<String>,
 }
@@ -55,18 +57,19 @@ pub(super) struct Came {
 struct Scene {
     clean: Clean,
     concluded: Concluded,
-    came: Came,
+    came: TrialOutcome,
     /// By switch; none if the result is that of the clean run.
-    beside: Vec<(Switch, Option<Came>)>,
+    beside: Vec<(Switch, Option<TrialOutcome>)>,
 }
 
-impl Came {
+impl TrialOutcome {
     pub(super) fn of(concluded: &Concluded) -> Self {
         let findings = concluded.judgment.findings.iter();
         let is_ours = concluded.result.verdict == Verdict::Error;
         let mut findings: Vec<_> = findings.map(|f| (f.rule.clone(), f.level)).collect();
         findings.sort_unstable();
         Self {
+            found_in: (!findings.is_empty()).then(|| concluded.result.id.clone()),
             findings,
             error: is_ours.then(|| format!("{}: {}", concluded.result.id, concluded.result.reason)),
         }
@@ -75,8 +78,9 @@ impl Came {
 
 impl Row {
     /// Adds the result of a scenario.
-    pub(super) fn add_scenario(&mut self, came: &Came) {
+    pub(super) fn add_scenario(&mut self, came: &TrialOutcome) {
         self.scenarios += 1;
+        self.add_found_in(came.found_in.clone());
         for (rule, level) in &came.findings {
             if !self.killed_by.contains(rule) {
                 self.killed_by.insert(rule.clone());
@@ -174,7 +178,7 @@ impl Selftest<'_> {
         let (concluded, told) = conformant_engine::conclude_with_evidence(
             rulebook, schemas, one, sessions, seed, prover,
         );
-        let came = Came::of(&concluded);
+        let came = TrialOutcome::of(&concluded);
         let track = Arc::new(track().unwrap_or_default());
         let mut beside = Vec::new();
         track.compare(
@@ -186,7 +190,7 @@ impl Selftest<'_> {
                     let again = conformant_engine::conclude_again(
                         rulebook, schemas, one, session, seed, &told,
                     );
-                    Came::of(&again)
+                    TrialOutcome::of(&again)
                 });
                 beside.push((switch, other));
             },
@@ -259,12 +263,12 @@ mod tests {
 
     impl Tried<'_> {
         /// Runs and judges a scenario from its beginning, without a recording.
-        fn whole(&self, index: usize, sessions: &Offline<'_>) -> Came {
+        fn whole(&self, index: usize, sessions: &Offline<'_>) -> TrialOutcome {
             let Self(selftest, planned) = self;
             let (rulebook, schemas) = (selftest.rulebook, selftest.schemas);
             let calm = AtomicBool::new(false);
             let one = &planned[index];
-            Came::of(&conformant_engine::conclude(
+            TrialOutcome::of(&conformant_engine::conclude(
                 rulebook, schemas, one, sessions, 0, &calm,
             ))
         }
@@ -340,7 +344,7 @@ mod tests {
                         let sessions = tried.0.sessions(BTreeSet::new(), BTreeSet::new());
                         let sessions = sessions.mutated(&mutator as &dyn Mutate);
                         if is_short {
-                            Came::of(&tried.0.run_scenario(place, &tried.1, &sessions))
+                            TrialOutcome::of(&tried.0.run_scenario(place, &tried.1, &sessions))
                         } else {
                             tried.whole(place.index, &sessions)
                         }
