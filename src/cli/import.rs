@@ -5,6 +5,7 @@
 use super::{Done, Exit, Failure, note, print, print_problem};
 use annotate_snippets::Level;
 use conformant_base::files;
+use conformant_base::text;
 use conformant_openapi::{BYTES_MAX, import};
 use conformant_rulebook::Problems;
 use std::path::Path;
@@ -52,14 +53,14 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     }
     let problems = match made.problems.len() {
         0 => String::new(),
-        count => format!("; {count} problem(s) of the document above"),
+        n => format!("; {} of the document above", text::count(n, "problem")),
     };
     note(&format!(
-        "{}: {} operation(s), {} left out; {} decision(s) for you at the top of the files{problems}",
+        "{}: {}, {} left out; {} for you at the top of the files{problems}",
         made.service,
-        made.operations,
+        text::count(made.operations, "operation"),
         made.left_out.len(),
-        made.decisions,
+        text::count(made.decisions, "decision"),
     ));
     note(&format!(
         "next: conformant run --specs {} --target {}=URL",

@@ -106,7 +106,7 @@ pub enum Failure {
     #[error("{0}")]
     Trouble(String),
     /// Problems with their places.
-    #[error("{} problem(s) in the rulebook or configuration", .0.len())]
+    #[error("{} in the rulebook or configuration", conformant_base::text::count(.0.len(), "problem"))]
     Problems(conformant_rulebook::Problems),
 }
 

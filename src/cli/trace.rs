@@ -2,6 +2,7 @@
 
 use super::args::TraceArgs;
 use super::{Done, Exit, Failure, load, note, print};
+use conformant_base::text;
 use conformant_rulebook::trace;
 use std::path::PathBuf;
 
@@ -46,8 +47,8 @@ pub(super) fn trace(args: &TraceArgs) -> Done {
         return Ok(Exit::Conformant);
     }
     note(&format!(
-        "{} problem(s); `conformant trace --update DIR` proposes a new {LOCK}",
-        problems.len()
+        "{}; `conformant trace --update DIR` proposes a new {LOCK}",
+        text::count(problems.len(), "problem")
     ));
     Ok(Exit::Failed)
 }

@@ -491,6 +491,12 @@ impl FromStr for Size {
     }
 }
 
+/// `1 rule`, `2 rules`.
+pub fn count(n: usize, noun: &str) -> String {
+    let plural = if n == 1 { "" } else { "s" };
+    format!("{n} {noun}{plural}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

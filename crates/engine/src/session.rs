@@ -134,7 +134,7 @@ pub trait Session {
     /// Records that an expected callback did not come.
     fn callback_missing(&self) {}
 
-    /// Notes that a callback of this race was missing before, after the whole wait. It is caused once more.
+    /// Shortens the wait for callbacks: in the attempt before, this race waited the whole time without one.
     fn shorten_callback_wait(&self) {}
 
     /// Whether an expected callback did not come.

@@ -90,7 +90,7 @@ impl<'a> Seen<'a> {
         let level = rules.iter().map(|rule| self.broken[rule].level).min();
         let first = rules.first().copied().unwrap_or_default();
         Defect {
-            title: match commonest(of_rules().copied()) {
+            title: match of_rules().next() {
                 Some(finding) => title(finding),
                 None => self.broken[first].says.trim_end_matches('.').to_owned(),
             },
@@ -287,25 +287,6 @@ fn short(seen: &str) -> String {
     }
     let begin: String = line.chars().take(CHARACTERS_MAX).collect();
     format!("{}…", begin.trim_end())
-}
-
-/// Distinct messages counted.
-const MESSAGES_MAX: usize = 100;
-
-/// The first finding with the most frequent message, without names and numbers of one run; the first of equals.
-fn commonest<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<&'a Finding> {
-    let mut counts: Vec<(String, &Finding, usize)> = Vec::new();
-    for finding in findings {
-        let message = without_names(&finding.message);
-        match counts.iter().position(|(known, ..)| *known == message) {
-            Some(at) => counts[at].2 += 1,
-            None if counts.len() < MESSAGES_MAX => counts.push((message, finding, 1)),
-            None => {}
-        }
-    }
-    let most = counts.iter().map(|(.., count)| *count).max()?;
-    let first = counts.into_iter().find(|(.., count)| *count == most);
-    first.map(|(_, finding, _)| finding)
 }
 
 /// Replaces every long identifier by `…`, so that similar findings compare equal.

@@ -46,7 +46,7 @@ pub struct Waivers<'a> {
 }
 
 impl<'a> Waivers<'a> {
-    /// Splits waivers into valid and expired ones.
+    /// Waivers as they apply on this day.
     pub fn on(waivers: &'a [Waiver], today: jiff::civil::Date) -> Self {
         Self { waivers, today }
     }

@@ -4,6 +4,7 @@
 
 use super::{Settings, cards};
 use conformant_base::text;
+pub(super) use conformant_base::text::count;
 use conformant_record::{
     Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Subject, Verdict,
     WaiverResult, share,
@@ -288,7 +289,7 @@ pub(super) fn proof(proof: &Proof) -> String {
     let tried = proof.proven + proof.vacuous;
     let whole = proof.whole();
     let mut line = format!(
-        "{} of {tried} passed rules fail under some mutation of the responses ({} of {} detected)",
+        "{} of {tried} passing rules detect a mutation of the responses ({} of {} detected)",
         proof.proven,
         whole.noticed,
         count(whole.made, "mutation"),
@@ -345,12 +346,6 @@ pub(super) fn blind(blind: &Blind) -> String {
         count(blind.made, "mutation"),
         blind.changes.join(", "),
     )
-}
-
-/// `1 rule`, `2 rules`.
-pub(super) fn count(n: usize, noun: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {noun}{plural}")
 }
 
 /// Where a finding occurred: `create-execution, scenario flow/x, step 1, exchange 4, at /status`.

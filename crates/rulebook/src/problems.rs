@@ -2,6 +2,7 @@
 //!
 //! Rendered by `cli`.
 
+use conformant_base::text;
 use conformant_yaml::Span;
 use std::fmt;
 use std::ops::Range;
@@ -131,7 +132,11 @@ impl<'a> IntoIterator for &'a Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} in the rulebook", count(self.0.len()))?;
+        write!(
+            f,
+            "{} in the rulebook",
+            text::count(self.0.len(), "problem")
+        )?;
         for p in &self.0 {
             write!(f, "\n{}:{}:{}: {}", p.file, p.line, p.column, p.message)?;
             if let Some(help) = &p.help {
@@ -139,14 +144,6 @@ impl fmt::Display for Problems {
             }
         }
         Ok(())
-    }
-}
-
-fn count(problems: usize) -> String {
-    if problems == 1 {
-        "1 problem".to_owned()
-    } else {
-        format!("{problems} problems")
     }
 }
 

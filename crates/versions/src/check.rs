@@ -3,7 +3,7 @@
 use super::compat::{Documents, LevelVerdict, relations, versions_of};
 use super::declared::Declaration;
 use super::released::Released;
-use conformant_base::text::{escape_line, safe_json};
+use conformant_base::text::{self, escape_line, safe_json};
 use conformant_rulebook::{Compatibility, Rulebook, event_version};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -107,10 +107,10 @@ impl EventsCheck {
             .filter(|version| !version.holds)
             .count();
         lines.push(format!(
-            "{} events, {} versions: {refused} refused, {} problem(s) of released versions",
-            self.events,
-            self.versions.len(),
-            self.problems.len()
+            "{}, {}: {refused} without their level, {} of released versions",
+            text::count(self.events, "event"),
+            text::count(self.versions.len(), "version"),
+            text::count(self.problems.len(), "problem")
         ));
         let mut out = String::new();
         for line in lines {

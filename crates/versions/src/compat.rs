@@ -141,7 +141,11 @@ impl OneWay<'_> {
     fn compare(&self, changes: &[Change], documents: &[Value]) -> (Vec<Refusal>, Vec<String>) {
         let compiled = |schema: &Value| conformant_schema::compile(schema).ok();
         let (Some(from), Some(to)) = (compiled(self.from.1), compiled(self.to.1)) else {
-            return (Vec::new(), Vec::new());
+            let (a, b) = (self.from.0, self.to.0);
+            return (
+                Vec::new(),
+                vec![format!("a schema of {a} or {b} cannot be compiled")],
+            );
         };
         let differs = |document: &Value| from.is_valid(document) && !to.is_valid(document);
         let generated = documents.iter().find(|document| differs(document));
@@ -276,7 +280,7 @@ impl LevelVerdict {
             "accept"
         };
         if !self.holds {
-            return format!("{level} refused: {version} against {others}");
+            return format!("{level} does not hold: {version} against {others}");
         }
         let documents = match (self.level.is_backward(), self.level.is_forward()) {
             (true, false) => format!("{version} accepts every document of {others}"),
@@ -285,7 +289,8 @@ impl LevelVerdict {
         };
         match self.declared {
             0 => format!("{level} holds: {documents}"),
-            count => format!("{level} holds, apart from {count} declared change(s): {documents}"),
+            1 => format!("{level} holds, apart from 1 declared change: {documents}"),
+            count => format!("{level} holds, apart from {count} declared changes: {documents}"),
         }
     }
 }

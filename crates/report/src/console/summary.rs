@@ -290,8 +290,8 @@ rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavio
 scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-mutations   1 of 2 passed rules fail under some mutation of the responses (6 of 8 mutations
-            detected) · 1 that no mutation breaks, not judged
+mutations   1 of 2 passing rules detect a mutation of the responses (6 of 8 mutations detected) · 1
+            that no mutation breaks, not judged
 score       0.75: 6 of 8 mutations at random detected, at most 4 per scenario (flow 0.75)
 rules without verdict
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)

@@ -179,7 +179,7 @@ impl Reader<'_> {
         self.add(
             draft,
             &format!("{}/{operation}/credentials", self.file.service()),
-            "Without credentials and with wrong ones it is refused.",
+            "It accepts valid credentials, and refuses missing and wrong ones.",
             &stated.unwrap_or_else(|| source.clone()),
             RuleExtension {
                 level: extension.level,
