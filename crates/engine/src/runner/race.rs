@@ -98,13 +98,19 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Sends all; again where a target was not reached or closed a connection before the last byte.
+    /// Sends all; again where a target was not reached or closed a connection before the last byte. Each attempt of the
+    /// scenario begins with another action, because a target that takes equally long for each ends them in this order.
     fn act(&mut self, ready: &[Ready<'_>]) -> Result<Vec<Acted>, Stop> {
-        let actions: Vec<Action<'_>> = ready.iter().map(Ready::action).collect();
+        let mut actions: Vec<Action<'_>> = ready.iter().map(Ready::action).collect();
+        let first = self.attempt % actions.len().max(1);
+        actions.rotate_left(first);
         let mut attempt = 1;
         loop {
             let fault = match self.session.act_concurrently(&actions) {
-                Ok(acted) => return Ok(acted),
+                Ok(mut acted) => {
+                    acted.rotate_right(first);
+                    return Ok(acted);
+                }
                 Err(fault) => fault,
             };
             let why = format!("{}: {}", fault.cause, fault.detail);

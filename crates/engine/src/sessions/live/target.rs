@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
+use super::in_flight::InFlight;
 use super::lease::Leased;
 use super::phone_numbers::PhoneNumbers;
 use super::rate_limit::Schedule;
@@ -65,6 +66,7 @@ pub struct Live {
     pub(super) notify: Box<dyn Fn(&str) + Send + Sync>,
     pub(super) limit_reported: Once,
     pub(super) schedule: Schedule,
+    pub(super) in_flight: InFlight,
     pub(super) reach: Mutex<Reached>,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
@@ -187,6 +189,7 @@ impl Live {
             notify: options.notify,
             limit_reported: Once::new(),
             schedule: Schedule::new(),
+            in_flight: InFlight::default(),
             reach: Mutex::default(),
             admission: Admission::default(),
             slots: Slots::new(options.jobs),
@@ -340,6 +343,7 @@ impl Sessions for Live {
             opened: clock::monotonic(),
             ahead_ms: Cell::new(self.ahead().ms()),
             off_ms: Cell::new(0),
+            has_overlapped: Cell::new(false),
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
             callback_kinds: RefCell::default(),
