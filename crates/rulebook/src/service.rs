@@ -197,6 +197,8 @@ pub enum SettingType {
     /// Any text.
     #[default]
     Text,
+    /// A path; a leading slash may be left out.
+    Path,
     /// One of `values`.
     Choice,
     /// Further settings.
@@ -680,7 +682,7 @@ fn configured_value(
             });
             None
         }
-        SettingType::Text => draft
+        SettingType::Text | SettingType::Path => draft
             .deserialize::<String>(file, node)
             .map(SettingValue::One),
     }

@@ -5,7 +5,7 @@ use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, TargetEntry};
 use super::reader::{Reader, open};
-use crate::cli::Failure;
+use crate::cli::{Failure, note};
 use crate::cli::args::RunArgs;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
@@ -73,11 +73,36 @@ pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
     }
     reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
+    if config.settings.targets.is_empty() && !args.reference {
+        reader.hint_at_variables();
+    }
     let secrets = reader.finish()?;
     Ok(Config { secrets, ..config })
 }
 
 impl Reader {
+    /// Names variables of the environment that a target would read, because no target is configured.
+    fn hint_at_variables(&mut self) {
+        for (service, file) in self.index.iter() {
+            let upper = service.to_uppercase();
+            let own = ["USERNAME", "PASSWORD", "ACCOUNT_SID", "AUTH_TOKEN", "BEARER"];
+            let own = own.map(|key| format!("CONFORMANT_{upper}_{key}"));
+            // As `init` writes them.
+            let written = ["SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
+            let settings = file.settings.iter().flat_map(|(_, setting)| {
+                let members = setting.members.iter().map(|(_, member)| member);
+                members.chain([setting]).filter_map(|s| s.variable.clone())
+            });
+            let mut all = own.into_iter().chain(written).chain(settings);
+            if let Some(name) = all.find(|name| environment(name).is_some()) {
+                note(&format!(
+                    "hint: {name} is set, but no target reads it: add --target {service}=URL, set CONFORMANT_{upper}_URL, or \
+                     write a configuration with `conformant init`"
+                ));
+            }
+        }
+    }
+
     fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
         let reach = self.reach(&file);
         let index = Arc::clone(&self.index);
