@@ -65,7 +65,7 @@ pub(super) enum ConfigError {
         name: String,
     },
     /// A secret in the configuration file.
-    #[error("{at}: the file contains the secret itself; write `${{{variable}}}` and set {variable} in the environment")]
+    #[error("the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment")]
     Secret { at: String, variable: String },
     /// A calling code with other characters than digits.
     #[error("people.{key}: invalid calling code `{value}`: expected digits, such as `44`")]

@@ -40,6 +40,13 @@ pub(super) fn open(
     Ok((file, reader))
 }
 
+/// The folder with the documents, if a readable configuration names one.
+pub(in crate::cli) fn documents(specs: Option<&Path>) -> Option<PathBuf> {
+    let named = environment("CONFORMANT_CONFIG").map(PathBuf::from);
+    let (file, reader) = open(named.as_deref(), specs).ok()?;
+    Some(reader.folder.join(file.documents?))
+}
+
 pub(super) struct Reader {
     /// Properties of the services.
     pub(super) index: Arc<ServiceIndex>,
