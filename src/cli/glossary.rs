@@ -86,7 +86,9 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
     for (argument, values) in &hook.values {
-        let words = values.iter().map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+        let words = values
+            .iter()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
         let words: Vec<String> = words.collect();
         let _ = writeln!(text, "  values     {argument}: {}", words.join(", "));
     }

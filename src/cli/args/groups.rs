@@ -106,7 +106,11 @@ mod tests {
         let command = Cli::command();
         let shown = command.get_subcommands().filter(|c| !c.is_hide_set());
         let mut shown: Vec<&str> = shown.map(clap::Command::get_name).collect();
-        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let mut grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| *names)
+            .copied()
+            .collect();
         shown.sort_unstable();
         grouped.sort_unstable();
         assert_eq!(shown, grouped);

@@ -65,7 +65,9 @@ pub(super) enum ConfigError {
         name: String,
     },
     /// A secret in the configuration file.
-    #[error("the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment")]
+    #[error(
+        "the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment"
+    )]
     Secret { at: String, variable: String },
     /// A calling code with other characters than digits.
     #[error("people.{key}: invalid calling code `{value}`: expected digits, such as `44`")]
@@ -87,14 +89,18 @@ pub(super) enum ConfigError {
     Pointer { name: String, pointer: String },
     /// An invalid duration.
     #[error(
-        "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`{}", with_unit(text, "s")
+        "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`{}",
+        with_unit(text, "s")
     )]
     Duration { at: &'static str, text: String },
     /// An invalid size.
     #[error("limits.body: `{text}` is {source}")]
     Size { text: String, source: InvalidSize },
     /// An invalid rate.
-    #[error("limits.rate: invalid rate `{text}`: expected requests per second, such as `50/s`{}", with_unit(text, "/s"))]
+    #[error(
+        "limits.rate: invalid rate `{text}`: expected requests per second, such as `50/s`{}",
+        with_unit(text, "/s")
+    )]
     Rate { text: String },
 }
 

@@ -106,6 +106,8 @@ pub(super) struct HookEntry {
     /// result.
     #[serde(default)]
     pub(super) result: BTreeMap<String, String>,
+    /// Arguments of a call that changes nothing, for `doctor --probe`.
+    pub(super) probe: Option<Map<String, Value>>,
 }
 
 /// A hook that is an HTTP request.

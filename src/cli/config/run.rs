@@ -5,11 +5,12 @@ use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, TargetEntry};
 use super::reader::{Reader, open};
-use crate::cli::{Failure, note};
 use crate::cli::args::RunArgs;
+use crate::cli::{Failure, note};
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_rulebook::service::ServiceIndex;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +30,8 @@ pub(in crate::cli) struct Config {
     pub run_max: Duration,
     /// Requests per second.
     pub rate: Option<u32>,
+    /// Arguments of harmless calls, by hook.
+    pub probes: BTreeMap<String, Map<String, Value>>,
     /// What must appear in no output.
     pub secrets: Vec<String>,
 }
@@ -85,7 +88,13 @@ impl Reader {
     fn hint_at_variables(&mut self) {
         for (service, file) in self.index.iter() {
             let upper = service.to_uppercase();
-            let own = ["USERNAME", "PASSWORD", "ACCOUNT_SID", "AUTH_TOKEN", "BEARER"];
+            let own = [
+                "USERNAME",
+                "PASSWORD",
+                "ACCOUNT_SID",
+                "AUTH_TOKEN",
+                "BEARER",
+            ];
             let own = own.map(|key| format!("CONFORMANT_{upper}_{key}"));
             // As `init` writes them.
             let written = ["SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
@@ -154,7 +163,11 @@ impl Reader {
             let address = address.clone();
             self.problems.push(ConfigError::Listen { address, source });
         }
-        for (name, entry) in file.hooks {
+        let mut probes = BTreeMap::new();
+        for (name, mut entry) in file.hooks {
+            if let Some(probe) = entry.probe.take() {
+                probes.insert(name.clone(), probe);
+            }
             if let Some(hook) = self.hook(&name, entry) {
                 settings.hooks.insert(name, hook);
             }
@@ -173,6 +186,7 @@ impl Reader {
             body_bytes_max,
             run_max,
             rate,
+            probes,
             secrets: Vec::new(),
         }
     }

@@ -2,7 +2,9 @@
 
 /// A text without letter case and separators; slashes and dots stay, because they separate names.
 fn plain(text: &str) -> String {
-    let kept = text.chars().filter(|c| c.is_alphanumeric() || is_border(*c));
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || is_border(*c));
     kept.flat_map(char::to_lowercase).collect()
 }
 
@@ -42,12 +44,20 @@ mod tests {
 
     #[test]
     fn spellings_of_one_name_find_the_same_ids() {
-        let ids = ["flow/read-flows/page-size", "chat/page-sizes", "limits.rate", "flow/x/pagesize[a=b]"];
+        let ids = [
+            "flow/read-flows/page-size",
+            "chat/page-sizes",
+            "limits.rate",
+            "flow/x/pagesize[a=b]",
+        ];
         let expected = ["flow/read-flows/page-size", "flow/x/pagesize[a=b]"];
         for wanted in ["page_size", "page-size", "PageSize", "pagesize"] {
             assert_eq!(similar(&ids, wanted), expected, "{wanted}");
         }
-        assert_eq!(similar(&ids, "Flow/ReadFlows/PageSize"), ["flow/read-flows/page-size"]);
+        assert_eq!(
+            similar(&ids, "Flow/ReadFlows/PageSize"),
+            ["flow/read-flows/page-size"]
+        );
         assert_eq!(similar(&ids, "sizes"), ["chat/page-sizes"]);
         assert!(similar(&ids, "none").is_empty() && similar(&ids, "x").is_empty());
     }
