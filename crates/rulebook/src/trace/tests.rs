@@ -91,6 +91,28 @@ fn a_proposal_checks_clean_once_the_rest_is_classified() {
 }
 
 #[test]
+fn cited_sentences_are_quoted_if_the_lock_knows_them() {
+    let dir = folder();
+    let rulebook = rulebook(&[("flow/x/size", "Limits", &[11])]);
+    let lock = propose(dir.path(), &rulebook, "").unwrap();
+    let quoted = |lock: &str| {
+        let rule = rulebook.rules.get("flow/x/size").unwrap();
+        quotes(dir.path(), &rulebook.index, lock, (&rule.id, &rule.source)).unwrap()
+    };
+    let line = FLOW.lines().nth(10).unwrap();
+    assert_eq!(quoted(&lock)[0].text.as_deref(), Some(line));
+    let other = lock.replace(&hash(line), &hash("other"));
+    assert_eq!(
+        quoted(&other),
+        [Quote {
+            line: 11,
+            text: None
+        }]
+    );
+    assert_eq!(quoted("")[0].text, None);
+}
+
+#[test]
 fn every_disagreement_is_told() {
     let dir = folder();
     let good = rulebook(&[("flow/x/size", "Limits", &[11])]);
