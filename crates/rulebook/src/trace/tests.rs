@@ -3,7 +3,7 @@
 use super::documents::headings;
 use super::lock::parse_lock;
 use super::unit::{HASH_DIGITS, hash};
-use super::{check, propose, units};
+use super::{Quote, check, propose, quotes, units};
 use crate::{Edition, Origin, Rule, Rulebook};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
