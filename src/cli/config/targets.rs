@@ -210,9 +210,10 @@ impl Reader {
                         _ => None,
                     };
                     let word = self.setting(&at, setting, given);
-                    let word = word.map(|word| match setting.kind {
-                        SettingType::Path if !word.starts_with('/') => format!("/{word}"),
-                        _ => word,
+                    let is_path = setting.kind == SettingType::Path;
+                    let word = word.map(|word| match is_path && !word.starts_with('/') {
+                        true => format!("/{word}"),
+                        false => word,
                     });
                     word.map(|word| json!(setting.stands_for.get(&word).unwrap_or(&word)))
                 }

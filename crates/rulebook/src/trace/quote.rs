@@ -27,10 +27,8 @@ pub fn quotes(
 ) -> Result<Vec<Quote>, TraceProblem> {
     let mut problems = Vec::new();
     let documents = read(documents, index, &mut problems);
-    let concerns = |problem: &TraceProblem| match problem {
-        TraceProblem::DocumentMissing { document, .. } => *document == source.document,
-        _ => true,
-    };
+    // Other documents may be missing.
+    let concerns = |problem: &TraceProblem| !matches!(problem, TraceProblem::DocumentMissing { document, .. } if *document != source.document);
     if let Some(problem) = problems.into_iter().find(concerns) {
         return Err(problem);
     }
