@@ -338,11 +338,17 @@ fn print_notes(
         note(&format!("waiver: {problem}"));
     }
     if let Some(service) = &ended.denied_by {
-        note(&denied(service, config));
+        note(&format!("error: {}", denied(service, config)));
+    }
+    for (service, why) in &ended.never_reached {
+        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
+        note(&format!(
+            "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
+        ));
     }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
-            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+            "error: {service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
         ));
     }
 }

@@ -7,6 +7,7 @@ mod book;
 mod bumps;
 mod cli;
 mod clients;
+mod configuration;
 mod docs;
 mod evidence;
 mod explore;

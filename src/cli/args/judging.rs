@@ -170,6 +170,9 @@ pub struct DoctorArgs {
     /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
     #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
     pub hooks: Option<String>,
+    /// Call each hook that declares a harmless call, and check its result.
+    #[arg(long)]
+    pub probe: bool,
     /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,

@@ -128,6 +128,17 @@ pub struct ExportArgs {
     pub specs: Specs,
 }
 
+/// `conformant specs`.
+#[derive(Debug, Subcommand)]
+pub enum SpecsCommand {
+    /// Write all files of the embedded rulebook, for `--specs DIR`.
+    Export {
+        /// Write to this folder, which must be new or empty.
+        #[arg(value_name = "DIR", default_value = "specs")]
+        folder: PathBuf,
+    },
+}
+
 /// `conformant token`.
 #[derive(Args, Debug)]
 pub struct TokenArgs {

@@ -46,6 +46,8 @@ pub(super) struct Reached {
     services: BTreeMap<String, Option<Instant>>,
     /// The service that ended the run, and why.
     gone: Option<(String, String)>,
+    /// Services that were never reached, and why.
+    never: BTreeMap<String, String>,
 }
 
 /// Scenario threads per job; waiting scenarios release their slot.
@@ -268,13 +270,19 @@ impl Live {
     pub(super) fn note_reached(&self, service: &str, fault: Option<&SendFault>) {
         let Some(fault) = fault.filter(|fault| fault.cause.is_unreachable()) else {
             if fault.is_none() {
-                self.reached().services.insert(service.to_owned(), None);
+                let mut reached = self.reached();
+                reached.never.remove(service);
+                reached.services.insert(service.to_owned(), None);
             }
             return;
         };
         let mut reached = self.reached();
         // A service that was never reached is a mistake in the configuration, which each scenario reports.
         let Some(since) = reached.services.get_mut(service) else {
+            let never = &mut reached.never;
+            never
+                .entry(service.to_owned())
+                .or_insert_with(|| fault.detail.clone());
             return;
         };
         let since = *since.get_or_insert_with(clock::monotonic);
@@ -401,6 +409,10 @@ impl Sessions for Live {
 
     fn gone(&self) -> Option<(String, String)> {
         self.reached().gone.clone()
+    }
+
+    fn never_reached(&self) -> BTreeMap<String, String> {
+        self.reached().never.clone()
     }
 
     fn clock_seconds(&self) -> Option<f64> {
