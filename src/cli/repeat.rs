@@ -5,7 +5,7 @@
 use super::config::Config;
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::Head;
-use conformant_engine::{EvidenceWriter, NamedEvidence, RunEnd, evidence_of, first_difference};
+use conformant_engine::{EvidenceWriter, RunEnd, evidence_of, first_difference};
 use conformant_record::{ExchangeDifference, RunRecord, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -38,7 +38,7 @@ impl Repetition {
         if self.runs.is_empty() {
             self.first = evidence;
         } else {
-            self.compare_with_first(names, &record, &evidence);
+            self.compare_with_first(&record, &evidence);
         }
         let before = std::mem::replace(&mut self.ended, ended);
         self.ended.has_infrastructure_error |= before.has_infrastructure_error;
@@ -68,8 +68,8 @@ impl Repetition {
     }
 
     /// For each rule that passed in one of both runs and failed in the other, finds the first differing exchange.
-    fn compare_with_first(&mut self, names: &str, now: &RunRecord, evidence: &[u8]) {
-        let (first_names, first) = &self.runs[0];
+    fn compare_with_first(&mut self, now: &RunRecord, evidence: &[u8]) {
+        let (_, first) = &self.runs[0];
         let differing = turned(first, now)
             .into_iter()
             .filter(|turned| !self.differences.contains_key(turned.rule));
@@ -89,14 +89,6 @@ impl Repetition {
         {
             let (Some(before), Some(after)) = (before.get(scenario), after.get(scenario)) else {
                 continue;
-            };
-            let before = NamedEvidence {
-                evidence: before,
-                names: first_names,
-            };
-            let after = NamedEvidence {
-                evidence: after,
-                names,
             };
             let (passed, failed, runs) = match fails_now {
                 true => (before, after, (1, run)),

@@ -8,7 +8,7 @@ use crate::evidence_file::Reader;
 use conformant_base::json;
 use conformant_base::text;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome, Poll};
-use conformant_record::{ExchangeDifference, without_names};
+use conformant_record::ExchangeDifference;
 use serde_json::{Number, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -19,15 +19,10 @@ const EXCERPT_BYTES: usize = 120;
 const NUMBER_MAX: f64 = 1e9;
 /// Texts with more digits are times or phone numbers.
 const DIGITS_MAX: usize = 8;
+/// Longer words with digits, or of hexadecimal digits, are generated.
+const GENERATED_MIN: usize = 8;
 /// Longer texts with digits and without blanks are tokens.
 const TOKEN_MIN: usize = 20;
-
-/// One run of the scenario, with the text that makes its names unique.
-#[derive(Clone, Copy, Debug)]
-pub struct NamedEvidence<'a> {
-    pub evidence: &'a Evidence,
-    pub names: &'a str,
-}
 
 /// The evidence of these scenarios in an evidence file.
 pub fn evidence_of(file: &[u8], scenarios: &BTreeSet<&str>) -> BTreeMap<String, Evidence> {
@@ -39,15 +34,12 @@ pub fn evidence_of(file: &[u8], scenarios: &BTreeSet<&str>) -> BTreeMap<String, 
 }
 
 /// The first difference, with the value of each run. The caller adds the numbers of the runs.
-pub fn first_difference(
-    passed: NamedEvidence<'_>,
-    failed: NamedEvidence<'_>,
-) -> Option<ExchangeDifference> {
-    let (a, b) = (compared(passed.evidence), compared(failed.evidence));
+pub fn first_difference(passed: &Evidence, failed: &Evidence) -> Option<ExchangeDifference> {
+    let (a, b) = (compared(passed), compared(failed));
     (0..a.len().max(b.len())).find_map(|at| {
         let (one, other) = (a.get(at).copied(), b.get(at).copied());
         let (place, in_passed, in_failed) = match (one, other) {
-            (Some(one), Some(other)) => differing(one, passed.names, other, failed.names)?,
+            (Some(one), Some(other)) => differing(one, other)?,
             (one, other) => {
                 let spelled = |exchange: Option<&Exchange>| {
                     exchange.map_or_else(|| "not sent".to_owned(), outcome)
@@ -57,7 +49,7 @@ pub fn first_difference(
         };
         let shown = other.or(one)?;
         Some(ExchangeDifference {
-            scenario: failed.evidence.scenario.clone(),
+            scenario: failed.scenario.clone(),
             step: shown.step,
             operation: format!("{}/{}", shown.service, shown.operation),
             place,
@@ -80,12 +72,7 @@ fn compared(evidence: &Evidence) -> Vec<&Exchange> {
 }
 
 /// The place where two exchanges differ, with both values.
-fn differing(
-    one: &Exchange,
-    names: &str,
-    other: &Exchange,
-    other_names: &str,
-) -> Option<(String, String, String)> {
+fn differing(one: &Exchange, other: &Exchange) -> Option<(String, String, String)> {
     if (&one.service, &one.operation) != (&other.service, &other.operation) {
         let id = |exchange: &Exchange| format!("{}/{}", exchange.service, exchange.operation);
         return Some(("exchange".to_owned(), id(one), id(other)));
@@ -102,25 +89,19 @@ fn differing(
         serde_json::from_slice(body),
         serde_json::from_slice(other_body),
     ) {
-        (Ok(one), Ok(other)) => {
-            differing_value(String::new(), (&one, names), (&other, other_names))
-        }
+        (Ok(one), Ok(other)) => differing_value(String::new(), &one, &other),
         _ => {
             let (one, other) = (
                 String::from_utf8_lossy(body),
                 String::from_utf8_lossy(other_body),
             );
-            let is_same = are_alike((&one, names), (&other, other_names));
+            let is_same = are_alike(&one, &other);
             (!is_same).then(|| ("body".to_owned(), one.into_owned(), other.into_owned()))
         }
     }
 }
 
-fn differing_value(
-    at: String,
-    (one, names): (&Value, &str),
-    (other, other_names): (&Value, &str),
-) -> Option<(String, String, String)> {
+fn differing_value(at: String, one: &Value, other: &Value) -> Option<(String, String, String)> {
     let differ = |at: String, one: &dyn Display, other: &dyn Display| {
         Some((at, one.to_string(), other.to_string()))
     };
@@ -130,7 +111,7 @@ fn differing_value(
             members.into_iter().find_map(|name| {
                 let at = json::join(&at, name);
                 match (a.get(name), b.get(name)) {
-                    (Some(a), Some(b)) => differing_value(at, (a, names), (b, other_names)),
+                    (Some(a), Some(b)) => differing_value(at, a, b),
                     (None, Some(value)) => differ(at, &"absent", value),
                     (Some(value), None) => differ(at, value, &"absent"),
                     (None, None) => None,
@@ -144,10 +125,10 @@ fn differing_value(
             }
             a.iter().zip(b).enumerate().find_map(|(n, (a, b))| {
                 let at = json::join(&at, &n.to_string());
-                differing_value(at, (a, names), (b, other_names))
+                differing_value(at, a, b)
             })
         }
-        (Value::String(a), Value::String(b)) if are_alike((a, names), (b, other_names)) => None,
+        (Value::String(a), Value::String(b)) if are_alike(a, b) => None,
         (Value::Number(a), Value::Number(b)) if is_time(a) && is_time(b) => None,
         (one, other) if one == other => None,
         (one, other) => differ(at, one, other),
@@ -159,25 +140,35 @@ fn is_time(number: &Number) -> bool {
 }
 
 /// Whether two texts are equal, apart from identifiers, names, times and tokens.
-fn are_alike((one, names): (&str, &str), (other, other_names): (&str, &str)) -> bool {
-    let masked = |text: &str, names: &str| {
-        let named = match names {
-            "" => without_names(text),
-            names => without_names(&text.replace(names, "")),
-        };
-        let digits = named.bytes().filter(u8::is_ascii_digit).count();
-        if digits < DIGITS_MAX {
-            return named;
-        }
-        named.replace(|c: char| c.is_ascii_digit(), "0")
-    };
+fn are_alike(one: &str, other: &str) -> bool {
     let is_token = |text: &str| {
         text.len() > TOKEN_MIN
             && text.contains(|c: char| c.is_ascii_digit())
             && !text.contains("://")
             && !text.contains(char::is_whitespace)
     };
-    masked(one, names) == masked(other, other_names) || (is_token(one) && is_token(other))
+    one == other || masked(one) == masked(other) || (is_token(one) && is_token(other))
+}
+
+/// A text without generated words and without the digits of times and phone numbers.
+fn masked(text: &str) -> String {
+    let is_part = |c: char| c.is_ascii_alphanumeric();
+    let mut out = String::new();
+    for part in text.split_inclusive(|c| !is_part(c)) {
+        let word = part.trim_end_matches(|c| !is_part(c));
+        let is_hex = || word.bytes().all(|b| b.is_ascii_hexdigit());
+        let has_digit = || word.contains(|c: char| c.is_ascii_digit());
+        match word.len() >= GENERATED_MIN && (has_digit() || is_hex()) {
+            true => out.push('…'),
+            false => out.push_str(word),
+        }
+        out.push_str(&part[word.len()..]);
+    }
+    let digits = out.bytes().filter(u8::is_ascii_digit).count();
+    match digits < DIGITS_MAX {
+        true => out,
+        false => out.replace(|c: char| c.is_ascii_digit(), "0"),
+    }
 }
 
 /// The status, or why there is none.
@@ -206,15 +197,15 @@ mod tests {
 
     #[test]
     fn values_that_differ_in_every_run_are_alike() {
-        let passed = json!({"sid": "CH0123456789abcdef0123456789abcdef", "at": "2026-01-02T03:04:05Z", "name": "room-aa11-1", "count": 1});
-        let failed = json!({"sid": "CHfedcba9876543210fedcba9876543210", "at": "2027-09-08T10:11:12Z", "name": "room-bb22-1", "count": 2});
-        let difference = differing_value(String::new(), (&passed, "aa11"), (&failed, "bb22"));
+        let passed = json!({"sid": "CH0123456789abcdef0123456789abcdef", "at": "2026-01-02T03:04:05Z", "name": "room-61d65a26c3", "count": 1});
+        let failed = json!({"sid": "CHfedcba9876543210fedcba9876543210", "at": "2027-09-08T10:11:12Z", "name": "room-aebfcdabef", "count": 2});
+        let difference = differing_value(String::new(), &passed, &failed);
         assert_eq!(difference, Some(("/count".into(), "1".into(), "2".into())));
     }
 
     #[test]
     fn members_and_items_that_are_missing_differ() {
-        let differ = |passed, failed| differing_value(String::new(), (&passed, ""), (&failed, ""));
+        let differ = |passed, failed| differing_value(String::new(), &passed, &failed);
         let expected = |at: &str, passed: &str, failed: &str| {
             Some((at.to_owned(), passed.to_owned(), failed.to_owned()))
         };

@@ -33,7 +33,7 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
-pub use difference::{NamedEvidence, evidence_of, first_difference};
+pub use difference::{evidence_of, first_difference};
 use evidence_file::EvidenceRecord;
 pub use evidence_file::EvidenceWriter;
 pub use features::{Features, features};
