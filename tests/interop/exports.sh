@@ -92,7 +92,7 @@ if [ -x "$tools/node_modules/.bin/redocly" ]; then
     done
     (cd "$work/arazzo" && timeout 900 "$tools/node_modules/.bin/redocly" respect "$1.arazzo.json" --input "$(cat reference.json)" \
       --severity SCHEMA_CHECK=off,STATUS_CODE_CHECK=off --max-steps 100000 "${servers[@]}" >"$log" 2>&1) || true
-    line=$(sed -nE 's/^ *Workflows: (.*) total$/\1/p' "$log" | tail -n 1)
+    line=$(sed -nE 's/^.*Workflows: (.*) total$/\1/p' "$log" | tail -n 1)
     [ -n "$line" ] || { tail -n 60 "$log"; die "Respect did not run the workflows of $1"; }
     printf '   %s: %s\n' "$1" "$line"
     passed=$((passed + $(grep -oE '[0-9]+ passed' <<<"$line" | grep -oE '[0-9]+' || echo 0)))
