@@ -28,6 +28,7 @@ mod memory;
 mod output;
 mod preview;
 mod proxy;
+mod repeat;
 mod reproduce;
 mod revision;
 mod run;

@@ -23,6 +23,7 @@ mod prove;
 mod proxy;
 mod reach;
 mod readme;
+mod repeat;
 mod reports;
 mod reproduce;
 mod results;

@@ -8,6 +8,7 @@ mod boundary;
 mod callbacks;
 mod command;
 pub mod derive;
+mod difference;
 pub mod evidence_file;
 mod excerpt;
 mod features;
@@ -32,6 +33,7 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
+pub use difference::{evidence_of, first_difference};
 use evidence_file::EvidenceRecord;
 pub use evidence_file::EvidenceWriter;
 pub use features::{Features, features};

@@ -8,6 +8,7 @@ pub mod claims;
 mod defects;
 pub mod junit;
 mod proof;
+mod repeats;
 mod shown;
 mod timings;
 pub mod waivers;
@@ -16,6 +17,7 @@ pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
+pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
     Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
     WaiverResult, WallClock,
@@ -482,6 +484,9 @@ pub struct RunRecord {
     /// Counts of `check` over files with one document a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<ArchiveCounts>,
+    /// Verdicts of each run, with `run --repeat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

@@ -6,6 +6,7 @@
 use super::Settings;
 use super::cards::{self, Card};
 use super::points;
+use super::repeats;
 use super::view::{self, Broken, Weight};
 use conformant_base::text;
 use conformant_record::RunRecord;
@@ -34,6 +35,9 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
     let mut tail = String::new();
+    if let Some(repeats) = &record.repeats {
+        repeats::markdown(repeats, &mut tail);
+    }
     not_judged(record, &mut tail);
     waivers(record, &mut tail);
     open_points(record, &mut tail);

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything a run needs to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct Config {
     /// Targets, hooks and the callback listener; no targets means the reference.
     pub settings: Settings,
