@@ -24,6 +24,14 @@ pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
     }
 }
 
+/// Prints the last lines of the console. A write error is reported at the end of the process.
+pub(super) fn finish(reports: &[Report], last_lines: &str) {
+    let mut out = stream(reports);
+    let _ = out
+        .write_all(last_lines.as_bytes())
+        .and_then(|()| out.flush());
+}
+
 /// The console for this terminal; rules are links to the HTML report, if one is written.
 pub(super) fn console<'a>(
     out: &'a mut dyn Write,

@@ -10,7 +10,7 @@ use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, finding_of};
 use conformant_fixtures::export::{About, ChainFormat, Scope, chain};
-use conformant_judge::{Need, Shell, predicate_of};
+use conformant_judge::{Need, predicate_of};
 use conformant_record::{Finding, Level, REFERENCE, RunRecord};
 use conformant_rulebook::{Origin, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,28 +177,11 @@ fn targets(record: &RunRecord, settings: &Settings) -> BTreeMap<String, Target> 
             _ if url == REFERENCE => Target::of_reference(service, ""),
             Some(target) => target.clone(),
             None => Target {
-                shell: Arc::new(unconfigured(service)),
+                shell: Arc::new(Target::unconfigured(service)),
                 ..Target::foreign(&settings.index, service, url)
             },
         };
         targets.insert(service.clone(), target);
     }
     targets
-}
-
-/// Credentials as environment variables, unless a file sets them.
-fn unconfigured(service: &str) -> Shell {
-    let name = |key: &str| format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase());
-    let header = |(field, _): (String, String)| (field, name("API_KEY"));
-    let reference = Target::of_reference(service, "");
-    Shell {
-        basic: reference
-            .basic
-            .map(|_| (name("USERNAME"), name("PASSWORD"))),
-        account: reference
-            .account
-            .map(|_| (name("ACCOUNT_SID"), name("AUTH_TOKEN"))),
-        headers: reference.headers.into_iter().map(header).collect(),
-        ..Shell::default()
-    }
 }

@@ -152,9 +152,10 @@ impl SelectedRun<'_> {
             .map_err(|e| evidence_failure(&e))?;
         let mut record = Keep::default();
         let mut conclusion = None;
-        let ended = {
+        let (ended, last_lines) = {
             let mut out = output::stream(reports);
-            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut console = console.without_last_lines();
             let mut stream = Stream::new(
                 &redactor,
                 vec![&mut console as &mut dyn Consumer, &mut record],
@@ -177,7 +178,7 @@ impl SelectedRun<'_> {
                 }
                 stream.send(event);
             };
-            conformant_engine::run(
+            let ended = conformant_engine::run(
                 self.rulebook,
                 &Schemas::default(),
                 self.planned,
@@ -186,7 +187,9 @@ impl SelectedRun<'_> {
                 &signals.interrupted,
                 &mut emit,
                 |record, ended| conclusion = Some(finish.finish_record(record, ended)),
-            )
+            );
+            drop(stream);
+            (ended, console.last_lines())
         };
         let (Some(mut record), Some(conclusion)) = (record.record, conclusion) else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
@@ -200,8 +203,7 @@ impl SelectedRun<'_> {
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        output::write_reports(reports, &record, settings)?;
-        kept?;
+        let written = output::write_reports(reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -220,6 +222,9 @@ impl SelectedRun<'_> {
         note_reused_names(args, &record);
         note_other_encodings(self.rulebook, config, &record);
         signals.notice().into_iter().for_each(note);
+        output::finish(reports, &last_lines);
+        written?;
+        kept?;
         Ok(conclusion.exit)
     }
 }

@@ -20,14 +20,22 @@ const ROWS_MAX: usize = 80;
 const FIRST_MAX: usize = 5;
 
 /// The summary of a run.
-pub fn render(record: &RunRecord, look: &Look) -> String {
+pub(super) struct Summary {
+    pub(super) body: String,
+    /// The verdict, the reports and the next command.
+    pub(super) last_lines: String,
+}
+
+pub(super) fn render(record: &RunRecord, look: &Look) -> Summary {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
+    let mut last_lines = conclusion(record, look);
     if look.verbosity == Verbosity::Quiet {
-        let lines: String = cards.iter().map(|card| title(card, look)).collect();
-        return lines + &conclusion(record, look);
+        let body = cards.iter().map(|card| title(card, look)).collect();
+        return Summary { body, last_lines };
     }
-    let mut head = services(record, look);
+    last_lines += &ending(record, &cards, look);
+    let mut body = services(record, look);
     let mut tail = summary(record, look);
     tail += &waived(record, look);
     tail += &not_judged(record, &cards, look);
@@ -36,12 +44,12 @@ pub fn render(record: &RunRecord, look: &Look) -> String {
     tail += &table(&cards, look);
     tail += &first(record, &cards, look);
     tail += "\n";
-    tail += &conclusion(record, look);
-    tail += &ending(record, &cards, look);
-    let room = LINES_MAX.saturating_sub(head.lines().count() + tail.lines().count());
-    head += &blocks(record, &cards, room, look);
-    head += "\n";
-    head + &tail
+    let used = [&body, &tail, &last_lines].map(|text| text.lines().count());
+    let room = LINES_MAX.saturating_sub(used.iter().sum());
+    body += &blocks(record, &cards, room, look);
+    body += "\n";
+    body += &tail;
+    Summary { body, last_lines }
 }
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
@@ -262,6 +270,11 @@ mod tests {
     use super::*;
     use crate::sample::sample;
     use conformant_record::{Finding, Level, RuleResult, Verdict};
+
+    fn render(record: &RunRecord, look: &Look) -> String {
+        let summary = super::render(record, look);
+        summary.body + &summary.last_lines
+    }
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
