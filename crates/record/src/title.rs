@@ -53,7 +53,7 @@ fn observation(finding: &Finding) -> String {
     };
     if actual == "a list without it" && !place.is_empty() {
         let item = expected.trim_end_matches(" in the list");
-        return format!("{place} lacks {item}{tail}");
+        return format!("{place} is without {item}, expected it there{tail}");
     }
     if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
         let (before, now) = same_day(before, actual);
@@ -171,7 +171,7 @@ fn described(finding: &Finding, place: &str) -> String {
 /// Whether a value is short enough for a title.
 fn is_line(value: &str) -> bool {
     /// Longer values are left to the message.
-    const VALUE_CHARACTERS_MAX: usize = 60;
+    const VALUE_CHARACTERS_MAX: usize = 80;
     let characters = || replace_names(value, shortened).chars().count();
     !value.is_empty() && !value.contains('\n') && characters() <= VALUE_CHARACTERS_MAX
 }
@@ -217,7 +217,7 @@ fn field(pointer: &str) -> String {
 
 /// Truncates an observation for a title, between words where possible.
 fn short(seen: &str) -> String {
-    const CHARACTERS_MAX: usize = 120;
+    const CHARACTERS_MAX: usize = 140;
     let line = seen.lines().next().unwrap_or_default();
     if line.len() == seen.len() && seen.chars().count() <= CHARACTERS_MAX {
         return seen.to_owned();
@@ -418,7 +418,7 @@ mod tests {
                     "a list without it",
                     "{both}",
                 ],
-                "read-bindings: `bindings` lacks BS…",
+                "read-bindings: `bindings` is without BS…, expected it there",
             ),
             (
                 "flow/delete-flow/others-stay",
@@ -442,7 +442,7 @@ mod tests {
         let long = "x ".repeat(200);
         let title = titled("f/a", ["create-flow", "", ""], ["", "", &long]);
         assert!(
-            title.ends_with("x…") && title.chars().count() < 140,
+            title.ends_with("x…") && title.chars().count() < 160,
             "{title}"
         );
     }

@@ -548,7 +548,7 @@ pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
 
 /// Turns a need into advice: `Configure the hook end_execution`.
 pub(super) fn advice(need: &str) -> String {
-    match need.split_once(' ') {
+    match need.split_once(' ').filter(|(_, name)| !name.contains(' ')) {
         Some(("hook", name)) => format!("configure the hook {name}"),
         Some(("service", name)) => format!("configure a target for {name}"),
         Some(("key", name)) => format!("configure {name}"),

@@ -424,12 +424,15 @@ pub(super) fn credentials_note(command: &str) -> Option<String> {
         let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
         &rest[..end.unwrap_or(rest.len())]
     });
-    let mut names: Vec<&str> = variables.filter(|name| !name.is_empty()).collect();
-    names.sort_unstable();
-    names.dedup();
+    let mut names: Vec<&str> = Vec::new();
+    for name in variables.filter(|name| !name.is_empty()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     let mut notes = Vec::new();
     if !names.is_empty() {
-        notes.push(format!("{} set in the environment", names.join(", ")));
+        notes.push(format!("{} set", names.join(" and ")));
     }
     if command.contains(REDACTED) {
         notes.push(format!("the credential in place of {REDACTED}"));

@@ -96,7 +96,8 @@ impl State {
         if left == 0 || is_early {
             return None;
         }
-        (self.seconds * left as u64).checked_div(self.done as u64)
+        let seconds = (self.seconds * left as u64).checked_div(self.done as u64)?;
+        (seconds > 0).then_some(seconds)
     }
 }
 

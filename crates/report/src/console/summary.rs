@@ -150,7 +150,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     let mut heading = view::count(cards.len(), "defect");
     if cards.len() > 1 {
-        heading += ", in the order to fix them: must before should, then most failing scenarios";
+        heading += ", by urgency: must before should, then most failing scenarios";
     }
     let mut out = format!("\n{}", wrapped(&heading, "", 4, look.width));
     for card in &cards[..cards.len().min(FIRST_MAX)] {
@@ -344,7 +344,7 @@ broken rules, with the number of their findings and scenarios
 FAIL     2     1  flow/execution/status
 WARN     1     1  flow/execution/no-other-fields
 
-2 defects, in the order to fix them: must before should, then most failing scenarios
+2 defects, by urgency: must before should, then most failing scenarios
 FAIL 1. An execution has a third state
         1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
         step 1
@@ -437,7 +437,7 @@ next: conformant explain flow/execution/status
             );
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
-            let first = format!("{rules} defects, in the order to fix them: ");
+            let first = format!("{rules} defects, by urgency: ");
             let is_there = screen.iter().any(|line| line.starts_with(&first));
             assert!(is_there, "{screen:?}");
             assert!(screen.contains(&"next: conformant explain flow/thing-0/field"));
