@@ -3,7 +3,7 @@
 //! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
 //! neither a verdict nor an exit code depends on it.
 
-use super::title::title;
+use super::title::title_of;
 use super::{Defect, Finding, Level, RuleResult, RunRecord, Sharpness, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,7 +99,7 @@ impl<'a> Seen<'a> {
         let first = rules.first().copied().unwrap_or_default();
         let says = || self.broken[first].says.trim_end_matches('.').to_owned();
         Defect {
-            title: title(of_rules).unwrap_or_else(says),
+            title: title_of(of_rules).unwrap_or_else(says),
             known,
             service: first.split('/').next().unwrap_or_default().to_owned(),
             level: level.unwrap_or(Level::Must),

@@ -22,7 +22,7 @@ pub use shown::{
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
-pub use title::without_names;
+pub use title::{title, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;

@@ -5,7 +5,7 @@ use conformant_base::text::count;
 use std::collections::BTreeSet;
 
 /// Title of the findings of a defect: the first one in words, with the number of other operations that show the same.
-pub(super) fn title<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Option<String> {
+pub(super) fn title_of<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Option<String> {
     let first = findings.clone().next()?;
     let seen = replace_names(&observation(first), shortened);
     let operation = first.operation.as_str();
@@ -26,6 +26,11 @@ pub(super) fn title<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> 
         n => format!(" and {}", count(n, "more operation")),
     };
     Some(format!("{subject}{others}: {}", short(&seen)))
+}
+
+/// A finding in words.
+pub fn title(finding: &Finding) -> String {
+    title_of(std::iter::once(finding)).unwrap_or_default()
 }
 
 /// What a rule without a request is about: `flow/execution/status` is about `execution`.
@@ -294,7 +299,7 @@ mod tests {
             actual,
             ..Finding::default()
         };
-        title([&finding].into_iter()).unwrap()
+        title(&finding)
     }
 
     #[test]
@@ -456,7 +461,7 @@ mod tests {
             ..Finding::default()
         };
         let all = [finding("a-b", ""), finding("c-d", ""), finding("e-f", "/x")];
-        let title = title(all.iter());
+        let title = title_of(all.iter());
         assert_eq!(title.unwrap(), "a-b and 1 more operation: x is 1");
     }
 
