@@ -157,9 +157,10 @@ impl SelectedRun<'_> {
             .transpose()
             .map_err(|e| evidence_failure(&e))?;
         let mut record = Keep::default();
-        let (conclusion, ended) = {
+        let (conclusion, ended, last_lines) = {
             let mut out = output::stream(reports);
-            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut console = console.without_last_lines();
             let mut stream = Stream::new(
                 &redactor,
                 vec![&mut console as &mut dyn Consumer, &mut record],
@@ -171,7 +172,8 @@ impl SelectedRun<'_> {
             let conclusion = finish.finish_record(&mut record, &ended);
             let record = Box::new(record);
             stream.send(RunEvent::Finished { record });
-            (conclusion, ended)
+            drop(stream);
+            (conclusion, ended, console.last_lines())
         };
         let Some(mut record) = record.record else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
@@ -190,8 +192,7 @@ impl SelectedRun<'_> {
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        output::write_reports(reports, &record, settings)?;
-        kept?;
+        let written = output::write_reports(reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -210,6 +211,9 @@ impl SelectedRun<'_> {
         note_reused_names(args, &record);
         note_other_encodings(self.rulebook, config, &record);
         signals.notice().into_iter().for_each(note);
+        output::finish(reports, &last_lines);
+        written?;
+        kept?;
         Ok(conclusion.exit)
     }
 }

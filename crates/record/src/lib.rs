@@ -11,11 +11,12 @@ mod proof;
 mod repeats;
 mod shown;
 mod timings;
+mod title;
 pub mod waivers;
 
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
-pub use defects::{KnownDefect, add_defects, defects, without_names};
+pub use defects::{KnownDefect, add_defects, defects};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
@@ -23,6 +24,7 @@ pub use shown::{
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
+pub use title::{title, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;
@@ -218,6 +220,14 @@ pub struct Finding {
     /// A unified diff if both are documents; not part of the stable report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
+}
+
+impl Finding {
+    /// Failures before warnings to the service, and those before advice to the client.
+    pub fn urgency(&self) -> (Level, bool) {
+        let is_advice = self.level != Level::Must && self.subject == Subject::Request;
+        (self.level, is_advice)
+    }
 }
 
 /// Conclusion about one rule over the whole run.
