@@ -5,7 +5,7 @@ use super::claims::Claims;
 use super::config::{self, Config};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    Done, Exit, Failure, build, earlier, history, invocation, is_implemented, memory, note, output,
     preview, print, reports_about_evidence, require_evidence, verify,
 };
 use conformant_base::clock::Timestamp;
@@ -151,14 +151,14 @@ impl SelectedRun<'_> {
             .transpose()
             .map_err(|e| evidence_failure(&e))?;
         let mut record = Keep::default();
+        let mut event_lines = output::event_lines(reports, settings)?;
         let mut conclusion = None;
         let ended = {
             let mut out = output::stream(reports);
             let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
-            let mut stream = Stream::new(
-                &redactor,
-                vec![&mut console as &mut dyn Consumer, &mut record],
-            );
+            let mut consumers = vec![&mut console as &mut dyn Consumer, &mut record];
+            consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
+            let mut stream = Stream::new(&redactor, consumers);
             let sessions = sessions(config, &options, &signals)?;
             if let Some(evidence) = &evidence {
                 let mut head = Head::of(self.rulebook, self.planned, self.seed);
@@ -200,7 +200,7 @@ impl SelectedRun<'_> {
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        output::write_reports(reports, &record, settings)?;
+        output::finish_reports(event_lines, reports, &record, settings)?;
         kept?;
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
@@ -263,6 +263,7 @@ impl Finish<'_> {
         record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));
+        record.build = self.run.is_live().then(build::of_environment).flatten();
         // Runs against the reference are reproducible byte by byte, so their records contain no real time.
         record.wall = self.run.is_live().then(|| WallClock {
             started: conformant_base::clock::iso_seconds(self.began),

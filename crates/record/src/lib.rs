@@ -17,7 +17,7 @@ pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects, without_names};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use shown::{
-    Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
+    Build, Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
@@ -482,6 +482,9 @@ pub struct RunRecord {
     /// Counts of `check` over files with one document a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<ArchiveCounts>,
+    /// The build of a CI system that made the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

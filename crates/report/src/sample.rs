@@ -3,11 +3,11 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Asked, Basis, Blind, Changes, ClaimsResult, Defect, Delivery, DocumentCount,
-    EarlierRun, EvidenceStamp, Finding, FindingCount, History, Level, OpenPointResult, Proof,
-    RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample,
-    ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
-    UnjudgedClaim, Verdict, WaiverResult, WallClock,
+    ArchiveCounts, Asked, Basis, Blind, Build, Changes, ClaimsResult, Defect, Delivery,
+    DocumentCount, EarlierRun, EvidenceStamp, Finding, FindingCount, History, Level,
+    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
+    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
+    Summary, Timings, Tool, UnjudgedClaim, Verdict, WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -121,6 +121,33 @@ pub(super) fn sample() -> RunRecord {
         evidence: None,
         claims: None,
         archive: None,
+        build: None,
+    }
+}
+
+/// Counts of an archive of events.
+pub(super) fn archive() -> ArchiveCounts {
+    let findings = |rule: &str, day: &str, findings| FindingCount {
+        kind: "events/MessageSent".into(),
+        version: "2".into(),
+        rule: rule.into(),
+        day: day.into(),
+        findings,
+    };
+    ArchiveCounts {
+        documents: vec![DocumentCount {
+            kind: "events/MessageSent".into(),
+            version: "2".into(),
+            documents: 1_200,
+            rejected: 5,
+        }],
+        findings: vec![
+            findings("events/message-sent/body", "2026-01-30", 3),
+            findings("events/message-sent/body", "2026-02-01", 2),
+            findings("events/schema-address", "", 1),
+        ],
+        unreadable: 1,
+        schema_ids: BTreeMap::new(),
     }
 }
 
@@ -266,6 +293,10 @@ fn every_addition_is(record: &mut RunRecord, text: &str) {
         unreadable: 1,
         schema_ids: [(7, 2)].into(),
     });
+    record.build = Some(Build {
+        url: all(),
+        revision: all(),
+    });
 }
 
 fn every_step_text_is(record: &mut RunRecord, text: &str) {
@@ -288,6 +319,8 @@ fn every_step_text_is(record: &mut RunRecord, text: &str) {
                 received: 1.5,
                 answer: all(),
             }),
+            sent: all(),
+            received: all(),
         }];
     }
 }
@@ -525,9 +558,8 @@ fn steps() -> Vec<StepResult> {
         at: Some(at),
         outcome: outcome.into(),
         exchange,
-        setup: false,
         broken: broken.iter().map(|rule| (*rule).to_owned()).collect(),
-        race: None,
+        ..StepResult::default()
     };
     vec![
         call(1, "flow/read-flows", 0.0, "200", 3, &[]),

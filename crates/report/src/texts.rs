@@ -6,10 +6,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Blind, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun, EvidenceStamp,
-    Finding, FindingCount, History, OpenPointResult, PartOf, Proof, RuleResult, RulebookStamp,
-    RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
-    Summary, Timings, Tool, UnjudgedClaim, WaiverResult, WallClock,
+    ArchiveCounts, Blind, Build, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun,
+    EvidenceStamp, Finding, FindingCount, History, OpenPointResult, PartOf, Proof, RuleResult,
+    RulebookStamp, RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness, ShownExchange,
+    StepResult, Summary, Timings, Tool, UnjudgedClaim, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -120,6 +120,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         evidence,
         claims,
         archive,
+        build,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -205,6 +206,10 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     }
     if let Some(archive) = archive {
         visit_archive(archive, visit);
+    }
+    if let Some(Build { url, revision }) = build {
+        visit(url, Shape::Line);
+        visit(revision, Shape::Line);
     }
 }
 
@@ -427,9 +432,14 @@ fn visit_step(step: &mut StepResult, visit: Visit) {
         setup: _,
         broken,
         race,
+        sent,
+        received,
     } = step;
     for text in [verb, what, outcome] {
         visit(text, Shape::Line);
+    }
+    for text in [sent, received] {
+        visit(text, Shape::Block);
     }
     visit_lines(broken, visit);
     if let Some(race) = race {

@@ -198,13 +198,17 @@ fn counts_agree_wherever_they_stand() {
     let html = render(&escaped(&record), Settings::default());
     let cells = html.matches("<i></i>").count() + html.matches("<i class=").count();
     assert_eq!(cells, record.rules.len(), "a cell for each rule");
-    let lines: usize = html
-        .split("<pre>")
-        .filter(|pre| pre.starts_with("flow&#x2f;"))
-        .map(|pre| pre.split("</pre>").next().unwrap_or_default())
-        .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
-        .sum();
-    assert_eq!(lines, record.rules.len(), "a line for each rule");
+    let (rules, scenarios) = html.split_once("id=\"stories\"").expect("both lists");
+    let lines = |list: &str| -> usize {
+        list.split("<pre>")
+            .filter(|pre| pre.starts_with("flow&#x2f;"))
+            .map(|pre| pre.split("</pre>").next().unwrap_or_default())
+            .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
+            .sum()
+    };
+    assert_eq!(lines(rules), record.rules.len(), "a line for each rule");
+    let count = record.scenarios.len();
+    assert_eq!(lines(scenarios), count, "a line for each scenario");
 }
 
 #[test]
