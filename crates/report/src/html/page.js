@@ -73,6 +73,9 @@
   const findings = all(".rule").map((e) => ({ e, card: e.closest(".defect"), id: e.id, says: one(".says", e).textContent, text: fold(e.textContent + " " + one("h3", e.closest(".defect")).textContent) }));
   const exchanges = all(".story li, .rule .fold").map((e) => ({ e, rule: e.closest(".rule"), says: (one("summary", e) || e).textContent.trim(), text: fold(e.textContent) }));
 
+  // Names between backticks of a title become code.
+  for (const e of all(".defect h3, .first a")) e.replaceChildren(...e.textContent.split("`").map((part, at, parts) => at % 2 && at < parts.length - 1 ? make("code", {}, part) : (at === parts.length - 1 && at % 2 ? "`" : "") + part));
+
   // Search and filter: stored in the URL, so that a view can be shared.
   const form = one("form.tools"), shown = one("#count"), found = one("#found");
   const state = () => { const data = new FormData(form); return { q: data.get("q").trim(), v: data.getAll("v"), s: data.getAll("s") }; };
