@@ -62,8 +62,6 @@ fn of(set: &dyn Fn(&str) -> Option<String>) -> Option<Build> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn page_and_revision_come_from_the_variables_of_the_system() {
         let of = |variables: &[(&str, &str)]| {

@@ -127,7 +127,7 @@ for (const name of ["clean", "few", "many"]) {
   await settle(keys);
   check((await keys.evaluate(() => location.hash.length)) > 1, "and opens it");
   const before = await keys.evaluate(() => location.hash);
-  await keys.click(".jump .btn:last-child");
+  await keys.click(".jump [aria-label='Next broken rule']");
   await settle(keys);
   check((await keys.evaluate(() => location.hash)) !== before, "a button leads to the next broken rule");
   await keys.click(".cmd .btn");
@@ -178,9 +178,9 @@ for (const name of ["clean", "few", "many"]) {
   await walk.close();
 
   const time = await open("few");
-  const sides = await time.$$eval(".story", (all) => { const open = all[0].closest(".rule"); const steps = [...all[0].children]; return { closed: steps.filter((e) => e.querySelector("details")).length, marked: open.querySelectorAll(".story .bad .http .a").length }; });
+  const sides = await time.$$eval(".timeline", (all) => { const open = all[0].closest(".rule"); const steps = [...all[0].children]; return { closed: steps.filter((e) => e.querySelector("details")).length, marked: open.querySelectorAll(".timeline .bad .http .a").length }; });
   check(sides.closed > 0 && sides.marked === 1, `a timeline opens to requests and responses with the difference marked: ${JSON.stringify(sides)}`);
-  const kinds = await time.$$eval(".story li", (all) => [...new Set(all.filter((e) => e.querySelector(".http")).map((e) => (e.querySelector("summary span:last-child").textContent.trim().split(" ")[0])))]);
+  const kinds = await time.$$eval(".timeline li", (all) => [...new Set(all.filter((e) => e.querySelector(".http")).map((e) => (e.querySelector("summary span:last-child").textContent.trim().split(" ")[0])))]);
   for (const kind of ["call", "hook"]) check(kinds.includes(kind), `a ${kind} has both sides: ${kinds}`);
   await time.evaluate(() => { Object.defineProperty(navigator, "clipboard", { value: { writeText: (text) => { window.copied = text; return Promise.resolve(); } } }); });
   for (const [label, parts] of [["Copy ticket", ["## ", "Expected: ", "Got: ", "Reproduce:", "conformant run", "D3 "]], ["Copy command", ["conformant run "]], ["Copy link", ["few.html#"]]]) {

@@ -167,7 +167,7 @@ await page.close();
 // Widths, contrast, names.
 for (const [width, scheme] of [[320, "light"], [768, "dark"], [1280, "light"], [1280, "dark"]]) {
   const one = await open({ width, scheme });
-  await has(one, `opens at ${width}`, "Lobby");
+  await has(one, `opens at ${width}`, "many 22");
   await one.evaluate(() => { for (const e of document.querySelectorAll("details")) e.open = true; });
   const over = await one.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check(over <= 0, `no sideways scroll at ${width} px (${over})`);

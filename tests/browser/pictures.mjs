@@ -13,7 +13,7 @@ const LOOKS = [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 390, 
 /** What is done on the page before the second picture. */
 const VIEWS = {
   defects: async (page) => page.evaluate(() => { const hit = document.querySelector(".defect") || document.querySelector("section"); hit.scrollIntoView(); }),
-  timeline: async (page) => page.evaluate(() => { const hit = document.querySelector(".story"); if (hit) hit.scrollIntoView({ block: "center" }); }),
+  timeline: async (page) => page.evaluate(() => { const hit = document.querySelector(".timeline"); if (hit) hit.scrollIntoView({ block: "center" }); }),
   search: async (page) => { await page.evaluate(() => scrollTo(0, 0)); await page.type("form.tools input[type=search]", "PageSize"); await new Promise((done) => { setTimeout(done, 250); }); },
 };
 for (const name of ["clean", "one", "few", "many"]) {

@@ -255,7 +255,7 @@ mod tests {
         assert!(files.len() <= DEFECTS_MAX + 1, "{}", files.len());
         for (name, content) in files {
             assert!(
-                content.len() < FILE_BYTES_MAX + 30_000,
+                content.len() < FILE_BYTES_MAX + 5_000,
                 "{name}: {}",
                 content.len()
             );

@@ -169,7 +169,7 @@ impl EventLines {
     }
 }
 
-/// A file that grows beside its final path, or a device or pipe as it is.
+/// A file that grows next to its final path, or a device or pipe as it is.
 fn open(path: &Path) -> io::Result<(Box<dyn Write + Send>, Option<Growing>)> {
     if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_dir()) {
         let device = std::fs::OpenOptions::new().write(true).open(path)?;

@@ -82,7 +82,7 @@ pub(super) fn card(
         extent => card.extent(),
         known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
         known_count => defect.known.len(),
-        mismatch_of => card.rules.first().and_then(mismatch),
+        mismatch_of => titled(card).and_then(mismatch),
         rules => rules.collect::<Vec<_>>(),
     }
 }
@@ -93,6 +93,16 @@ fn state(weight: Weight) -> &'static str {
         Weight::Warns => "warn",
         Weight::Advises => "advice",
     }
+}
+
+/// The rule whose first finding the title describes, or else the first rule.
+fn titled<'a>(card: &'a Card) -> Option<&'a Broken<'a>> {
+    let is_named = |broken: &&Broken| {
+        let first = broken.findings.first();
+        let field = first.and_then(|first| first.pointer.rsplit('/').next());
+        field.is_some_and(|field| !field.is_empty() && card.defect.title.contains(field))
+    };
+    card.rules.iter().find(is_named).or(card.rules.first())
 }
 
 /// The first mismatch of a rule, for a collapsed row.

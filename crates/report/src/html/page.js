@@ -27,7 +27,7 @@
     sections.set(sec, own);
   }
   const lists = [];
-  for (const sec of all("#stories .sec")) {
+  for (const sec of all("#scenario-list .sec")) {
     let prefix = "";
     for (const line of one("pre", sec).textContent.split("\n")) {
       if (line.endsWith("/") && !line.includes(" ")) { prefix = line; continue; }
@@ -67,11 +67,11 @@
     }
     pre.replaceWith(make("table", { className: "rules" }, body));
   };
-  for (const sec of all("#stories .sec")) sec.addEventListener("toggle", () => { if (sec.open) buildScenarios(sec); });
+  for (const sec of all("#scenario-list .sec")) sec.addEventListener("toggle", () => { if (sec.open) buildScenarios(sec); });
 
   // Findings are the rules in the cards, exchanges the steps of their timelines.
   const findings = all(".rule").map((e) => ({ e, card: e.closest(".defect"), id: e.id, says: one(".says", e).textContent, text: fold(e.textContent + " " + one("h3", e.closest(".defect")).textContent) }));
-  const exchanges = all(".story li, .rule .fold").map((e) => ({ e, rule: e.closest(".rule"), says: (one("summary", e) || e).textContent.trim(), text: fold(e.textContent) }));
+  const exchanges = all(".timeline li, .rule .fold").map((e) => ({ e, rule: e.closest(".rule"), says: (one("summary", e) || e).textContent.trim(), text: fold(e.textContent) }));
 
   // Names between backticks of a title become code.
   for (const e of all(".defect h3, .first a")) e.replaceChildren(...e.textContent.split("`").map((part, at, parts) => at % 2 && at < parts.length - 1 ? make("code", {}, part) : (at === parts.length - 1 && at % 2 ? "`" : "") + part));
@@ -92,7 +92,7 @@
     for (const doc of all("#list .docs")) { doc.hidden = !one(".sec:not([hidden])", doc); if (any) doc.open = true; }
     shown.textContent = count + " of " + rules.length;
     for (const scenario of lists) { scenario.out = !((!s.length || s.includes(scenario.id.split("/")[0])) && fits(words, scenario.text)); if (scenario.row) scenario.row.hidden = scenario.out; }
-    for (const sec of all("#stories .sec")) { const n = lists.filter((x) => x.sec === sec && !x.out).length; sec.hidden = !n && !!any; one("summary .num", sec).textContent = n; }
+    for (const sec of all("#scenario-list .sec")) { const n = lists.filter((x) => x.sec === sec && !x.out).length; sec.hidden = !n && !!any; one("summary .num", sec).textContent = n; }
     for (const finding of findings) { finding.e.hidden = !(isChosen(byId.get(finding.id) || { id: finding.id }) && fits(words, finding.text)); }
     for (const card of all(".defect")) card.hidden = !one(".rule:not([hidden])", card);
     one(".filters").classList.toggle("on", v.length + s.length > 0);

@@ -198,7 +198,7 @@ fn counts_agree_wherever_they_stand() {
     let html = render(&escaped(&record), Settings::default());
     let cells = html.matches("<i></i>").count() + html.matches("<i class=").count();
     assert_eq!(cells, record.rules.len(), "a cell for each rule");
-    let (rules, scenarios) = html.split_once("id=\"stories\"").expect("both lists");
+    let (rules, scenarios) = html.split_once("id=\"scenario-list\"").expect("both lists");
     let lines = |list: &str| -> usize {
         list.split("<pre>")
             .filter(|pre| pre.starts_with("flow&#x2f;"))
@@ -239,7 +239,7 @@ fn a_timeline_has_both_sides_of_each_exchange_hook_and_callback() {
     });
     let html = rendered(&record);
     let timeline = html
-        .split("<ol class=\"story\">")
+        .split("timeline\">")
         .nth(1)
         .expect("a timeline");
     let timeline = timeline.split("</ol>").next().expect("its end");
