@@ -4,6 +4,7 @@ mod archives;
 mod args;
 mod baseline;
 mod broken;
+mod build;
 mod check;
 mod claims;
 mod completing;

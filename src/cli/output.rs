@@ -5,7 +5,7 @@ use super::{Failure, config};
 use conformant_base::redact::Redactor;
 use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
-use conformant_report::{Console, Destination, Format, Report, Settings};
+use conformant_report::{Console, Destination, EventLines, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
@@ -133,14 +133,9 @@ pub(super) fn sayable(text: &str) -> String {
 
 /// The paths of the reports of some formats that are files.
 fn paths(reports: &[Report], is_wanted: impl Fn(Format) -> bool) -> Vec<String> {
-    let files = reports
-        .iter()
-        .filter(|report| is_wanted(report.format))
-        .filter_map(|report| match &report.destination {
-            Destination::File(path) => Some(path.display().to_string()),
-            Destination::Stdout => None,
-        });
-    files.collect()
+    let wanted = reports.iter().filter(|report| is_wanted(report.format));
+    let files = wanted.filter_map(Report::file);
+    files.map(|path| path.display().to_string()).collect()
 }
 
 /// The address of the HTML report.
@@ -180,11 +175,44 @@ fn takes_links(terminal: bool) -> bool {
 /// Refuses reports that cannot be written, before a run that could not keep its result.
 pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
     for report in reports {
-        if let Err(why) = report.destination.check() {
+        if let Err(why) = report.check() {
             return Err(Failure::Usage(format!("--report: {why}")));
         }
     }
     Ok(())
+}
+
+/// Opens the reports that are written during a run.
+pub(super) fn event_lines(
+    reports: &[Report],
+    settings: Settings,
+) -> Result<Vec<EventLines>, Failure> {
+    let lines = reports
+        .iter()
+        .filter_map(|report| EventLines::begin(report, settings));
+    lines
+        .map(|begun| begun.map_err(|error| Failure::Trouble(error.to_string())))
+        .collect()
+}
+
+/// Completes the reports that were written during a run, then writes the others.
+pub(super) fn finish_reports(
+    lines: Vec<EventLines>,
+    reports: &[Report],
+    record: &RunRecord,
+    settings: Settings,
+) -> Result<(), Failure> {
+    let lines = lines.into_iter().map(EventLines::finish);
+    let failed: Vec<String> = lines
+        .filter_map(|done| Some(done.err()?.to_string()))
+        .collect();
+    let is_open = |report: &&Report| report.format != Format::Jsonl;
+    let others: Vec<Report> = reports.iter().filter(is_open).cloned().collect();
+    write_reports(&others, record, settings)?;
+    match failed.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::Trouble(failed.join("\nerror: "))),
+    }
 }
 
 /// Writes every report; returns the first error after trying all.

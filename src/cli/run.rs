@@ -6,7 +6,7 @@ use super::config::{self, Config};
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, earlier, history, invocation, is_implemented, memory, note, output,
+    Done, Exit, Failure, build, earlier, history, invocation, is_implemented, memory, note, output,
     preview, print, reports_about_evidence, require_evidence, verify,
 };
 use conformant_base::clock::Timestamp;
@@ -157,14 +157,14 @@ impl SelectedRun<'_> {
             .transpose()
             .map_err(|e| evidence_failure(&e))?;
         let mut record = Keep::default();
+        let mut event_lines = output::event_lines(reports, settings)?;
         let (conclusion, ended, last_lines) = {
             let mut out = output::stream(reports);
             let console = output::console(out.as_mut(), args.output.console, reports, settings);
             let mut console = console.without_last_lines();
-            let mut stream = Stream::new(
-                &redactor,
-                vec![&mut console as &mut dyn Consumer, &mut record],
-            );
+            let mut consumers = vec![&mut console as &mut dyn Consumer, &mut record];
+            consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
+            let mut stream = Stream::new(&redactor, consumers);
             let runs = self.run_plan(&mut options, &finish, evidence.as_ref(), &mut stream)?;
             let Some((mut record, ended)) = runs.finish() else {
                 return Err(Failure::Trouble("the run wrote no record".to_owned()));
@@ -192,7 +192,7 @@ impl SelectedRun<'_> {
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        let written = output::write_reports(reports, &record, settings);
+        let written = output::finish_reports(event_lines, reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -337,6 +337,7 @@ impl Finish<'_> {
         record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();
         record.history = history.map(|history| conformant_versions::history(history, record));
+        record.build = self.run.is_live().then(build::of_environment).flatten();
         // Runs against the reference are reproducible byte by byte, so their records contain no real time.
         record.wall = self.run.is_live().then(|| WallClock {
             started: conformant_base::clock::iso_seconds(self.began),

@@ -6,6 +6,7 @@ use conformant_fixtures::Manifest;
 use conformant_record::RunRecord;
 use conformant_record::claims::ClaimsFile;
 use conformant_record::waivers::WaiverFile;
+use conformant_report::RunLine;
 use conformant_rulebook::service::{ServiceFile, ServiceIndex};
 use conformant_rulebook::{open_points::OpenPointFile, scenario::ScenarioFile};
 use conformant_versions::DeclaredFile;
@@ -19,6 +20,7 @@ pub(super) fn schema(args: &SchemaArgs) -> Done {
         SchemaName::Waivers => schemars::schema_for!(WaiverFile).to_value(),
         SchemaName::Declared => schemars::schema_for!(DeclaredFile).to_value(),
         SchemaName::Record => schemars::schema_for!(RunRecord).to_value(),
+        SchemaName::Jsonl => schemars::schema_for!(RunLine).to_value(),
         SchemaName::Manifest => Manifest::schema(),
         SchemaName::Config => config::schema(ServiceIndex::embedded()),
         SchemaName::Service => schemars::schema_for!(ServiceFile).to_value(),

@@ -73,19 +73,30 @@ for (const name of ["clean", "few", "many"]) {
 
 {
   const page = await open("few");
-  const all = await page.$eval("form.tools output", (e) => e.textContent);
+  const all = await page.$eval("#count", (e) => e.textContent);
   check(/^(\d+) of \1$/.test(all), `all rules are read: ${all}`);
   await page.type("form.tools input[type=search]", "page-size");
   await settle(page);
-  const some = await page.$eval("form.tools output", (e) => e.textContent);
+  const some = await page.$eval("#count", (e) => e.textContent);
   check(parseInt(some, 10) > 0 && parseInt(some, 10) < parseInt(all, 10), `a word leaves some rules: ${some}`);
   const hash = await page.evaluate(() => location.hash);
   check(hash === "#?q=page-size", `and goes into the address: ${hash}`);
   const again = await open("few", { hash });
   await settle(again);
-  check((await again.$eval("form.tools output", (e) => e.textContent)) === some, "that address restores it");
+  check((await again.$eval("#count", (e) => e.textContent)) === some, "that address restores it");
   await again.close();
   await page.close();
+
+  const counts = [];
+  for (const word of ["page-size", "page_size", "PageSize"]) {
+    const one = await open("few");
+    await one.type("form.tools input[type=search]", word);
+    await settle(one);
+    counts.push(await one.evaluate(() => [document.querySelector("#count").textContent, ...[...document.querySelectorAll("#found h2")].map((e) => e.textContent)].join(", ")));
+    await one.close();
+  }
+  check(new Set(counts).size === 1, `the spelling of a name makes no difference: ${counts.join("; ")}`);
+  for (const kind of ["Findings", "Rules", "Scenarios", "Exchanges"]) check(counts[0].includes(kind), `the search finds ${kind.toLowerCase()}`);
 
   const plain = await open("few");
   const broken = await plain.$$eval(".rule", (rules) => rules.at(-1).id);
@@ -116,13 +127,68 @@ for (const name of ["clean", "few", "many"]) {
   await settle(keys);
   check((await keys.evaluate(() => location.hash.length)) > 1, "and opens it");
   const before = await keys.evaluate(() => location.hash);
-  await keys.click(".jump .btn:last-child");
+  await keys.click(".jump [aria-label='Next broken rule']");
   await settle(keys);
   check((await keys.evaluate(() => location.hash)) !== before, "a button leads to the next broken rule");
   await keys.click(".cmd .btn");
   await settle(keys);
   check((await keys.$eval(".cmd .btn", (e) => e.textContent)) === "Copied", "a command is copied");
   await keys.close();
+
+  const search = await open("few");
+  const order = await search.evaluate(() => document.querySelector("#h-defects").compareDocumentPosition(document.querySelector("#h-services")) & Node.DOCUMENT_POSITION_FOLLOWING);
+  check(order, "what to fix first stands above the services");
+  await search.evaluate(() => { for (const e of document.querySelectorAll(".defect, .rule")) e.open = false; });
+  const rows = await search.$$eval(".defect > summary", (all) => all.map((e) => { const hit = e.querySelector(".mismatch"); return hit !== null && hit.checkVisibility() && /expected .+ got .+/.test(hit.textContent); }));
+  check(rows.length === 4 && rows.every(Boolean), `each collapsed defect shows its first mismatch: ${rows}`);
+  await search.evaluate(() => { for (const e of document.querySelectorAll(".defect")) e.open = true; });
+  check((await search.$$eval(".rule > summary", (all) => all.every((e) => e.querySelector(".mismatch").checkVisibility()))), "and each collapsed rule");
+  await search.keyboard.press("/");
+  check(await search.evaluate(() => document.activeElement.name === "q"), "/ goes to the search");
+  await search.keyboard.type("callback");
+  await settle(search);
+  check(await search.$eval("#found", (e) => e.checkVisibility()), "results are listed below the header");
+  check((await search.$$eval(".defect", (all) => all.filter((e) => e.checkVisibility()).length)) < 4, "defects without a hit are hidden");
+  await search.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  check(await search.$eval("form.tools input", (e) => { const at = e.getBoundingClientRect(); return at.top >= 0 && at.bottom < 120; }), "the search stays in view");
+  await search.keyboard.press("Escape");
+  check(await search.$eval("#found", (e) => e.hidden), "Escape closes the results");
+  await search.close();
+
+  const walk = await open("few");
+  await walk.keyboard.press("j");
+  await settle(walk);
+  const first = await walk.evaluate(() => location.hash);
+  await walk.keyboard.press("j");
+  await settle(walk);
+  const second = await walk.evaluate(() => location.hash);
+  await walk.keyboard.press("k");
+  await settle(walk);
+  check(first.length > 1 && second !== first && (await walk.evaluate(() => location.hash)) === first, `j and k walk through the broken rules: ${first} ${second}`);
+  await walk.keyboard.press("?");
+  check(await walk.$eval("#keys", (e) => e.open), "? lists the keys");
+  await walk.evaluate(axe);
+  const dialog = await walk.evaluate(() => window.axe.run("#keys", { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"] }));
+  check(dialog.violations.length === 0, `axe finds nothing in the list of keys: ${dialog.violations.map((v) => v.id)}`);
+  await walk.click("#keys-on");
+  await walk.click("#keys .btn");
+  await walk.keyboard.press("j");
+  await settle(walk);
+  check((await walk.evaluate(() => location.hash)) === first, "the keys can be switched off");
+  await walk.close();
+
+  const time = await open("few");
+  const sides = await time.$$eval(".timeline", (all) => { const open = all[0].closest(".rule"); const steps = [...all[0].children]; return { closed: steps.filter((e) => e.querySelector("details")).length, marked: open.querySelectorAll(".timeline .bad .http .a").length }; });
+  check(sides.closed > 0 && sides.marked === 1, `a timeline opens to requests and responses with the difference marked: ${JSON.stringify(sides)}`);
+  const kinds = await time.$$eval(".timeline li", (all) => [...new Set(all.filter((e) => e.querySelector(".http")).map((e) => (e.querySelector("summary span:last-child").textContent.trim().split(" ")[0])))]);
+  for (const kind of ["call", "hook"]) check(kinds.includes(kind), `a ${kind} has both sides: ${kinds}`);
+  await time.evaluate(() => { Object.defineProperty(navigator, "clipboard", { value: { writeText: (text) => { window.copied = text; return Promise.resolve(); } } }); });
+  for (const [label, parts] of [["Copy ticket", ["## ", "Expected: ", "Got: ", "Reproduce:", "conformant run", "D3 "]], ["Copy command", ["conformant run "]], ["Copy link", ["few.html#"]]]) {
+    await time.evaluate((label) => { [...document.querySelectorAll(".rule[open] .acts .btn")].find((e) => e.textContent === label).click(); }, label);
+    const text = await time.evaluate(() => window.copied);
+    check(parts.every((part) => text.includes(part)), `${label}: ${JSON.stringify(text).slice(0, 200)}`);
+  }
+  await time.close();
 
   const off = await open("few", { scripts: false });
   const text = await (await off.$("main")).evaluate((e) => e.textContent);

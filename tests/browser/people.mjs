@@ -46,7 +46,16 @@ const has = (page, what, text) => until(page, what, (text) => document.querySele
 const line = (page, what, text) => until(page, what, (text) => document.querySelector("#line").textContent.includes(text), text);
 const press = async (page, label) => { const found = await page.waitForSelector(`[aria-label="${label}"]`, { timeout: 5_000 }).catch(() => null); check(found, `there is a button: ${label}`); if (found) await found.evaluate((e) => e.click()); };
 
+const bare = await browser.newPage();
+await bare.setJavaScriptEnabled(false);
+await bare.goto(`${url}/`);
+const atOnce = await (await bare.$("main")).evaluate((e) => e.innerText);
+for (const part of [`${url}/chat`, "reference-api-key:reference-api-secret", `curl -u reference-api-key:reference-api-secret ${url}/flow/v1/Flows`]) check(atOnce.includes(part), `the first paint has content: ${part}`);
+await bare.close();
+
 const page = await open();
+await page.click("#start .cmd .btn");
+await until(page, "a sample request is copied", () => document.querySelector("#start .cmd .btn").textContent === "Copied");
 await has(page, "flows are there from the beginning", "Appointment reminder");
 
 // A client creates resources: seen without a reload.
@@ -126,6 +135,19 @@ await page.type("#argument-friendly_name", "Made by hand");
 await page.keyboard.press("Enter");
 await has(page, "an action without a button is done", "Made by hand");
 
+// Long lists have pages.
+for (let n = 0; n < 23; n += 1) await ask("POST", "/chat/v2/Services", { FriendlyName: `many ${n}` });
+await has(page, "the newest is on the first page", "many 22");
+const services = () => page.$$eval("#resources [id^='service-']", (all) => all.length);
+check((await services()) === 10, `a page has ten rows: ${await services()}`);
+await press(page, "Show 10 more chat services");
+await until(page, "the next page follows", () => document.querySelectorAll("#resources [id^='service-']").length === 20);
+await press(page, "Show fewer chat services");
+await until(page, "and folds again", () => document.querySelectorAll("#resources [id^='service-']").length === 10);
+await press(page, "Show 10 more chat services");
+await press(page, "Show 4 more chat services");
+await has(page, "all can be seen", "Lobby");
+
 // Sandboxes are isolated.
 await page.type("#world-name", "other");
 await page.keyboard.press("Enter");
@@ -145,7 +167,7 @@ await page.close();
 // Widths, contrast, names.
 for (const [width, scheme] of [[320, "light"], [768, "dark"], [1280, "light"], [1280, "dark"]]) {
   const one = await open({ width, scheme });
-  await has(one, `opens at ${width}`, "Lobby");
+  await has(one, `opens at ${width}`, "many 22");
   await one.evaluate(() => { for (const e of document.querySelectorAll("details")) e.open = true; });
   const over = await one.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check(over <= 0, `no sideways scroll at ${width} px (${over})`);
@@ -168,7 +190,7 @@ check(refused.every((one) => one === "refused"), `other pages receive nothing: $
 const framed = await fetch(`${url}/`);
 check(framed.headers.get("content-security-policy").includes("frame-ancestors 'none'"), "it stands in no frame");
 await new Promise((done) => { setTimeout(done, 300); });
-check((await ask("GET", "/chat/v2/Services")).services.length === 1, "a form of another page resets nothing");
+check((await ask("GET", "/chat/v2/Services")).services.length === 24, "a form of another page resets nothing");
 
 await browser.close();
 child.kill();

@@ -37,6 +37,8 @@ page() ( # NAME FLAGS FAULT…: in a shell of its own, for most of a run is wait
 )
 page clean '' &
 pages=($!)
+page one '--service media' media/content-type-lost &
+pages+=($!)
 page few '' flow/meta-page-size-wrong chat/webhook-silent media/content-type-lost flow/page-skips &
 pages+=($!)
 mapfile -t many < <("$conformant" list faults --format json | node -e '
@@ -52,6 +54,10 @@ done
 cp "$here/page.mjs" "$work/page.mjs"
 [ -z "${KEEP_PAGES:-}" ] || { mkdir -p "$KEEP_PAGES"; cp "$work"/*.html "$work"/*.json "$KEEP_PAGES"/; }
 node "$work/page.mjs" "$chromium" "$work"
+if [ -n "${PICTURES:-}" ]; then
+  cp "$here/pictures.mjs" "$work/pictures.mjs"
+  node "$work/pictures.mjs" "$chromium" "$work" "$PICTURES"
+fi
 cp "$here/cors.mjs" "$work/cors.mjs"
 node "$work/cors.mjs" "$chromium" "$(realpath "$conformant")"
 cp "$here/people.mjs" "$work/people.mjs"

@@ -436,6 +436,17 @@ fn the_page_is_complete_and_shows_events() {
         "{policy}"
     );
     assert!(page.body.contains("<title>") && !page.body.contains("/* the look of"));
+    // Before its script runs, it shows addresses, credentials and a request to try.
+    let sample = format!(
+        ">curl -u reference-api-key:reference-api-secret {}/flow/v1/Flows<",
+        serving.url
+    );
+    assert!(page.body.contains(&sample), "{}", page.body);
+    assert!(
+        page.body
+            .contains("X-Auth-API-Key: reference-production-api-key-0001")
+    );
+    assert!(!page.body.contains("ORIGIN") && !page.body.contains("ACCOUNT_"));
 
     let offered = serving.control("offer_registration", &json!({"custom_user_id": "u1"}));
     let qr = offered.json()["qr"].as_str().expect("a text").to_owned();

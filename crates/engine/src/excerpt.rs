@@ -22,6 +22,12 @@ const HEADER_BYTES_MAX: usize = 300;
 const HEADERS_MAX: usize = 20;
 /// Steps of one scenario.
 const STEPS_MAX: usize = 60;
+/// Exchanges before and after the one of a finding.
+const BEFORE_MAX: usize = 16;
+const AFTER_MAX: usize = 2;
+/// Lines and bytes of one side of a hook or callback.
+const SIDE_LINES_MAX: usize = 16;
+const SIDE_BYTES_MAX: usize = 800;
 /// Relevant header fields of a response.
 const RESPONSE_HEADERS: [&str; 5] = [
     "content-type",
@@ -31,7 +37,7 @@ const RESPONSE_HEADERS: [&str; 5] = [
     "www-authenticate",
 ];
 
-/// Exchanges and deliveries of the first finding of each rule.
+/// Exchanges and deliveries of the first finding of each rule, and the exchanges around it.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// By number and pointer, with the rules that the excerpt illustrates.
@@ -68,8 +74,37 @@ impl Shown {
                     entry.or_insert_with(|| (BTreeSet::new(), brief(exchange, number, pointer)));
                 entry.0.insert(finding.rule.clone());
             }
+            shown.add_surroundings(evidence, finding);
         }
         shown
+    }
+
+    /// Adds the exchanges around a finding, as far as another finding does not illustrate them.
+    fn add_surroundings(&mut self, evidence: &Evidence, finding: &Finding) {
+        let all = &evidence.exchanges;
+        let of_finding = match finding.exchange {
+            0 => all.iter().filter(|e| e.step <= finding.step).count(),
+            number => number,
+        };
+        let first = of_finding.saturating_sub(BEFORE_MAX).max(1);
+        let last = (of_finding + AFTER_MAX).min(all.len());
+        for number in first..=last {
+            let from = (number, String::new());
+            let known = self.exchanges.range_mut(from.clone()..).next();
+            let known = known.filter(|((found, _), _)| *found == number);
+            let rules = match known {
+                Some((_, (rules, _))) => rules,
+                None => {
+                    let excerpt = brief(&all[number - 1], number, "");
+                    &mut self
+                        .exchanges
+                        .entry(from)
+                        .or_insert((BTreeSet::new(), excerpt))
+                        .0
+                }
+            };
+            rules.insert(finding.rule.clone());
+        }
     }
 
     /// Rules with an excerpt.
@@ -352,6 +387,11 @@ fn step_result(
                 Ok(_) => "done".to_owned(),
                 Err(why) => format!("failed: {}", text::excerpt(why, TEXT_BYTES_MAX)),
             },
+            sent: side(json::window(&hook.arguments, "").0),
+            received: hook
+                .result
+                .as_ref()
+                .map_or_else(|_| String::new(), |result| side(json::window(result, "").0)),
             race: hook.race.map(|race| {
                 let result = hook.result.as_ref().ok();
                 race_times(
@@ -367,10 +407,17 @@ fn step_result(
             what: format!("{} {}", delivery.request.method, delivery.listener),
             at: since_begin(evidence, delivery.span.ended),
             outcome: format!("answered {}", delivery.answered),
+            sent: side(body_text(&delivery.request.body)),
             ..StepResult::default()
         }),
         Event::Passed(_) => None,
     }
+}
+
+/// One side of a hook or callback, cut.
+fn side(text: String) -> String {
+    let lines: Vec<&str> = text.lines().take(SIDE_LINES_MAX).collect();
+    text::excerpt(&lines.join("\n"), SIDE_BYTES_MAX).into_owned()
 }
 
 /// Seconds from the scenario's first request.
@@ -405,6 +452,7 @@ fn call(evidence: &Evidence, exchange: &Exchange, at: usize, judgment: &Judgment
                 document.map_or_else(String::new, |value| json::short(value)),
             )
         }),
+        ..StepResult::default()
     }
 }
 

@@ -42,6 +42,18 @@ pub struct Concluded {
 }
 
 impl Concluded {
+    /// Keeps the excerpts of rules whose first scenario this is; without any, the steps have no details.
+    fn keep_shown(&mut self, first_shown: &BTreeMap<String, String>) {
+        let Self { result, shown, .. } = self;
+        shown.keep(|rule| first_shown.get(rule) == Some(&result.id));
+        if shown.rules().is_empty() {
+            for step in &mut result.steps {
+                step.sent.clear();
+                step.received.clear();
+            }
+        }
+    }
+
     /// The event of a scenario that has ended, perhaps before its turn in the plan.
     pub(crate) fn run_event(&self) -> RunEvent {
         RunEvent::ScenarioPlayed {
@@ -120,10 +132,7 @@ impl<'a> Recorder<'a> {
                 first.clone_from(id);
             }
         }
-        let first_shown = &self.first_shown;
-        concluded
-            .shown
-            .keep(|rule| first_shown.get(rule) == Some(id));
+        concluded.keep_shown(&self.first_shown);
         // It may be voided later.
         if concluded.turned_away.is_some() {
             return;
@@ -191,11 +200,7 @@ impl<'a> Recorder<'a> {
         let mut shown = Shown::default();
         for mut concluded in std::mem::take(&mut self.scenarios) {
             self.settle(&mut concluded);
-            let id = &concluded.result.id;
-            let first_shown = &self.first_shown;
-            concluded
-                .shown
-                .keep(|rule| first_shown.get(rule) == Some(id));
+            concluded.keep_shown(&self.first_shown);
             concluded.shown.count_from(exchanges);
             for step in &mut concluded.result.steps {
                 if step.exchange > 0 {

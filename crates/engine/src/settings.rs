@@ -264,9 +264,7 @@ impl Target {
             account: known
                 .account
                 .map(|_| (name("ACCOUNT_SID"), name("AUTH_TOKEN"))),
-            headers: headers
-                .map(|(field, _)| (field, name("API_KEY")))
-                .collect(),
+            headers: headers.map(|(field, _)| (field, name("API_KEY"))).collect(),
             ..Shell::default()
         }
     }

@@ -20,7 +20,7 @@ pub use defects::{KnownDefect, add_defects, defects};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
-    Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
+    Build, Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
@@ -497,6 +497,9 @@ pub struct RunRecord {
     /// Verdicts of each run, with `run --repeat`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<Repeats>,
+    /// The build of a CI system that made the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<Build>,
 }
 
 /// Stands for the built-in reference instead of a base URL.

@@ -131,6 +131,12 @@ pub struct StepResult {
     /// Set if it was sent at the same time as others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<RaceTimes>,
+    /// Arguments of a hook, or a callback as received, cut; in the scenarios that illustrate a broken rule.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sent: String,
+    /// Result of a hook, or the answer to a callback, cut; in the scenarios that illustrate a broken rule.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub received: String,
 }
 
 /// One of several requests or hooks that were sent at the same time.
@@ -185,6 +191,17 @@ pub struct WallClock {
     /// Time by activity, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timings: Option<super::Timings>,
+}
+
+/// The build of a CI system that made a run, from its environment; for live targets only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Build {
+    /// The page of the build.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub url: String,
+    /// The revision that was checked out.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub revision: String,
 }
 
 /// Comparison with earlier runs of the same targets, oldest first.

@@ -169,10 +169,18 @@ pub(super) fn exchange_of<'a>(
     record: &'a RunRecord,
     finding: &Finding,
 ) -> Option<&'a ShownExchange> {
-    let (number, pointer) = match delivery_of(record, finding) {
-        Some(delivery) => (delivery.cause, ""),
-        None => (finding.exchange, finding.pointer.as_str()),
-    };
+    match delivery_of(record, finding) {
+        Some(delivery) => exchange_at(record, delivery.cause, ""),
+        None => exchange_at(record, finding.exchange, &finding.pointer),
+    }
+}
+
+/// The excerpt of an exchange around a place, or else any excerpt of it.
+pub(super) fn exchange_at<'a>(
+    record: &'a RunRecord,
+    number: usize,
+    pointer: &str,
+) -> Option<&'a ShownExchange> {
     let mut all = record
         .exchanges
         .iter()

@@ -3,7 +3,7 @@
 //! Uses system locks, which end with the process. Files that cannot be locked are not claimed: writing the
 //! report then reports the error.
 
-use super::{Destination, Report};
+use super::Report;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -26,20 +26,20 @@ impl Claim {
     pub fn take(reports: &[Report]) -> Result<Self, ClaimError> {
         let mut claim = Self::default();
         for report in reports {
-            let Destination::File(path) = &report.destination else {
+            let Some(path) = report.file() else {
                 continue;
             };
             // Devices and pipes are not locked.
-            if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+            if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
                 continue;
             }
-            let Some(lock) = lock_of(path).filter(|lock| !claim.holds(lock)) else {
+            let Some(lock) = lock_of(&path).filter(|lock| !claim.holds(lock)) else {
                 continue;
             };
             let Some(file) = open(&lock) else { continue };
             match file.try_lock() {
                 Ok(()) => claim.locks.push((lock, file)),
-                Err(TryLockError::WouldBlock) => return Err(ClaimError(path.clone())),
+                Err(TryLockError::WouldBlock) => return Err(ClaimError(path)),
                 Err(TryLockError::Error(_)) => fs::remove_file(&lock).unwrap_or_default(),
             }
         }

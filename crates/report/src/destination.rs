@@ -2,7 +2,7 @@
 //!
 //! At any time a report file is absent, old or complete. The caller provides standard output.
 
-use super::{Format, Settings};
+use super::{Format, Settings, folder};
 use conformant_base::failpoint::{self, Failpoint};
 use conformant_base::text;
 use conformant_record::RunRecord;
@@ -49,6 +49,11 @@ pub enum ReportError {
         given: String,
         successor: &'static str,
     },
+    /// A folder cannot go to standard output.
+    #[error(
+        "the report format `dir` writes a folder: expected its path, such as dir=reports, got `-`"
+    )]
+    Folder,
     /// An unknown format.
     #[error("unknown report format `{given}`{}; expected one of {}", hint(.given), names().join(", "))]
     Format { given: String },
@@ -94,6 +99,9 @@ impl FromStr for Report {
             given: name.to_owned(),
         })?;
         let destination = if path == "-" {
+            if format == Format::Dir {
+                return Err(ReportError::Folder);
+            }
             Destination::Stdout
         } else {
             Destination::File(path.into())
@@ -107,7 +115,7 @@ impl FromStr for Report {
 
 impl Destination {
     /// An error if a file cannot be written here. Makes its folder.
-    pub fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), String> {
         let Self::File(path) = self else {
             return Ok(());
         };
@@ -141,7 +149,34 @@ impl Report {
         settings: Settings,
         stdout: &mut dyn io::Write,
     ) -> Result<(), WriteError> {
-        self.put(&self.format.render(record, settings), stdout)
+        match &self.destination {
+            Destination::File(path) if self.format == Format::Dir => {
+                let written = folder::write(path, record, settings);
+                written.map_err(|reason| WriteError {
+                    format: self.format,
+                    path: path.to_owned(),
+                    reason,
+                })
+            }
+            _ => self.put(&self.format.render(record, settings), stdout),
+        }
+    }
+
+    /// An error if the report cannot be written. Makes its folder.
+    pub fn check(&self) -> Result<(), String> {
+        match self.file() {
+            Some(file) => Destination::File(file).check(),
+            None => Ok(()),
+        }
+    }
+
+    /// The file to open first; the index of a folder.
+    pub fn file(&self) -> Option<PathBuf> {
+        match &self.destination {
+            Destination::Stdout => None,
+            Destination::File(path) if self.format == Format::Dir => Some(path.join("README.md")),
+            Destination::File(path) => Some(path.clone()),
+        }
     }
 
     /// Writes a rendered report.

@@ -6,14 +6,17 @@
 //! - [`Stream`] redacts events before any consumer; [`Format::render`] escapes records for formats that
 //!   people read.
 
+mod archive;
 mod cards;
 mod claim;
 pub mod console;
 mod ctrf;
 mod destination;
+mod folder;
 mod github;
 mod html;
 mod json;
+mod jsonl;
 mod junit;
 mod markdown;
 mod matrix;
@@ -34,7 +37,9 @@ pub use self::claim::{Claim, ClaimError};
 pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
+pub use self::folder::files as folder_files;
 pub use self::json::{ReadError, read};
+pub use self::jsonl::{EventLines, RunLine};
 pub use self::matrix::{FeatureScenarios, Matrix};
 pub use self::repeats::render as render_repeats;
 pub use self::stream::{Consumer, Keep, Stream};
@@ -50,6 +55,10 @@ pub enum Format {
     Json,
     /// `JUnit` XML, for CI dashboards.
     Junit,
+    /// Events as JSON lines, written as the run goes.
+    Jsonl,
+    /// A folder: an index, one file for each defect, and the record.
+    Dir,
     /// A self-contained HTML file.
     Html,
     /// Markdown, for a job summary.
@@ -73,9 +82,11 @@ pub struct Settings {
 
 impl Format {
     /// Every format, in the order of the help.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Json,
         Self::Junit,
+        Self::Jsonl,
+        Self::Dir,
         Self::Html,
         Self::Markdown,
         Self::Sarif,
@@ -89,6 +100,8 @@ impl Format {
         match self {
             Self::Json => "json",
             Self::Junit => "junit",
+            Self::Jsonl => "jsonl",
+            Self::Dir => "dir",
             Self::Html => "html",
             Self::Markdown => "markdown",
             Self::Sarif => "sarif",
@@ -100,10 +113,16 @@ impl Format {
 
     /// Renders the report. The record must be redacted ([`redact_record`]).
     ///
+    /// A folder is rendered as the text of its files but the record.
     /// Data formats keep every text exactly, in safe spelling; the others escape it.
     pub fn render(self, record: &RunRecord, settings: Settings) -> String {
         match self {
             Self::Json => json::render(record),
+            Self::Jsonl => jsonl::render(record, settings),
+            Self::Dir => {
+                let files = folder::files(record, settings).into_iter();
+                files.map(|(_, content)| content).collect()
+            }
             Self::Sarif => sarif::render(record, settings),
             Self::Ctrf => ctrf::render(record, settings),
             Self::Statement => statement::render(record),

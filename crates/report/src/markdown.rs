@@ -4,6 +4,7 @@
 //! and `<code>`, so that it is neither markup nor a mention nor a link.
 
 use super::Settings;
+use super::archive;
 use super::cards::{self, Card};
 use super::points;
 use super::repeats;
@@ -38,6 +39,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     if let Some(repeats) = &record.repeats {
         repeats::markdown(repeats, &mut tail);
     }
+    archive_counts(record, &mut tail);
     not_judged(record, &mut tail);
     waivers(record, &mut tail);
     open_points(record, &mut tail);
@@ -55,7 +57,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     out + &tail
 }
 
-fn services(record: &RunRecord, settings: Settings, out: &mut String) {
+pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String) {
     out.push_str(
         "| | pass | broken | warnings | without verdict | scenarios |\n|---|---|---|---|---|---|\n",
     );
@@ -163,6 +165,32 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         writeln!(out, "\n{more} of this rule in the other reports").expect(MEMORY);
     }
     out
+}
+
+/// Documents by kind and version, and findings by rule and day.
+fn archive_counts(record: &RunRecord, out: &mut String) {
+    const ARCHIVE_ROWS_MAX: usize = 20;
+    let Some(counts) = &record.archive else {
+        return;
+    };
+    out.push_str("\n### Archive\n\n| kind and version | documents | rejected |\n|---|---|---|\n");
+    for row in counts.documents.iter().take(ARCHIVE_ROWS_MAX) {
+        let kind = cell(&archive::name(&row.kind, &row.version));
+        writeln!(out, "| {kind} | {} | {} |", row.documents, row.rejected).expect(MEMORY);
+    }
+    let rules = archive::by_rule(counts);
+    if !rules.is_empty() {
+        out.push_str("\n| findings | rule | kind and version | days |\n|---|---|---|---|\n");
+    }
+    for row in rules.iter().take(ARCHIVE_ROWS_MAX) {
+        let kind = cell(&archive::name(row.kind, row.version));
+        let (rule, days) = (cell(row.rule), cell(&row.span()));
+        writeln!(out, "| {} | {rule} | {kind} | {days} |", row.findings).expect(MEMORY);
+    }
+    let rows = counts.documents.len().max(rules.len());
+    if rows > ARCHIVE_ROWS_MAX {
+        out.push_str("\nfurther rows in the other reports\n");
+    }
 }
 
 fn not_judged(record: &RunRecord, out: &mut String) {
@@ -274,7 +302,7 @@ fn html(line: &str) -> String {
 }
 
 /// A code span; one line.
-fn code(text: &str) -> String {
+pub(super) fn code(text: &str) -> String {
     let text = text::escape_line(text);
     if text.trim().is_empty() {
         return "(empty)".to_owned();
@@ -299,11 +327,13 @@ fn fenced(language: &str, text: &str) -> String {
     if text.is_empty() {
         return String::new();
     }
+    text::indent(&block_of(language, text), "  ")
+}
+
+/// A fenced block, without a line feed at its end.
+pub(super) fn block_of(language: &str, text: &str) -> String {
     let ticks = "`".repeat(longest_run(text).max(2) + 1);
-    text::indent(
-        &format!("{ticks}{language}\n{}\n{ticks}", text.trim_end()),
-        "  ",
-    )
+    format!("{ticks}{language}\n{}\n{ticks}", text.trim_end())
 }
 
 fn longest_run(text: &str) -> usize {
@@ -333,6 +363,19 @@ mod tests {
             "\n  ```diff\n  --- expected\n  +++ actual\n",
             "\n| `configure the hook end_execution` | 2 | `flow/executions/ends` |\n",
             "\n| `What does a member look like that was never set?` | `null`, `{}` |\n",
+        ] {
+            assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
+        }
+    }
+
+    #[test]
+    fn counts_of_an_archive_are_tables() {
+        let mut record = sample();
+        record.archive = Some(crate::sample::archive());
+        let markdown = rendered(&record);
+        for part in [
+            "| `events/MessageSent 2` | 1200 | 5 |\n",
+            "| 5 | `events/message-sent/body` | `events/MessageSent 2` | `2026-01-30 to 2026-02-01` |\n",
         ] {
             assert!(markdown.contains(part), "{part}\nis missing in\n{markdown}");
         }

@@ -3,12 +3,12 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Asked, Basis, Blind, Changes, ClaimsResult, Defect, Delivery, DocumentCount,
-    EarlierRun, EvidenceStamp, ExchangeDifference, Finding, FindingCount, History, Level,
-    OpenPointResult, Proof, RaceTimes, RepeatedRule, RepeatedRun, Repeats, RuleCounts, RuleResult,
-    RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness,
-    ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict, WaiverResult,
-    WallClock,
+    ArchiveCounts, Asked, Basis, Blind, Build, Changes, ClaimsResult, Defect, Delivery,
+    DocumentCount, EarlierRun, EvidenceStamp, ExchangeDifference, Finding, FindingCount, History,
+    Level, OpenPointResult, Proof, RaceTimes, RepeatedRule, RepeatedRun, Repeats, RuleCounts,
+    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime,
+    Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict,
+    WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -123,6 +123,33 @@ pub(super) fn sample() -> RunRecord {
         claims: None,
         archive: None,
         repeats: None,
+        build: None,
+    }
+}
+
+/// Counts of an archive of events.
+pub(super) fn archive() -> ArchiveCounts {
+    let findings = |rule: &str, day: &str, findings| FindingCount {
+        kind: "events/MessageSent".into(),
+        version: "2".into(),
+        rule: rule.into(),
+        day: day.into(),
+        findings,
+    };
+    ArchiveCounts {
+        documents: vec![DocumentCount {
+            kind: "events/MessageSent".into(),
+            version: "2".into(),
+            documents: 1_200,
+            rejected: 5,
+        }],
+        findings: vec![
+            findings("events/message-sent/body", "2026-01-30", 3),
+            findings("events/message-sent/body", "2026-02-01", 2),
+            findings("events/schema-address", "", 1),
+        ],
+        unreadable: 1,
+        schema_ids: BTreeMap::new(),
     }
 }
 
@@ -269,6 +296,10 @@ fn every_addition_is(record: &mut RunRecord, text: &str) {
         schema_ids: [(7, 2)].into(),
     });
     record.repeats = Some(repeats(text));
+    record.build = Some(Build {
+        url: all(),
+        revision: all(),
+    });
 }
 
 /// Two runs with a flaky rule.
@@ -320,6 +351,8 @@ fn every_step_text_is(record: &mut RunRecord, text: &str) {
                 received: 1.5,
                 answer: all(),
             }),
+            sent: all(),
+            received: all(),
         }];
     }
 }
@@ -557,9 +590,8 @@ fn steps() -> Vec<StepResult> {
         at: Some(at),
         outcome: outcome.into(),
         exchange,
-        setup: false,
         broken: broken.iter().map(|rule| (*rule).to_owned()).collect(),
-        race: None,
+        ..StepResult::default()
     };
     vec![
         call(1, "flow/read-flows", 0.0, "200", 3, &[]),

@@ -6,9 +6,9 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Blind, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun, EvidenceStamp,
-    ExchangeDifference, Finding, FindingCount, History, OpenPointResult, PartOf, Proof,
-    RepeatedRule, RepeatedRun, Repeats, RuleResult, RulebookStamp, RunEvent, RunRecord,
+    ArchiveCounts, Blind, Build, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun,
+    EvidenceStamp, ExchangeDifference, Finding, FindingCount, History, OpenPointResult, PartOf,
+    Proof, RepeatedRule, RepeatedRun, Repeats, RuleResult, RulebookStamp, RunEvent, RunRecord,
     ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
     UnjudgedClaim, WaiverResult, WallClock,
 };
@@ -122,6 +122,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         claims,
         archive,
         repeats,
+        build,
     } = record;
     for text in [name, version, digest] {
         visit(text, Shape::Line);
@@ -210,6 +211,10 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     }
     if let Some(repeats) = repeats {
         visit_repeats(repeats, visit);
+    }
+    if let Some(Build { url, revision }) = build {
+        visit(url, Shape::Line);
+        visit(revision, Shape::Line);
     }
 }
 
@@ -473,9 +478,14 @@ fn visit_step(step: &mut StepResult, visit: Visit) {
         setup: _,
         broken,
         race,
+        sent,
+        received,
     } = step;
     for text in [verb, what, outcome] {
         visit(text, Shape::Line);
+    }
+    for text in [sent, received] {
+        visit(text, Shape::Block);
     }
     visit_lines(broken, visit);
     if let Some(race) = race {

@@ -119,6 +119,12 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         waivers: waivers(parts),
         evidence: None,
         claims: None,
+        // Each part has a build of its own.
+        build: parts
+            .iter()
+            .all(|part| part.build == first.build)
+            .then(|| first.build.clone())
+            .flatten(),
         archive: ArchiveCounts::sum(parts.iter().filter_map(|part| part.archive.as_ref())),
         // The runs of one part are not those of another.
         repeats: None,

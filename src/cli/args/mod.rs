@@ -108,7 +108,7 @@ pub struct Specs {
 /// Reports to write.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Reports {
-    /// Write a report: json, junit, html, markdown, sarif, ctrf, github or statement, and a path (`-` is standard output).
+    /// Write a report: json, jsonl, dir, junit, html, markdown, sarif, ctrf, github or statement, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }
@@ -236,6 +236,8 @@ pub enum SchemaName {
     Declared,
     /// Record of a run, from `--report json=FILE`.
     Record,
+    /// One line of `--report jsonl=FILE`.
+    Jsonl,
     /// Manifest of a fixture set, `manifest.json`.
     Manifest,
 }

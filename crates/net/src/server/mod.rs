@@ -406,7 +406,7 @@ impl Worlds {
             .settings
             .page
             .as_ref()
-            .and_then(|_| page::page(&request));
+            .and_then(|_| page::page(&request, self.settings.scheme()));
         if let Some(page) = page {
             return page.into();
         }

@@ -1,7 +1,8 @@
 //! The page at `/` and its control-plane requests: resources, events, and QR codes.
 //!
 //! - A single file. Its policy allows its own styles and script by hash and requests to its origin only.
-//! - Stateless: everything shown comes from the reference.
+//! - Stateless: everything shown comes from the reference. Addresses, credentials and a sample request are there before
+//!   the script runs.
 
 use super::develop::{Answered, Wire};
 use super::event_log::{EventLog, LogWriter};
@@ -10,6 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
+use conformant_reference::account;
+use conformant_reference::auth::application;
 use qrcode::{Color, EcLevel, QrCode};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -38,6 +41,9 @@ impl fmt::Debug for PageSettings {
     }
 }
 
+/// Stands in the page for its own address.
+const ORIGIN: &str = "http://ORIGIN";
+
 struct Page {
     html: String,
     policy: String,
@@ -46,7 +52,12 @@ struct Page {
 static PAGE: LazyLock<Page> = LazyLock::new(|| {
     // The style sheet of the report page, plus additions.
     let family = conformant_base::page::STYLE;
-    let html = include_str!("page.html").replace("/* the look of the report page */", family);
+    let html = include_str!("page.html")
+        .replace("/* the look of the report page */", family)
+        .replace("ACCOUNT_KEY", account::API_KEY)
+        .replace("ACCOUNT_SECRET", account::API_SECRET)
+        .replace("APPLICATION_HEADER", application::API_KEY_HEADER)
+        .replace("APPLICATION_KEY", application::API_KEY);
     let hashes = |name: &str| -> String {
         let (open, close) = (format!("<{name}>"), format!("</{name}>"));
         let parts = html.split(open.as_str()).skip(1);
@@ -64,12 +75,14 @@ static PAGE: LazyLock<Page> = LazyLock::new(|| {
     Page { html, policy }
 });
 
-/// The page, if the request asks for it.
-pub(super) fn page(request: &Request) -> Option<Response> {
+/// The page, if the request asks for it, with the address under which it was requested.
+pub(super) fn page(request: &Request, scheme: &str) -> Option<Response> {
     if request.path() != "/" || !matches!(request.method.as_str(), "GET" | "HEAD") {
         return None;
     }
-    let mut response = Response::new(200, "text/html; charset=utf-8", PAGE.html.clone());
+    let origin = format!("{scheme}://{}", host(request));
+    let html = PAGE.html.replace(ORIGIN, &origin);
+    let mut response = Response::new(200, "text/html; charset=utf-8", html);
     for (name, value) in [
         ("Content-Security-Policy", PAGE.policy.as_str()),
         ("X-Content-Type-Options", "nosniff"),
@@ -80,6 +93,16 @@ pub(super) fn page(request: &Request) -> Option<Response> {
         response.headers.set(name, value);
     }
     Some(response)
+}
+
+/// The host of a request; a placeholder where it would need escaping.
+fn host(request: &Request) -> &str {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".:-[]".contains(c);
+    let host = request.headers.get("Host").unwrap_or_default();
+    match host.is_empty() || !host.chars().all(is_plain) {
+        true => "localhost",
+        false => host,
+    }
 }
 
 impl World {

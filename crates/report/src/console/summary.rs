@@ -26,7 +26,13 @@ pub(super) struct Summary {
     pub(super) last_lines: String,
 }
 
-pub(super) fn render(record: &RunRecord, look: &Look) -> Summary {
+/// The summary as one text.
+pub fn render(record: &RunRecord, look: &Look) -> String {
+    let summary = summarize(record, look);
+    summary.body + &summary.last_lines
+}
+
+pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
     let mut last_lines = conclusion(record, look);
@@ -270,11 +276,6 @@ mod tests {
     use super::*;
     use crate::sample::sample;
     use conformant_record::{Finding, Level, RuleResult, Verdict};
-
-    fn render(record: &RunRecord, look: &Look) -> String {
-        let summary = super::render(record, look);
-        summary.body + &summary.last_lines
-    }
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state

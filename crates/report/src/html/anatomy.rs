@@ -1,6 +1,7 @@
 //! The card of a defect: its rules with expectation, observation, exchange, scenario and command.
 
 use super::page::TEXT_CHARACTERS_MAX;
+use super::words::as_it_was;
 use crate::cards::{self, Card};
 use crate::view::{self, Broken, Weight};
 use conformant_base::text;
@@ -20,10 +21,25 @@ const ROWS_MAX: usize = 5;
 const NAMES_MAX: usize = 4;
 /// Steps of a scenario.
 const STEPS_MAX: usize = 24;
+/// Bytes of an expectation or observation in a collapsed row.
+const MISMATCH_BYTES_MAX: usize = 140;
+/// Defects whose timelines have requests and responses.
+const TIMELINES_MAX: usize = 20;
 /// Lines of a body.
 const LINES_MAX: usize = 40;
 /// Width of the time of a race, in drawing units.
 const BAR_WIDTH: f64 = 1000.0;
+
+/// How much of the scenario of a finding is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Timeline {
+    /// Each exchange, hook and callback with both sides.
+    Full,
+    /// Steps without their sides.
+    Lines,
+    /// Steps without their sides, only for a finding without an exchange and for a race.
+    Deliveries,
+}
 
 /// Details of rules.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -46,7 +62,18 @@ pub(super) fn card(
     let defect = &card.defect;
     let rules = card.rules.iter().enumerate().map(|(n, broken)| {
         let is_open = at == 0 && n == 0;
-        rule(record, broken, is_open, n < anatomies, depth)
+        let timeline = match (n, at < TIMELINES_MAX) {
+            (0, true) => Timeline::Full,
+            (0, false) => Timeline::Lines,
+            _ => Timeline::Deliveries,
+        };
+        rule(
+            record,
+            broken,
+            is_open,
+            (n < anatomies).then_some(timeline),
+            depth,
+        )
     });
     context! {
         rank => at + 1, open,
@@ -55,6 +82,7 @@ pub(super) fn card(
         extent => card.extent(),
         known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
         known_count => defect.known.len(),
+        mismatch_of => titled(card).and_then(mismatch),
         rules => rules.collect::<Vec<_>>(),
     }
 }
@@ -67,7 +95,35 @@ fn state(weight: Weight) -> &'static str {
     }
 }
 
-fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: Depth) -> Value {
+/// The rule whose first finding the title describes, or else the first rule.
+fn titled<'a>(card: &'a Card) -> Option<&'a Broken<'a>> {
+    let is_named = |broken: &&Broken| {
+        let first = broken.findings.first();
+        let field = first.and_then(|first| first.pointer.rsplit('/').next());
+        field.is_some_and(|field| !field.is_empty() && card.defect.title.contains(field))
+    };
+    card.rules.iter().find(is_named).or(card.rules.first())
+}
+
+/// The first mismatch of a rule, for a collapsed row.
+fn mismatch(broken: &Broken) -> Option<Value> {
+    let first = broken.findings.first()?;
+    let line = |text: &str| {
+        let words = as_it_was(text);
+        let words: Vec<&str> = words.split_whitespace().collect();
+        text::excerpt(&words.join(" "), MISMATCH_BYTES_MAX).into_owned()
+    };
+    Some(context! { expected => line(&first.expected), actual => line(&first.actual) })
+}
+
+/// The rule with its first finding; without a timeline only what was expected and observed.
+fn rule(
+    record: &RunRecord,
+    broken: &Broken,
+    open: bool,
+    timeline: Option<Timeline>,
+    depth: Depth,
+) -> Value {
     let known = broken.rule;
     let says = known.map_or("", |rule| rule.says.as_str());
     let first = broken.findings.first().copied();
@@ -83,16 +139,18 @@ fn rule(record: &RunRecord, broken: &Broken, open: bool, in_full: bool, depth: D
         says => if says.is_empty() { broken.id } else { says },
         level => broken.findings.first().map_or("", |f| f.level.word()),
         body => depth == Depth::Full && first.is_some(),
+        mismatch => mismatch(broken),
     };
     match first {
         Some(first) if depth == Depth::Full => {
-            context! { ..body(record, broken, first, in_full), ..head }
+            context! { ..body(record, broken, first, timeline), ..head }
         }
         Some(_) | None => head,
     }
 }
 
-fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> Value {
+fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<Timeline>) -> Value {
+    let in_full = timeline.is_some();
     let known = broken.rule;
     let source = known
         .map(|rule| rule.source.to_string())
@@ -115,9 +173,15 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
     };
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
     let delivery = cards::delivery_of(record, first).filter(|_| in_full);
-    // For a callback or event the steps before it are more useful than one exchange.
-    let story = cards::scenario_of(record, first);
-    let story = story.filter(|result| in_full && (first.exchange == 0 || has_race(result)));
+    let story = cards::scenario_of(record, first).filter(|result| match timeline {
+        Some(Timeline::Full | Timeline::Lines) => true,
+        // The steps before a callback or event are more useful than one exchange.
+        Some(Timeline::Deliveries) => first.exchange == 0 || has_race(result),
+        None => false,
+    });
+    let story = story.map(|result| scenario(record, result, first, timeline));
+    // The timeline contains the exchange.
+    let exchange = exchange.filter(|_| timeline != Some(Timeline::Full) || story.is_none());
     let (rows, rows_head) = if in_full {
         rows(&broken.findings)
     } else {
@@ -126,12 +190,12 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, in_full: bool) -> 
     context! {
         origin => source, place,
         basis => known.and_then(|rule| rule.basis).map(|basis| basis.word()),
-        message => cut(&first.message),
-        expected => cut(&first.expected), actual => cut(&first.actual),
+        message => as_it_was(&cut(&first.message)),
+        expected => as_it_was(&cut(&first.expected)), actual => as_it_was(&cut(&first.actual)),
         left, right,
         exchange => exchange.map(|exchange| self::exchange(exchange, delivery)),
         delivery => delivery.map(self::delivery),
-        story => story.map(|result| scenario(result, first)),
+        story,
         commands => commands(record, first),
         rows, rows_head,
     }
@@ -264,7 +328,12 @@ fn delivery(delivery: &Delivery) -> Value {
 }
 
 /// Steps of a scenario with the broken one last, and later ones if they fit.
-fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
+fn scenario(
+    record: &RunRecord,
+    result: &ScenarioResult,
+    finding: &Finding,
+    timeline: Option<Timeline>,
+) -> Value {
     let own = |step: &StepResult| step.step == finding.step;
     let broken = result
         .steps
@@ -285,6 +354,8 @@ fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
             (false, false, true) => "pass",
             (false, false, false) => "",
         };
+        let is_open = is_bad && step.exchange == finding.exchange;
+        let more = (timeline == Some(Timeline::Full)).then(|| sides(record, step, finding));
         let mut notes = Vec::new();
         if step.setup {
             notes.push("preparation".to_owned());
@@ -295,7 +366,7 @@ fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
         if is_bad {
             notes.push(format!(
                 "expected {}",
-                text::excerpt(&finding.expected, 200)
+                as_it_was(&text::excerpt(&finding.expected, 200))
             ));
         }
         context! {
@@ -303,10 +374,35 @@ fn scenario(result: &ScenarioResult, finding: &Finding) -> Value {
             outcome => step.outcome.as_str(),
             time => step.at.map(|at| format!("+{at:.3}")),
             note => notes.join(" · "),
+            more => more.flatten(), open => is_open,
             bar => step.race.as_ref().map(|race| bar(race, &result.steps)),
         }
     });
     context! { id => result.id.as_str(), steps => steps.collect::<Vec<_>>() }
+}
+
+/// The two sides of a step: request and response, or what a hook or callback carried.
+fn sides(record: &RunRecord, step: &StepResult, finding: &Finding) -> Option<Value> {
+    if step.exchange > 0 {
+        let pointer = if step.exchange == finding.exchange {
+            finding.pointer.as_str()
+        } else {
+            ""
+        };
+        let exchange = cards::exchange_at(record, step.exchange, pointer)?;
+        return Some(self::exchange(exchange, None));
+    }
+    if step.sent.is_empty() && step.received.is_empty() {
+        return None;
+    }
+    let (sent, came) = match step.verb.as_str() {
+        "callback" => ("received", step.outcome.as_str()),
+        _ => ("arguments", "result"),
+    };
+    Some(context! {
+        method => sent, url => "", sent => body_lines(&step.sent, 0),
+        status => came, kind => "", came => body_lines(&step.received, 0),
+    })
 }
 
 fn has_race(result: &ScenarioResult) -> bool {

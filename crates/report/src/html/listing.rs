@@ -132,13 +132,21 @@ fn lines(rules: &[&RuleResult], settings: Settings, room: &mut usize) -> String 
 
 /// Sign, word and cell class of a rule.
 fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static str) {
-    match rule.verdict {
+    if rule.verdict != Verdict::Fail {
+        return sign_of(rule.verdict);
+    }
+    match Weight::of_rule(rule, settings) {
+        Weight::Fails => ('x', "broken", "f"),
+        Weight::Warns => ('!', "warning", "w"),
+        Weight::Advises => ('*', "to clients", "d"),
+    }
+}
+
+/// Sign, word and cell class of a verdict.
+pub(super) fn sign_of(verdict: Verdict) -> (char, &'static str, &'static str) {
+    match verdict {
         Verdict::Pass => ('+', "pass", ""),
-        Verdict::Fail => match Weight::of_rule(rule, settings) {
-            Weight::Fails => ('x', "broken", "f"),
-            Weight::Warns => ('!', "warning", "w"),
-            Weight::Advises => ('*', "to clients", "d"),
-        },
+        Verdict::Fail => ('x', "broken", "f"),
         Verdict::Waived => ('w', "waived", "v"),
         Verdict::NotJudged => ('?', "not judged", "j"),
         Verdict::NotApplicable => ('n', "not applicable", "a"),

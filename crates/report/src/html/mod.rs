@@ -4,10 +4,12 @@
 //! - `page` orders the blocks, each of which has a file; `words` has shared phrases.
 
 mod anatomy;
+mod archive;
 mod facts;
 mod listing;
 mod open;
 mod page;
+mod scenarios;
 mod schedule;
 mod services;
 mod top;

@@ -194,6 +194,10 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         time_said => facts::time_said(record),
         slowest => facts::slowest(record),
         schedule => super::schedule::schedule(record),
+        archive => record.archive.as_ref().map(super::archive::archive),
+        scenarios => super::scenarios::scenarios(record),
+        scenarios_said => thousands(record.scenarios.len()),
+        build => record.build.as_ref().map(top::build),
     }
 }
 

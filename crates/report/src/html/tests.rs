@@ -2,12 +2,12 @@
 
 use super::page::{ANATOMIES_MAX, BYTES_MAX, SCRIPT, STYLE, hash};
 use super::render;
-use crate::sample::{HOSTILE, every_text_is, sample};
+use crate::sample::{HOSTILE, archive, every_text_is, sample};
 use crate::texts::escaped;
 use crate::{Format, Settings};
 use conformant_record::{
-    Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioTime, Spent, Subject, Timings,
-    Verdict, WallClock,
+    Build, EarlierRun, Finding, History, Level, RuleCounts, RuleResult, RunRecord, ScenarioTime,
+    Spent, StepResult, Subject, Timings, Verdict, WallClock,
 };
 
 fn rendered(record: &RunRecord) -> String {
@@ -198,13 +198,102 @@ fn counts_agree_wherever_they_stand() {
     let html = render(&escaped(&record), Settings::default());
     let cells = html.matches("<i></i>").count() + html.matches("<i class=").count();
     assert_eq!(cells, record.rules.len(), "a cell for each rule");
-    let lines: usize = html
-        .split("<pre>")
-        .filter(|pre| pre.starts_with("flow&#x2f;"))
-        .map(|pre| pre.split("</pre>").next().unwrap_or_default())
-        .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
-        .sum();
-    assert_eq!(lines, record.rules.len(), "a line for each rule");
+    let (rules, scenarios) = html.split_once("id=\"scenario-list\"").expect("both lists");
+    let lines = |list: &str| -> usize {
+        list.split("<pre>")
+            .filter(|pre| pre.starts_with("flow&#x2f;"))
+            .map(|pre| pre.split("</pre>").next().unwrap_or_default())
+            .map(|pre| pre.lines().filter(|line| line.contains(' ')).count())
+            .sum()
+    };
+    assert_eq!(lines(rules), record.rules.len(), "a line for each rule");
+    let count = record.scenarios.len();
+    assert_eq!(lines(scenarios), count, "a line for each scenario");
+}
+
+#[test]
+fn defects_stand_above_services_with_the_first_mismatch_in_each_row() {
+    let html = rendered(&sample());
+    let place = |part: &str| {
+        html.find(part)
+            .unwrap_or_else(|| panic!("{part} is missing"))
+    };
+    assert!(place("id=\"h-defects\"") < place("id=\"h-services\""));
+    let mismatch = "<span class=\"mismatch\"><span>expected</span> <code>one of active, ended</code> \
+                    <span>got</span> <code class=\"fail\">&quot;running&quot;</code></span>";
+    // The summaries of the defect and of its rule.
+    assert_eq!(html.matches(mismatch).count(), 2, "{html}");
+}
+
+#[test]
+fn a_timeline_has_both_sides_of_each_exchange_hook_and_callback() {
+    let mut record = sample();
+    record.scenarios[0].steps.push(StepResult {
+        step: 2,
+        verb: "hook".into(),
+        what: "end_execution".into(),
+        outcome: "done".into(),
+        sent: "{\n  \"execution_sid\": \"FN00\"\n}".into(),
+        received: "{\n  \"ended\": true\n}".into(),
+        ..StepResult::default()
+    });
+    let html = rendered(&record);
+    let timeline = html.split("timeline\">").nth(1).expect("a timeline");
+    let timeline = timeline.split("</ol>").next().expect("its end");
+    for part in [
+        "call <code>flow&#x2f;read-flows</code> <b>200</b>",
+        "<details open><summary><span class=\"chev\"></span><span>call <code>flow&#x2f;create-execution</code>",
+        "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
+        "hook <code>end_execution</code> <b>done</b>",
+        "<p><b>arguments</b></p><pre><span>{</span>",
+        "<span>  &quot;ended&quot;: true</span>",
+    ] {
+        assert!(timeline.contains(part), "{part}\nis missing in\n{timeline}");
+    }
+}
+
+#[test]
+fn only_a_web_address_of_a_build_becomes_a_link() {
+    let mut record = sample();
+    let mut built = |url: &str| {
+        record.build = Some(Build {
+            url: url.to_owned(),
+            revision: "c0ffee00c0ffee00".to_owned(),
+        });
+        rendered(&record)
+    };
+    let html = built("https://ci.example/7");
+    assert!(html.contains("revision <code>c0ffee00c0ff</code>"));
+    let link = "<a href=\"https:&#x2f;&#x2f;ci.example&#x2f;7\" rel=\"noreferrer noopener\">";
+    assert!(html.contains(link), "{html}");
+    assert!(!built("javascript:alert(1)").contains("javascript:alert"));
+}
+
+#[test]
+fn a_trend_is_drawn_only_where_there_are_earlier_runs() {
+    let mut record = sample();
+    assert!(!rendered(&record).contains("Since the last run"));
+    record.history = Some(History {
+        earlier: vec![EarlierRun::default()],
+        ..History::default()
+    });
+    assert!(rendered(&record).contains("Since the last run"));
+}
+
+#[test]
+fn counts_of_an_archive_are_drawn_by_kind_rule_and_day() {
+    let mut record = sample();
+    assert!(!rendered(&record).contains("id=\"archive\""));
+    record.archive = Some(archive());
+    let html = rendered(&record);
+    for part in [
+        "5 of 1200 documents are rejected. 1 line contains no event.",
+        "<title>2026-01-30: 3 findings</title>",
+        "<td><code>events&#x2f;MessageSent 2</code></td><td data-h=\"rejected\" class=\"num\">5</td>",
+        "<td class=\"num\">5</td><td><code>events&#x2f;message-sent&#x2f;body</code></td>",
+    ] {
+        assert!(html.contains(part), "{part}\nis missing in\n{html}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::words::{duration, hold, thousands};
 use crate::cards::{Card, ServiceTally};
 use crate::view::{self, Weight};
 use conformant_base::text;
-use conformant_record::{History, Proof, RunRecord, share};
+use conformant_record::{Build, History, Proof, RunRecord, share};
 use minijinja::{Value, context};
 
 /// Undetected known faults listed.
@@ -56,6 +56,16 @@ pub(super) fn what_of(record: &RunRecord) -> String {
         parts.push(duration(wall.seconds));
     }
     parts.join(" · ")
+}
+
+/// Revision and page of the build that made the run. Only a web address becomes a link.
+pub(super) fn build(build: &Build) -> Value {
+    const REVISION_CHARACTERS: usize = 12;
+    let is_web = ["https://", "http://"]
+        .iter()
+        .any(|scheme| build.url.starts_with(scheme));
+    let revision: String = build.revision.chars().take(REVISION_CHARACTERS).collect();
+    context! { revision, url => if is_web { build.url.as_str() } else { "" } }
 }
 
 pub(super) fn short(whole: &ServiceTally) -> String {

@@ -1,0 +1,264 @@
+//! A folder of small files that can be read alone: `README.md`, one file for each defect, and the record.
+//!
+//! Each file is replaced as a whole. The index comes last, so that it names only complete files.
+
+use crate::cards::{self, Card};
+use crate::destination::write_whole;
+use crate::markdown::{block_of, cell, code, services};
+use crate::view::{self, Broken};
+use crate::{Settings, escaped, json};
+use conformant_base::text;
+use conformant_record::{RunRecord, ShownExchange};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Files of defects; later defects are counted.
+const DEFECTS_MAX: usize = 100;
+/// Bytes of one file of a defect.
+const FILE_BYTES_MAX: usize = 40_000;
+/// Rules with details per defect.
+const RULES_MAX: usize = 5;
+/// Bytes of an expected or observed value, and of a block.
+const VALUE_BYTES_MAX: usize = 1_000;
+const BLOCK_BYTES_MAX: usize = 6_000;
+/// Bytes of a title.
+const TITLE_BYTES_MAX: usize = 300;
+
+/// Name and content of each file but the record.
+pub fn files(record: &RunRecord, settings: Settings) -> Vec<(String, String)> {
+    let record = &escaped(record);
+    let cards = cards::cards(record, settings);
+    let shown = cards.iter().take(DEFECTS_MAX).enumerate();
+    let mut files: Vec<(String, String)> = shown
+        .map(|(at, card)| (name(at + 1), defect(record, card, at + 1)))
+        .collect();
+    files.push(("README.md".to_owned(), index(record, settings, &cards)));
+    files
+}
+
+/// Writes the folder, and removes the defects of an earlier run.
+pub(super) fn write(folder: &Path, record: &RunRecord, settings: Settings) -> io::Result<()> {
+    write_whole(&folder.join("run.json"), json::render(record).as_bytes())?;
+    let files = files(record, settings);
+    for number in files.len().. {
+        let path = folder.join(name(number));
+        if !is_of_earlier_run(&path, number) {
+            break;
+        }
+        fs::remove_file(&path)?;
+    }
+    for (name, content) in &files {
+        write_whole(&folder.join(name), content.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn name(number: usize) -> String {
+    format!("defect-{number}.md")
+}
+
+fn title(number: usize) -> String {
+    format!("# Defect {number}: ")
+}
+
+/// Whether a file was written by an earlier run. Files of others stay.
+fn is_of_earlier_run(path: &Path, number: usize) -> bool {
+    fs::read_to_string(path).is_ok_and(|content| content.starts_with(&title(number)))
+}
+
+/// The index: verdict, defects with their files, services.
+fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
+    let mut out = format!("# {}\n\n", view::headline(record, settings));
+    let facts = [
+        ("target", cards::target_of(record)),
+        ("command", record.invocation.clone()),
+        ("record", "run.json".to_owned()),
+    ];
+    for (label, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        out += &format!("- {label}: {}\n", code(value));
+    }
+    if !cards.is_empty() {
+        out += "\n## Defects\n\n| file | title | first rule | findings |\n|---|---|---|---|\n";
+    }
+    for (at, card) in cards.iter().enumerate().take(DEFECTS_MAX) {
+        let file = name(at + 1);
+        let first = card.rules.first().map_or("", |rule| rule.id);
+        out += &format!(
+            "| [{file}]({file}) | {} {} | {} | {} |\n",
+            card.weight.word(),
+            cell(&text::excerpt(&card.defect.title, TITLE_BYTES_MAX)),
+            cell(first),
+            card.defect.findings,
+        );
+    }
+    if let Some(more) = cards
+        .len()
+        .checked_sub(DEFECTS_MAX)
+        .filter(|more| *more > 0)
+    {
+        out += &format!("\n{} in run.json\n", view::count(more, "more defect"));
+    }
+    out += "\n## Services\n\n";
+    services(record, settings, &mut out);
+    out
+}
+
+/// One defect with its rules.
+fn defect(record: &RunRecord, card: &Card, number: usize) -> String {
+    let cause = text::excerpt(&card.defect.title, TITLE_BYTES_MAX);
+    let mut out = format!("{}{}\n\n", title(number), code(&cause));
+    out += &format!("{} · {}\n", card.weight.word(), code(&card.extent()));
+    if let Some(guess) = card.guess() {
+        out += &format!("\nLikely cause: {}\n", code(&guess));
+    }
+    let mut left = Vec::new();
+    for (at, broken) in card.rules.iter().enumerate() {
+        let part = rule(record, broken);
+        if at >= RULES_MAX || out.len() + part.len() > FILE_BYTES_MAX {
+            left.push(code(broken.id));
+        } else {
+            out += &part;
+        }
+    }
+    if !left.is_empty() {
+        let more = left.len().saturating_sub(RULES_MAX * 4);
+        left.truncate(RULES_MAX * 4);
+        out += &format!("\nAlso broken: {}", left.join(", "));
+        if more > 0 {
+            out += &format!(" and {more} more in run.json");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// A broken rule: its place in the document, its first finding, the exchange and the commands.
+fn rule(record: &RunRecord, broken: &Broken) -> String {
+    let mut out = format!("\n## {}\n\n", code(broken.id));
+    if let Some(says) = broken
+        .rule
+        .map(|rule| &rule.says)
+        .filter(|says| !says.is_empty())
+    {
+        out += &format!("{}\n\n", code(says));
+    }
+    out += &format!("- document: {}\n", code(&broken.origin()));
+    let Some(first) = broken.findings.first() else {
+        return out;
+    };
+    out += &format!("- where: {}\n", code(&view::place(first)));
+    let line = |text: &str| code(&text::excerpt(text, VALUE_BYTES_MAX));
+    out += &format!("- finding: {}\n", line(&first.message));
+    out += &format!("- expected: {}\n", line(&first.expected));
+    out += &format!("- got: {}\n", line(&first.actual));
+    let blocks = [
+        ("difference", "diff", first.diff.clone()),
+        (
+            "exchange",
+            "http",
+            cards::exchange_of(record, first).map_or_else(String::new, http),
+        ),
+        ("request", "sh", first.reproduce.clone()),
+        (
+            "command",
+            "sh",
+            cards::repeat(record, first).unwrap_or_default(),
+        ),
+    ];
+    for (label, language, text) in blocks.iter().filter(|(_, _, text)| !text.is_empty()) {
+        let text = text::excerpt(text, BLOCK_BYTES_MAX);
+        out += &format!("\n{label}:\n\n{}\n", block_of(language, &text));
+    }
+    let more = broken.findings.len() - 1;
+    if more > 0 {
+        out += &format!(
+            "\n{} of this rule in run.json\n",
+            view::count(more, "more finding")
+        );
+    }
+    out
+}
+
+/// An exchange as text.
+fn http(exchange: &ShownExchange) -> String {
+    let mut out = format!("{} {}\n", exchange.method, exchange.url);
+    let block = |lines: &[String], body: &str| {
+        let head: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        if body.is_empty() {
+            head
+        } else {
+            format!("{head}\n{body}\n")
+        }
+    };
+    out += &block(&exchange.request_headers, &exchange.request_body);
+    out += &match exchange.status {
+        0 => format!("\nno response: {}\n", exchange.fault),
+        status => format!("\n{status}\n"),
+    };
+    out + &block(&exchange.response_headers, &exchange.response_body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Report;
+    use crate::sample::sample;
+
+    #[test]
+    fn a_folder_has_an_index_a_file_for_each_defect_and_the_record() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new");
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join("defect-3.md"), "# Defect 3: `old`\n").unwrap();
+        fs::write(path.join("defect-4.md"), "notes of mine\n").unwrap();
+        let report: Report = format!("dir={}", path.display()).parse().unwrap();
+        report
+            .write(&sample(), Settings::default(), &mut io::sink())
+            .unwrap();
+        let read = |name: &str| fs::read_to_string(path.join(name)).unwrap();
+        let index = read("README.md");
+        let row = "| [defect-1.md](defect-1.md) | FAIL `An execution has a third state` | `flow/execution/status` | 2 |\n";
+        assert!(index.contains(row), "{index}");
+        let first = read("defect-1.md");
+        for part in [
+            "# Defect 1: `An execution has a third state`\n",
+            "- document: `must, D3 \"Execution (FN)\", line 37`\n",
+            "- expected: `one of active, ended`\n",
+            "\nPOST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions\n",
+            "\nconformant run --seed 7 --filter flow/create-execution/happy\n",
+        ] {
+            assert!(first.contains(part), "{part}\nis missing in\n{first}");
+        }
+        assert_eq!(json::read(read("run.json").as_bytes()).unwrap(), sample());
+        assert!(
+            !path.join("defect-3.md").exists(),
+            "it is of an earlier run"
+        );
+        assert_eq!(read("defect-4.md"), "notes of mine\n");
+    }
+
+    #[test]
+    fn a_folder_is_bounded() {
+        let mut record = sample();
+        record.defects.clear();
+        record.findings = (0..3_000)
+            .map(|n| {
+                let mut finding = record.findings[0].clone();
+                finding.rule = format!("flow/x/{n}");
+                finding.message = format!("message {n}");
+                finding.actual = "y".repeat(20_000);
+                finding
+            })
+            .collect();
+        let files = files(&record, Settings::default());
+        assert!(files.len() <= DEFECTS_MAX + 1, "{}", files.len());
+        for (name, content) in files {
+            assert!(
+                content.len() < FILE_BYTES_MAX + 5_000,
+                "{name}: {}",
+                content.len()
+            );
+        }
+    }
+}
