@@ -2,7 +2,7 @@
 //!
 //! - Sends harmless requests to each target: a read with and without credentials, and empty bodies in both encodings.
 //! - Calls `advance_clock` (by zero seconds) and `call_back`. With `--probe` it calls each hook that declares a harmless call.
-//! - Judges nothing, and speaks of configured services only.
+//! - Judges nothing, and reports configured services only.
 
 mod access;
 mod callbacks;

@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges the rest, writes the reports, and returns the exit code.
-    /// `conclude` may report trouble with a target: it returns the exit code and lines to print.
+    /// `conclude` may report a target that failed: it returns the exit code and lines to print.
     pub(super) fn finish(
         self,
         reports: &[Report],

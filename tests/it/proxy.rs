@@ -131,18 +131,32 @@ fn an_unreachable_target_is_an_infrastructure_error() {
 }
 
 #[test]
-fn an_upstream_that_is_never_reached_is_named_also_after_findings_about_the_client() {
+fn an_upstream_that_is_never_reached_is_the_last_line_also_after_findings_about_the_client() {
     let folder = folder();
-    let proxy = Proxy::start(folder.path(), "http://127.0.0.1:9");
+    let mut command = conformant(folder.path());
+    command.args(["proxy", "--upstream", "flow=http://127.0.0.1:9"]);
+    command.args(["--max-exchanges", "1", "--report", "json=proxy.json"]);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().expect("the program starts");
+    let mut lines = BufReader::new(child.stdout.take().expect("piped"));
+    let mut line = String::new();
+    lines.read_line(&mut line).expect("it says where it is");
+    let address = line.trim().trim_start_matches("listening http://");
     // The client sends no credentials, which is a finding of its own.
-    let address = proxy.url.trim_start_matches("http://");
     let mut stream = std::net::TcpStream::connect(address).expect("the proxy listens");
     let request =
         format!("GET /flow/v1/Flows HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     std::io::Write::write_all(&mut stream, request.as_bytes()).expect("it can be sent");
     std::io::Read::read_to_end(&mut stream, &mut Vec::new()).expect("it is answered");
-    let (exit, record) = proxy.end(folder.path());
-    assert_eq!(exit, Some(3));
+    let output = child.wait_with_output().expect("it ends");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{err}");
+    let last = err.lines().last().unwrap_or_default();
+    let expected = "error: http://127.0.0.1:9 cannot be reached: refused: ";
+    assert!(last.starts_with(expected), "{err}");
+    let json = std::fs::read(folder.path().join("proxy.json")).expect("a report");
+    let record: Value = serde_json::from_slice(&json).expect("JSON");
     assert_eq!(record["exit"], 3);
-    assert_eq!(rules(&record), ["flow/read-flows/request/credentials"]);
+    let finding = &record["findings"][0]["rule"];
+    assert_eq!(finding, "flow/read-flows/request/credentials");
 }

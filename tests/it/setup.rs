@@ -148,12 +148,13 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     let folder = tempfile::tempdir().expect("the disk is writable");
     let folder = folder.path();
     let served = Served::start(folder, &[]);
-    let stub = json!({"command": ["sh", "hooks/hook.sh", "deny_request", "uuid=${uuid}"]});
+    let stub = ["sh", "hooks/hook.sh", "deny_request", "uuid=${uuid}"];
+    let control = format!("{}/_control/collect_events", served.url);
     let config = json!({
         "targets": {"auth": {"url": format!("{}/auth", served.url)}},
         "hooks": {
-            "approve_request": {"http": {"url": format!("{}/_control/approve_request", served.url)}},
-            "deny_request": stub,
+            "collect_events": {"http": {"url": control}},
+            "deny_request": {"command": stub, "probe": {"uuid": "none"}},
             "create_flow": {"command": ["echo", "{}"], "probe": {}},
             "publish_flow": {"command": ["true"]},
         },
@@ -179,7 +180,7 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     let (code, out, _) = run(folder, &["doctor", "--probe"]);
     assert_eq!(code, 3, "{out}");
     for expected in [
-        "ok   hook approve_request: called with {\"uuid\":\"00000000-0000-4000-8000-000000000000\"}; needed by ",
+        "ok   hook collect_events: called with {}; needed by ",
         "--   hook deny_request: reports that it is not supported; needed by ",
         "FAIL hook create_flow: called with {}: expected `flow_sid` in its result, got {}; ",
         "--   hook publish_flow: true found, not called, because no harmless call is declared (hooks.publish_flow.probe); ",

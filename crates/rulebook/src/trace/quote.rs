@@ -44,13 +44,13 @@ pub fn quotes(
                 (unit, entry)
             })
             .collect();
-        let own = |entry: &Option<&(UnitPlace, String, Class)>| {
+        let own = |entry: Option<&(UnitPlace, String, Class)>| {
             entry.is_some_and(|(_, _, class)| cited(class).any(|cited| cited == id))
         };
-        let is_own = known.iter().any(|(_, entry)| own(entry));
+        let is_own = known.iter().any(|(_, entry)| own(*entry));
         let texts: Option<Vec<&str>> = known
             .iter()
-            .filter(|(_, entry)| !is_own || own(entry))
+            .filter(|(_, entry)| !is_own || own(*entry))
             .map(|(unit, entry)| entry.map(|_| unit.text.as_str()))
             .collect();
         if !known.is_empty() {
