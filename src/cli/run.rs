@@ -28,6 +28,7 @@ use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
 use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -180,9 +181,10 @@ impl SelectedRun<'_> {
         };
         conclusion.reasons.iter().for_each(|reason| note(reason));
         if let Some(repeats) = &record.repeats {
-            print(&conformant_base::text::escape(
-                &conformant_report::render_repeats(repeats),
-            ));
+            let shown = conformant_report::render_repeats(repeats);
+            // A report on standard output moves the console to standard error.
+            let _ =
+                output::stream(reports).write_all(conformant_base::text::escape(&shown).as_bytes());
         }
         let evidence_writer = options.evidence_writer.as_deref();
         let kept = finish_evidence(evidence_writer, evidence, &record, &ended);
@@ -276,8 +278,12 @@ impl SelectedRun<'_> {
                 &mut emit,
                 |_, _| (),
             );
-            if let (None, Some(writer)) = (evidence, options.evidence_writer.take()) {
-                writer.end(true, None).map_err(|e| evidence_failure(&e))?;
+            // The writer of `--keep-evidence` ends later, with the file.
+            if evidence.is_none()
+                && let Some(writer) = options.evidence_writer.take()
+            {
+                let ended = writer.end(true, None);
+                ended.map_err(|e| evidence_failure(&e))?;
             }
             if let Some(record) = record {
                 runs.add(&config.settings.names, record, ended, buffer.take());
