@@ -1,27 +1,84 @@
-//! `doctor`: checks whether a run can judge the targets, and what it would leave out.
+//! `doctor`: checks whether a run can judge the targets, what it would leave out, and what to do about it.
 //!
-//! Sends one harmless request to each target and judges nothing. Of the hooks `advance_clock` (by zero seconds) and
-//! `call_back` are called, and HTTP hooks that need arguments without any, to see whether they are supported.
+//! - Sends harmless requests to each target: a read with and without credentials, and empty bodies in both encodings.
+//! - Calls `advance_clock` (by zero seconds) and `call_back`. With `--probe` it calls each hook that declares a harmless call.
+//! - Judges nothing, and speaks of configured services only.
 
+mod access;
 mod callbacks;
 mod hooks;
 mod targets;
+
+pub(super) use access::Targets;
 
 use super::args::{DoctorArgs, ListFormat, RunArgs};
 use super::config::{self, Config};
 use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
-use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Limits};
+use conformant_base::text;
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+
+/// The hook that moves the target's clock.
+const ADVANCE_CLOCK: &str = "advance_clock";
+/// Tasks about hooks; the list of rules that are not judged names all.
+const TASKS_OF_HOOKS_MAX: usize = 5;
 
 /// One check and its result.
 struct Check {
     what: String,
-    is_ok: bool,
+    /// Nothing: not tried.
+    is_ok: Option<bool>,
     says: String,
+    /// What to do about a failure.
+    todo: Option<String>,
+}
+
+impl Check {
+    fn ok(what: String, says: String) -> Self {
+        Self {
+            what,
+            is_ok: Some(true),
+            says,
+            todo: None,
+        }
+    }
+
+    fn failed(what: String, says: String, todo: String) -> Self {
+        Self {
+            what,
+            is_ok: Some(false),
+            says,
+            todo: Some(todo),
+        }
+    }
+
+    fn untried(what: String, says: String) -> Self {
+        Self {
+            what,
+            is_ok: None,
+            says,
+            todo: None,
+        }
+    }
+}
+
+/// Everything that was found.
+#[derive(Default)]
+struct Diagnosis {
+    /// What makes judging impossible.
+    headlines: Vec<String>,
+    checks: Vec<Check>,
+    /// Rules that would not be judged, by reason.
+    left_out: Vec<(String, Vec<String>)>,
+    /// What to do, most important first.
+    tasks: Vec<String>,
+}
+
+impl Diagnosis {
+    fn push(&mut self, check: Check) {
+        self.checks.push(check);
+    }
 }
 
 pub(super) fn doctor(args: &DoctorArgs) -> Done {
@@ -37,70 +94,33 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         return Err(Failure::Usage(format!("no target is configured: {help}")));
     }
     let rulebook = super::load(&args.specs)?;
-    let mut checks = Vec::new();
-    let mut bases = BTreeMap::new();
-    for (service, target) in &config.settings.targets {
-        let base = BaseUrl::parse(split_url(&target.url).0);
-        let base = base.map_err(|e| Failure::Usage(format!("targets.{service}.url: {e}")))?;
-        bases.insert(service.clone(), base);
+    let targets = Targets::new(&config, &rulebook)?;
+    let mut diagnosis = Diagnosis::default();
+    for service in config.settings.targets.keys() {
+        targets::check(service, &targets, &rulebook, &mut diagnosis);
     }
-    let limits = Limits {
-        connect: config.connect,
-        timeout: config.timeout,
-        ..Limits::default()
-    };
-    let client = config.settings.reach.client(limits, &bases);
-    for (service, target) in &config.settings.targets {
-        let path = probe(&rulebook, service);
-        targets::check(
-            (service, &path),
-            target,
-            &bases[service],
-            &client,
-            &mut checks,
-        );
+    let client = &targets.client;
+    let unsupported = hooks::check(&config, &rulebook, client, args.probe, &mut diagnosis);
+    if callbacks::is_needed(&config, &rulebook) {
+        diagnosis.push(callbacks::check(&config, client));
     }
-    let unsupported = hooks::check(&config, &rulebook, &client, &mut checks);
-    checks.push(callbacks::check(&config, &client));
-    let left_out = left_out(&config, &rulebook, &unsupported);
+    diagnosis.left_out = left_out(&config, &rulebook, &unsupported);
+    diagnosis.tasks = tasks(&diagnosis, &config, args.probe);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
-        ListFormat::Text => as_text(&checks, &left_out),
-        ListFormat::Json => as_json(&checks, &left_out),
+        ListFormat::Text => as_text(&diagnosis),
+        ListFormat::Json => as_json(&diagnosis),
     };
     print(&redactor.redact(&text));
-    let is_ok = checks.iter().all(|check| check.is_ok);
+    let is_ok = diagnosis
+        .checks
+        .iter()
+        .all(|check| check.is_ok != Some(false));
     Ok(if is_ok {
         Exit::Conformant
     } else {
         Exit::Trouble
     })
-}
-
-/// Path and query of a request that changes nothing.
-fn probe(rulebook: &Rulebook, service: &str) -> String {
-    let base = rulebook.index.get(service).and_then(|s| s.base.as_ref());
-    let found = base.and_then(|base| {
-        let operation = rulebook.operation(service, &base.probe.call)?;
-        Some((operation, &base.probe.with))
-    });
-    let Some((operation, with)) = found else {
-        return "/".to_owned();
-    };
-    let mut path = operation.path.clone();
-    let mut query = Vec::new();
-    for (name, value) in with {
-        let place = format!("{{{name}}}");
-        if path.contains(&place) {
-            path = path.replace(&place, value);
-        } else {
-            query.push(format!("{name}={value}"));
-        }
-    }
-    match query.is_empty() {
-        true => path,
-        false => format!("{path}?{}", query.join("&")),
-    }
 }
 
 /// The rules of the configured services that would not be judged, by reason.
@@ -133,40 +153,87 @@ fn left_out(
     left_out
 }
 
-fn as_text(checks: &[Check], left_out: &[(String, Vec<String>)]) -> String {
-    let mut text = String::new();
-    for check in checks {
-        let mark = if check.is_ok { "ok  " } else { "FAIL" };
-        text.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
+/// What to do: failed checks first, then what makes a run judge more or faster.
+fn tasks(diagnosis: &Diagnosis, config: &Config, is_probed: bool) -> Vec<String> {
+    let checks = diagnosis.checks.iter();
+    let mut tasks: Vec<String> = checks.filter_map(|check| check.todo.clone()).collect();
+    let is_untried = |check: &Check| check.is_ok.is_none() && check.says.contains("--probe");
+    if !is_probed && diagnosis.checks.iter().any(is_untried) {
+        let task = "try the hooks by harmless calls: conformant doctor --probe";
+        tasks.push(task.to_owned());
     }
-    if left_out.is_empty() {
-        text.push_str("a run would leave out nothing\n");
+    if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
+        tasks.push(format!(
+            "configure the hook {ADVANCE_CLOCK}: a run is then about six times faster, because it does not wait in real time"
+        ));
     }
-    for (why, rules) in left_out {
+    let mut hooks: Vec<&(String, Vec<String>)> = diagnosis.left_out.iter().collect();
+    hooks.sort_by_key(|(_, rules)| std::cmp::Reverse(rules.len()));
+    hooks.retain(|(why, _)| !why.contains(ADVANCE_CLOCK));
+    for (why, rules) in hooks.iter().take(TASKS_OF_HOOKS_MAX) {
+        let name = why.split(' ').nth(1).unwrap_or_default();
+        tasks.push(format!(
+            "implement the hook {name}, needed by {}: `conformant explain {name}` describes it",
+            text::count(rules.len(), "rule")
+        ));
+    }
+    tasks
+}
+
+fn as_text(diagnosis: &Diagnosis) -> String {
+    let mut out = String::new();
+    for headline in &diagnosis.headlines {
+        out.push_str(&format!("cannot judge: {headline}\n"));
+    }
+    for check in &diagnosis.checks {
+        let mark = match check.is_ok {
+            Some(true) => "ok  ",
+            Some(false) => "FAIL",
+            None => "--  ",
+        };
+        out.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
+    }
+    if diagnosis.left_out.is_empty() {
+        out.push_str("a run would leave out nothing\n");
+    }
+    for (why, rules) in &diagnosis.left_out {
         let first: Vec<&str> = rules.iter().take(3).map(String::as_str).collect();
         let more = if rules.len() > first.len() {
             ", …"
         } else {
             ""
         };
-        text.push_str(&format!(
-            "not judged: {} rules, {why} ({}{more})\n",
-            rules.len(),
+        out.push_str(&format!(
+            "not judged: {}, {why} ({}{more})\n",
+            text::count(rules.len(), "rule"),
             first.join(", ")
         ));
     }
-    text
+    match diagnosis.tasks.is_empty() {
+        true => out.push_str("\nto do: nothing\n"),
+        false => out.push_str("\nto do\n"),
+    }
+    for (index, task) in diagnosis.tasks.iter().enumerate() {
+        out.push_str(&format!("{:>3}. {task}\n", index + 1));
+    }
+    out
 }
 
-fn as_json(checks: &[Check], left_out: &[(String, Vec<String>)]) -> String {
+fn as_json(diagnosis: &Diagnosis) -> String {
+    let checks = diagnosis.checks.iter();
     let checks: Vec<Value> = checks
-        .iter()
         .map(|check| json!({"what": check.what, "ok": check.is_ok, "says": check.says}))
         .collect();
-    let left_out: Vec<Value> = left_out
+    let left_out: Vec<Value> = diagnosis
+        .left_out
         .iter()
         .map(|(why, rules)| json!({"why": why, "rules": rules}))
         .collect();
-    let whole = json!({"checks": checks, "not_judged": left_out});
+    let whole = json!({
+        "headlines": diagnosis.headlines,
+        "checks": checks,
+        "not_judged": left_out,
+        "to_do": diagnosis.tasks,
+    });
     format!("{whole:#}\n")
 }

@@ -46,6 +46,12 @@ fn check(declare: Option<&Path>, format: ListFormat, specs: &Specs) -> Done {
 }
 
 fn begin(name: &str, specs: &Path) -> Done {
+    if !specs.is_dir() {
+        let shown = specs.display();
+        return Err(Failure::Usage(format!(
+            "{shown} is missing: expected a folder with a rulebook; `conformant specs export {shown}` writes the embedded one"
+        )));
+    }
     let rulebook = conformant_judge::load::from_dir(specs).map_err(Failure::Problems)?;
     let known = conformant_versions::event_named(&rulebook, name);
     let name = known.map_err(|e| Failure::Usage(e.to_string()))?;

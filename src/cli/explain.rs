@@ -1,29 +1,74 @@
 //! `explain`: prints everything the rulebook contains about one id.
 
+mod search;
+mod source;
+
 use super::args::ExplainArgs;
 use super::{Done, Exit, Failure, glossary, load_to_tell, print};
+use conformant_base::text;
 use conformant_engine::{Planned, plan};
 use conformant_judge::predicate_of;
 use conformant_reference::{Fault, Variant};
 use conformant_rulebook::{Origin, Rule, Rulebook};
+use source::Sources;
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
 
+/// Ids that are listed for a name.
+const LISTED_MAX: usize = 40;
+
 pub(super) fn explain(args: &ExplainArgs) -> Done {
     let rulebook = load_to_tell(&args.specs, true)?;
-    let id = args.id.as_str();
-    let planned = ManuallyDrop::new(plan::about(&rulebook, id));
+    let sources = Sources::new(&rulebook, args.specs.specs.as_deref());
+    let mut text = describe(&rulebook, &sources, &args.id);
+    if text.is_empty() {
+        let planned = ManuallyDrop::new(plan::all(&rulebook));
+        let names = glossary::names(&rulebook);
+        let known = known(&rulebook, &planned, &names);
+        text = match search::similar(&known, &args.id)[..] {
+            [] => return Err(unknown(&known, &args.id)),
+            [id] => describe(&rulebook, &sources, id),
+            ref ids => listed(&rulebook, ids),
+        };
+    }
+    print(&text);
+    Ok(Exit::Conformant)
+}
+
+/// Several ids of which a name is part.
+fn listed(rulebook: &Rulebook, ids: &[&str]) -> String {
+    let mut text = format!(
+        "{} have this name; `conformant explain ID` explains one:\n",
+        text::count(ids.len(), "id")
+    );
+    let width = ids.iter().take(LISTED_MAX).map(|id| id.len()).max();
+    for id in ids.iter().take(LISTED_MAX) {
+        let says = rulebook.rule(id).map_or("", |rule| rule.says.as_str());
+        let line = format!("  {id:width$}  {says}", width = width.unwrap_or_default());
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    if ids.len() > LISTED_MAX {
+        let _ = writeln!(text, "  and {} more", ids.len() - LISTED_MAX);
+    }
+    text
+}
+
+/// Everything about one id; empty if there is none.
+fn describe(rulebook: &Rulebook, sources: &Sources<'_>, id: &str) -> String {
+    let planned = ManuallyDrop::new(plan::about(rulebook, id));
     let mut text = String::new();
     if let Some(rule) = rulebook.rule(id) {
-        explain_rule(&rulebook, &planned, rule, &mut text);
+        explain_rule(rulebook, sources, &planned, rule, &mut text);
     }
-    explain_operation(&rulebook, id, &mut text);
+    explain_operation(rulebook, sources, id, &mut text);
     if let Some(entry) = rulebook.open_points.get(id) {
         let point = &entry.point;
+        let _ = writeln!(text, "unspecified behavior {id}\n  {}", point.says);
+        sources.print(id, &entry.source, &mut text);
         let _ = writeln!(
             text,
-            "unspecified behavior {id}\n  {}\n  source     {}\n  treatment  {}\n  place      {}",
-            point.says, entry.source, point.treatment, entry.place
+            "  treatment  {}\n  place      {}",
+            point.treatment, entry.place
         );
     }
     if let Some(planned) = planned.iter().find(|p| p.scenario.id == id) {
@@ -47,23 +92,28 @@ pub(super) fn explain(args: &ExplainArgs) -> Done {
             variant.says()
         );
     }
-    text += &glossary::describe(&rulebook, &planned, id);
-    if text.is_empty() {
-        return Err(unknown(&rulebook, &plan::all(&rulebook), id));
-    }
-    print(&text);
-    Ok(Exit::Conformant)
+    text += &glossary::describe(rulebook, &planned, id);
+    text
 }
 
-fn explain_rule(rulebook: &Rulebook, planned: &[Planned<'_>], rule: &Rule, text: &mut String) {
+fn explain_rule(
+    rulebook: &Rulebook,
+    sources: &Sources<'_>,
+    planned: &[Planned<'_>],
+    rule: &Rule,
+    text: &mut String,
+) {
     let level = serde_word(&rule.level);
     let basis = serde_word(&rule.basis);
     let _ = writeln!(
         text,
-        "rule {}\n  {}\n  level      {level}, {basis}\n  source     {}\n  place      {}\n  judges     {}",
-        rule.id,
-        rule.says,
-        rule.source,
+        "rule {}\n  {}\n  level      {level}, {basis}",
+        rule.id, rule.says
+    );
+    sources.print(&rule.id, &rule.source, text);
+    let _ = writeln!(
+        text,
+        "  place      {}\n  judges     {}",
         rule.place,
         judges(rulebook, rule)
     );
@@ -132,7 +182,7 @@ fn sent(origin: &Origin) -> String {
     }
 }
 
-fn explain_operation(rulebook: &Rulebook, id: &str, text: &mut String) {
+fn explain_operation(rulebook: &Rulebook, sources: &Sources<'_>, id: &str, text: &mut String) {
     let Some((service, name)) = id.split_once('/') else {
         return;
     };
@@ -145,9 +195,10 @@ fn explain_operation(rulebook: &Rulebook, id: &str, text: &mut String) {
     );
     let _ = writeln!(
         text,
-        "operation {id}\n  {}\n  request    {} {path}\n  source     {}",
-        operation.summary, operation.method, operation.source
+        "operation {id}\n  {}\n  request    {} {path}",
+        operation.summary, operation.method
     );
+    sources.print(id, &operation.source, text);
     for parameter in &operation.parameters {
         let required = if parameter.required {
             "required"
@@ -173,16 +224,24 @@ fn serde_word<T: serde::Serialize>(value: &T) -> String {
         .unwrap_or_default()
 }
 
-fn unknown(rulebook: &Rulebook, planned: &[Planned<'_>], id: &str) -> Failure {
+/// All ids and names that are explained.
+fn known<'a>(
+    rulebook: &'a Rulebook,
+    planned: &'a [Planned<'_>],
+    names: &'a [String],
+) -> Vec<&'a str> {
     let mut known: Vec<&str> = rulebook.rules.keys().map(String::as_str).collect();
     known.extend(rulebook.requests.keys().map(String::as_str));
     known.extend(rulebook.open_points.keys().map(String::as_str));
     known.extend(planned.iter().map(|p| p.scenario.id.as_str()));
     known.extend(Fault::ALL.iter().map(|f| f.id()));
     known.extend(Variant::ALL.iter().map(|v| v.id()));
-    let names = glossary::names(rulebook);
     known.extend(names.iter().map(String::as_str));
-    let near = conformant_base::text::did_you_mean(id, &known);
+    known
+}
+
+fn unknown(known: &[&str], id: &str) -> Failure {
+    let near = text::did_you_mean(id, known);
     let help = near.map_or_else(
         || "see `conformant list rules`".to_owned(),
         |near| format!("did you mean `{near}`?"),

@@ -3,7 +3,7 @@
 use super::args::{ExploreArgs, RunArgs};
 use super::config::{self, Config};
 use super::signals::Signals;
-use super::{Done, Exit, Failure, load, note, print, run};
+use super::{Done, Exit, Failure, doctor, load, note, print, run};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
@@ -44,6 +44,14 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         config.settings.hooks.clear();
     }
     let rulebook = load(&args.specs)?;
+    let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
+    if !headlines.is_empty() {
+        let help = "`conformant doctor` checks every target";
+        let why = format!("{}; {help}", headlines.join("\nerror: "));
+        return Err(Failure::Trouble(
+            Redactor::new(&config.secrets).redact(&why).into_owned(),
+        ));
+    }
     let schemas = Schemas::default();
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let is_live = !config.settings.targets.is_empty();

@@ -141,7 +141,7 @@ fn verify_against(args: &VerifyArgs) -> Done {
 /// The error for an export format of an earlier version.
 fn removed(format: &str) -> Failure {
     Failure::Usage(format!(
-        "the export format `{format}` was removed; use `openapi`"
+        "the export format `{format}` was removed; use `openapi` or `arazzo`"
     ))
 }
 
@@ -156,7 +156,10 @@ fn export(args: &ExportArgs) -> Done {
             )));
         }
     }
-    let is_recorded = matches!(args.format, ExportFormat::Har | ExportFormat::Hurl);
+    let is_recorded = matches!(
+        args.format,
+        ExportFormat::Har | ExportFormat::Hurl | ExportFormat::Arazzo
+    );
     let services = if is_recorded && args.specs.specs.is_some() {
         of_reference(&rulebook, &args.services, "a recording")?
     } else {
@@ -174,6 +177,7 @@ fn export(args: &ExportArgs) -> Done {
         ExportFormat::Jsonschema => Format::JsonSchema,
         ExportFormat::Har => Format::Har,
         ExportFormat::Hurl => Format::Hurl,
+        ExportFormat::Arazzo => Format::Arazzo,
         ExportFormat::Python => Format::Python,
         ExportFormat::Typescript => Format::TypeScript,
         ExportFormat::Rust => Format::Rust,
@@ -195,5 +199,9 @@ fn export(args: &ExportArgs) -> Done {
         args.folder.display(),
         made.files.len()
     ));
+    for (why, scenarios) in &made.left_out {
+        let count = conformant_base::text::count(scenarios.len(), "scenario");
+        note(&format!("left out: {count} ({why})"));
+    }
     Ok(Exit::Conformant)
 }

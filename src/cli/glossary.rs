@@ -85,6 +85,13 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
         arguments.join(", ")
     };
     let _ = writeln!(text, "hook {name}\n  arguments  {arguments}");
+    for (argument, values) in &hook.values {
+        let words = values
+            .iter()
+            .map(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned));
+        let words: Vec<String> = words.collect();
+        let _ = writeln!(text, "  values     {argument}: {}", words.join(", "));
+    }
     // The table of the guide: names, arguments, result, effect, example.
     let row = conformant_specs::text("README.md")
         .lines()
@@ -101,6 +108,13 @@ fn hook(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str, text: &mut Str
     }
     if let Some(example) = cells.get(5).filter(|cell| !cell.is_empty()) {
         let _ = writeln!(text, "  example    {}", example.replace('`', ""));
+    }
+    if let Some(probe) = &hook.probe {
+        let probe = Value::Object(probe.clone());
+        let _ = writeln!(
+            text,
+            "  probe      `conformant doctor --probe` calls it with {probe}, which changes nothing"
+        );
     }
     let _ = writeln!(
         text,

@@ -9,11 +9,11 @@ use conformant_report::Settings;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The number of runs that are compared, latest first.
-const RUNS_MAX: usize = 50;
+/// The number of earlier runs that a new run is compared with.
+pub(super) const RUNS_MAX: usize = 50;
 
-/// The records of a folder, oldest first by name; other files are reported and skipped.
-pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
+/// The last records of a folder, oldest first by name; other files are reported and skipped.
+pub(super) fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)>, Failure> {
     let entries = match std::fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -28,7 +28,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<(String, RunRecord)>, Failure> {
         .collect();
     files.sort();
     let mut runs = Vec::new();
-    for path in &files[files.len().saturating_sub(RUNS_MAX)..] {
+    for path in &files[files.len().saturating_sub(last)..] {
         let bytes = files::read(path, files::STORED_BYTES_MAX)?;
         match conformant_report::read(&bytes) {
             Ok(run) => {
@@ -67,14 +67,16 @@ pub(super) fn keep(
 }
 
 pub(super) fn history(args: &HistoryArgs) -> Done {
-    let runs = read(&args.folder)?;
+    let last = usize::from(args.last);
+    // Some of them may have other targets.
+    let runs = read(&args.folder, last.max(RUNS_MAX))?;
     if runs.is_empty() {
         let shown = args.folder.display();
         return Err(Failure::Usage(format!(
             "{shown} contains no record; `conformant run --history {shown}` writes them"
         )));
     }
-    let trend = conformant_versions::trend(&runs);
+    let trend = conformant_versions::trend(&runs, last);
     match args.format {
         ListFormat::Json => {
             let text = text::safe_json(&trend)
@@ -119,7 +121,7 @@ fn table(trend: &conformant_versions::Trend) -> String {
         .unwrap_or(0);
     writeln!(
         out,
-        "\n{:<width$}  x broken, . held, ? not judged",
+        "\n{:<width$}  x broken, ~ flaky in repeated runs, . held, ? not judged",
         "broken in some of these runs"
     )
     .expect(MEMORY);

@@ -49,8 +49,9 @@ pub(super) fn of_run(args: &RunArgs, config: &Config, seed: u64) -> String {
     }
     add(is_given("--hooks"), "--hooks", args.hooks.clone());
     add(is_given("--seed"), "--seed", Some(seed.to_string()));
+    // Each repetition has names of its own.
     add(
-        is_given("--names"),
+        is_given("--names") || args.repeat.is_some(),
         "--names",
         Some(config.settings.names.clone()),
     );

@@ -62,7 +62,7 @@ pub(super) fn list(args: &ListArgs) -> Done {
                 .map_err(|e| Failure::Trouble(format!("failed to write the list: {e}")))?;
             print(&format!("{text}\n"));
         }
-        ListFormat::Text => print(&table(&rows)),
+        ListFormat::Text => print(&table(&rows, &rulebook)),
     }
     Ok(Exit::Conformant)
 }
@@ -175,12 +175,20 @@ fn rows(rulebook: &Rulebook, what: Listed) -> Vec<Row<'_>> {
     }
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+/// One line for each item. Rules have their source; its document is named where it comes first.
+fn table(rows: &[Row<'_>], rulebook: &Rulebook) -> String {
     let ids = rows.iter().map(|row| row.id.chars().count());
     let width = ids.max().unwrap_or_default();
+    let mut titles = rulebook.index.documents();
     let mut table = String::new();
     for row in rows {
-        let line = format!("{:width$}  {}", row.id, row.says);
+        let mut line = format!("{:width$}  {}", row.id, row.says);
+        if let ExtraColumns::Rule { source, .. } = &row.more {
+            let lines: Vec<String> = source.lines.iter().map(u32::to_string).collect();
+            let title = titles.remove(&source.document);
+            let title = title.map_or_else(String::new, |title| format!(" \"{title}\""));
+            line += &format!(" ({}{title} {})", source.document, lines.join(", "));
+        }
         table.push_str(line.trim_end());
         table.push('\n');
     }

@@ -29,6 +29,7 @@ mod memory;
 mod output;
 mod preview;
 mod proxy;
+mod repeat;
 mod reproduce;
 mod revision;
 mod run;
@@ -36,6 +37,7 @@ mod schema;
 mod selftest;
 mod serve;
 mod signals;
+mod specs;
 mod stored;
 mod token;
 mod trace;
@@ -152,6 +154,10 @@ fn done() -> Done {
     if let Some(script) = config::environment("CONFORMANT_FAILPOINTS") {
         conformant_base::failpoint::set_script(&script);
     }
+    if std::env::args_os().len() <= 1 {
+        print(args::GUIDE);
+        return Ok(Exit::Conformant);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => {
@@ -181,6 +187,7 @@ fn done() -> Done {
         Command::Docs { port: _ } => Err(Failure::Usage(
             "`docs` was removed: read docs/src/SUMMARY.md in the source tree, or run `mdbook serve docs`".into(),
         )),
+        Command::Specs(command) => specs::specs(&command),
         Command::Trace(args) => trace::trace(&args),
         Command::Diff(args) => diff::diff(&args),
         Command::Compare(args) => stored::compare(&args),

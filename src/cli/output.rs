@@ -24,6 +24,14 @@ pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
     }
 }
 
+/// Prints the last lines of the console. A write error is reported at the end of the process.
+pub(super) fn finish(reports: &[Report], last_lines: &str) {
+    let mut out = stream(reports);
+    let _ = out
+        .write_all(last_lines.as_bytes())
+        .and_then(|()| out.flush());
+}
+
 /// The console for this terminal; rules are links to the HTML report, if one is written.
 pub(super) fn console<'a>(
     out: &'a mut dyn Write,
@@ -63,7 +71,8 @@ pub(super) fn console<'a>(
         },
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
-        reports: paths(reports),
+        reports: paths(reports, |_| true),
+        record: paths(reports, |format| format == Format::Json).pop(),
         is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
@@ -122,9 +131,10 @@ pub(super) fn sayable(text: &str) -> String {
     conformant_base::text::escape(&text).into_owned()
 }
 
-/// The paths of the reports that are files.
-fn paths(reports: &[Report]) -> Vec<String> {
-    let files = reports.iter().filter_map(Report::file);
+/// The paths of the reports of some formats that are files.
+fn paths(reports: &[Report], is_wanted: impl Fn(Format) -> bool) -> Vec<String> {
+    let wanted = reports.iter().filter(|report| is_wanted(report.format));
+    let files = wanted.filter_map(Report::file);
     files.map(|path| path.display().to_string()).collect()
 }
 

@@ -6,7 +6,7 @@
 use super::args::ProxyArgs;
 use super::signals::Signals;
 use super::traffic::Watch;
-use super::{Done, Failure, config, load, print, reports_of};
+use super::{Done, Exit, Failure, config, load, print, reports_of};
 use conformant_base::clock;
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
@@ -62,6 +62,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     print(&format!("listening http://{}\n", gateway.address()));
     let inline = Inline::new("proxy", &rulebook, &surroundings);
     let mut watch = Watch::new(inline, known.secrets);
+    let mut upstreams_seen = Seen::default();
     let most = args.max_exchanges;
     let is_full = |watch: &Watch<'_>| most.is_some_and(|most| watch.exchange_count() >= most);
     loop {
@@ -72,7 +73,10 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             break;
         }
         match passed.recv_timeout(LOOK_EVERY) {
-            Ok(forwarded) => watch.take(passed_of(forwarded)),
+            Ok(forwarded) => {
+                upstreams_seen.note(&forwarded);
+                watch.take(passed_of(forwarded));
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
@@ -81,12 +85,68 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
     while !is_full(&watch)
         && let Ok(forwarded) = passed.try_recv()
     {
+        upstreams_seen.note(&forwarded);
         watch.take(passed_of(forwarded));
     }
     // Requests in progress are not waited for.
     drop(passed);
     drop(gateway);
-    watch.finish(&reports, &args.output)
+    watch.finish(&reports, &args.output, |exit| {
+        upstreams_seen.concluded(exit)
+    })
+}
+
+/// How the upstreams answered, by origin.
+#[derive(Default)]
+struct Seen(BTreeMap<String, Answers>);
+
+/// The answers of one upstream.
+#[derive(Default)]
+struct Answers {
+    all: usize,
+    /// Requests without a connection, and why.
+    unreachable: usize,
+    why: String,
+    /// Answers 401 and 403.
+    unauthorized: usize,
+}
+
+impl Seen {
+    fn note(&mut self, forwarded: &Forwarded) {
+        let answers = self.0.entry(forwarded.origin.clone()).or_default();
+        answers.all += 1;
+        match &forwarded.answer {
+            Ok(answer) => answers.unauthorized += usize::from(matches!(answer.status, 401 | 403)),
+            Err(fault) if fault.cause.is_unreachable() => {
+                answers.unreachable += 1;
+                answers.why = fault.to_string();
+            }
+            Err(_) => {}
+        }
+    }
+
+    /// Reports upstreams that were never reached or answered nothing but 401 and 403. Unauthorized requests may be findings
+    /// about the client; then these decide.
+    fn concluded(&self, exit: Exit) -> (Exit, Vec<String>) {
+        let (mut concluded, mut lines) = (exit, Vec::new());
+        for (origin, answers) in &self.0 {
+            if answers.unreachable == answers.all {
+                lines.push(format!(
+                    "error: {origin} cannot be reached: {}",
+                    answers.why
+                ));
+                concluded = Exit::Trouble;
+            } else if answers.unauthorized == answers.all {
+                lines.push(format!(
+                    "error: {origin} answered nothing but 401 and 403: the clients of the proxy need credentials that it accepts"
+                ));
+                if matches!(exit, Exit::Conformant | Exit::NothingJudged) {
+                    concluded = Exit::Trouble;
+                }
+            }
+        }
+        (concluded, lines)
+    }
 }
 
 /// An exchange, as input of the judge.

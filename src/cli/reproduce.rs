@@ -9,10 +9,11 @@ use conformant_base::text;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, finding_of};
-use conformant_fixtures::export::{About, ChainFormat, Scope, chain};
-use conformant_judge::{Need, Shell, predicate_of};
-use conformant_record::{Finding, Level, REFERENCE, RunRecord};
-use conformant_rulebook::{Origin, Rulebook};
+use conformant_fixtures::export::{About, ChainFormat, Decision, Scope, chain};
+use conformant_record::{Finding, REFERENCE, RunRecord, title, without_names};
+use conformant_report::finding_of_defect;
+use conformant_rulebook::Rulebook;
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,8 +24,8 @@ pub struct ReproduceArgs {
     /// Record of a run, from `run --report json=FILE`.
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// Select a finding: its number in the record, from 1, or a rule for its first finding.
-    #[arg(value_name = "FINDING")]
+    /// Select a defect: its number on the console and in the reports, or a rule for its first finding.
+    #[arg(value_name = "DEFECT")]
     finding: String,
     /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
@@ -66,7 +67,7 @@ impl From<ReproduceError> for Failure {
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let record = stored::read(&args.run)?;
-    let finding = finding_of(&record, &args.finding)?;
+    let finding = &selected(&record, &args.finding)?;
     let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
     let rulebook = conformant_judge::load::load(args.specs.specs.as_deref(), &scenarios)
         .map_err(Failure::Problems)?;
@@ -81,7 +82,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let format = match args.format {
         ReproduceFormat::Scenario => {
             let (file, text) = found.file(&rulebook, finding);
-            print(&text::escape(&text));
+            print(&text);
             note(&format!(
                 "{requests} steps{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
                 found.scenario.id
@@ -115,32 +116,41 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         service: found.service,
         scenario: found.scenario,
     };
+    let hooks = hooks(args, &record);
     let about = About {
         targets: &targets,
         comment: &comment,
-        judged_as: kind(&rulebook, finding).map(|kind| (kind, finding.level != Level::Must)),
+        decision: &decision(&rulebook, finding),
+        hooks: hooks.as_deref(),
     };
     let script = chain(scope, &planned, about, format)
         .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
-    print(&Redactor::new(&config.secrets).redact(&text::escape(&script)));
+    // Texts in it are quoted so that they are harmless; escaping would change what is sent.
+    print(&Redactor::new(&config.secrets).redact(&script));
     note(&format!("{requests} steps{left}"));
     Ok(Exit::Conformant)
 }
 
-/// The claim of the finding, without what the target returned.
+/// The finding of a defect by its number, or the first finding of a rule.
+fn selected(record: &RunRecord, wanted: &str) -> Result<Finding, ReproduceError> {
+    let Ok(number) = wanted.parse::<usize>() else {
+        return finding_of(record, wanted).cloned();
+    };
+    finding_of_defect(record, number).map_err(|count| match count {
+        0 => ReproduceError::Nothing,
+        count => ReproduceError::Beyond { number, count },
+    })
+}
+
+/// The claim of the finding with the expected and the actual value, without identifiers of the target.
 fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
     let rule = rulebook.rules.get(&finding.rule);
-    let place = match finding.pointer.as_str() {
-        "" => String::new(),
-        pointer => format!(", at {pointer}"),
-    };
-    let mut lines = vec![format!(
-        "{} is broken by the response to the last request, {}/{}{place}.",
-        finding.rule, finding.service, finding.operation
-    )];
+    let mut lines = vec![title(finding)];
     if let Some(rule) = rule {
-        lines.push(rule.says.clone());
-        lines.push(rule.source.to_string());
+        lines.push(format!("{} ({}): {}", finding.rule, rule.source, rule.says));
+    }
+    for (label, value) in [("Expected", &finding.expected), ("Actual", &finding.actual)] {
+        lines.push(format!("{label}: {}", without_names(value)));
     }
     lines
         .iter()
@@ -148,23 +158,53 @@ fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
         .collect()
 }
 
-/// The type of the last response, if that response alone decides the rule.
-fn kind<'r>(rulebook: &'r Rulebook, finding: &Finding) -> Option<&'r str> {
-    let rule = rulebook.rules.get(&finding.rule)?;
-    let is_of_one = match &rule.origin {
-        Origin::Property { .. } | Origin::NoOtherFields { .. } => true,
-        Origin::Operation { .. }
-        | Origin::Parameter { .. }
-        | Origin::Credentials { .. }
-        | Origin::ListKey { .. }
-        | Origin::ListWalk { .. }
-        | Origin::Written(_)
-        | Origin::Either => {
-            predicate_of(rule).is_some_and(|predicate| predicate.needs() == [Need::Document])
-        }
+/// How a script decides whether the defect shows: by itself where values of one response suffice that are the same in
+/// each run, otherwise by the rulebook.
+fn decision(rulebook: &Rulebook, finding: &Finding) -> Decision {
+    let pointer = finding.pointer.clone();
+    let is_named = |segment: &str| !segment.bytes().all(|b| b.is_ascii_digit());
+    let is_stable = !pointer.is_empty() && pointer.split('/').skip(1).all(is_named);
+    let is_of_response = finding.exchange > 0 && is_stable;
+    let kind = || {
+        let operation = rulebook.operation(&finding.service, &finding.operation)?;
+        let is_read = finding.actual.starts_with("status ");
+        operation.response.clone().filter(|_| !is_read)
     };
-    let operation = rulebook.operation(&finding.service, &finding.operation)?;
-    operation.response.as_deref().filter(|_| is_of_one)
+    let due = serde_json::from_str::<Value>(&finding.expected).ok();
+    let is_same_each_time = without_names(&finding.expected) == finding.expected;
+    match (finding.kind.as_str(), due) {
+        ("refused", _) => Decision::Accepted {
+            is_due: true,
+            kind: kind(),
+        },
+        ("accepted", _) => Decision::Accepted {
+            is_due: false,
+            kind: None,
+        },
+        ("missing-field", _) if is_of_response => Decision::Member {
+            pointer,
+            is_due: true,
+        },
+        ("extra-field", _) if is_of_response => Decision::Member {
+            pointer,
+            is_due: false,
+        },
+        (_, Some(due)) if is_of_response && is_same_each_time => Decision::Value { pointer, due },
+        _ => Decision::Rule {
+            id: finding.rule.clone(),
+        },
+    }
+}
+
+/// The base URL of the hooks of the run.
+fn hooks(args: &ReproduceArgs, record: &RunRecord) -> Option<String> {
+    let words = text::shell_words(&record.invocation);
+    let joined = words.iter().find_map(|word| word.strip_prefix("--hooks="));
+    let apart = words.windows(2).find(|pair| pair[0] == "--hooks");
+    let of_run = joined
+        .map(str::to_owned)
+        .or_else(|| Some(apart?[1].clone()));
+    args.hooks.clone().or(of_run)
 }
 
 /// Base URLs and credentials of the run; those of the configuration if it names the same place.
@@ -177,28 +217,11 @@ fn targets(record: &RunRecord, settings: &Settings) -> BTreeMap<String, Target> 
             _ if url == REFERENCE => Target::of_reference(service, ""),
             Some(target) => target.clone(),
             None => Target {
-                shell: Arc::new(unconfigured(service)),
+                shell: Arc::new(Target::unconfigured(service)),
                 ..Target::foreign(&settings.index, service, url)
             },
         };
         targets.insert(service.clone(), target);
     }
     targets
-}
-
-/// Credentials as environment variables, unless a file sets them.
-fn unconfigured(service: &str) -> Shell {
-    let name = |key: &str| format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase());
-    let header = |(field, _): (String, String)| (field, name("API_KEY"));
-    let reference = Target::of_reference(service, "");
-    Shell {
-        basic: reference
-            .basic
-            .map(|_| (name("USERNAME"), name("PASSWORD"))),
-        account: reference
-            .account
-            .map(|_| (name("ACCOUNT_SID"), name("AUTH_TOKEN"))),
-        headers: reference.headers.into_iter().map(header).collect(),
-        ..Shell::default()
-    }
 }

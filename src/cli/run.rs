@@ -3,6 +3,7 @@
 use super::args::{Prove, Races, RunArgs};
 use super::claims::Claims;
 use super::config::{self, Config};
+use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
     Done, Exit, Failure, build, earlier, history, invocation, is_implemented, memory, note, output,
@@ -29,6 +30,7 @@ use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 /// Default reports.
@@ -140,7 +142,11 @@ impl SelectedRun<'_> {
         let finish = Finish {
             run: self,
             previous: earlier::last(),
-            history: args.history.as_deref().map(history::read).transpose()?,
+            history: args
+                .history
+                .as_deref()
+                .map(|folder| history::read(folder, history::RUNS_MAX))
+                .transpose()?,
             began: conformant_base::clock::now(),
             began_monotonic: conformant_base::clock::monotonic(),
             signals: &signals,
@@ -152,46 +158,32 @@ impl SelectedRun<'_> {
             .map_err(|e| evidence_failure(&e))?;
         let mut record = Keep::default();
         let mut event_lines = output::event_lines(reports, settings)?;
-        let mut conclusion = None;
-        let ended = {
+        let (conclusion, ended, last_lines) = {
             let mut out = output::stream(reports);
-            let mut console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let mut console = console.without_last_lines();
             let mut consumers = vec![&mut console as &mut dyn Consumer, &mut record];
             consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
             let mut stream = Stream::new(&redactor, consumers);
-            let sessions = sessions(config, &options, &signals)?;
-            if let Some(evidence) = &evidence {
-                let mut head = Head::of(self.rulebook, self.planned, self.seed);
-                head.targets = sessions.targets();
-                head.begun = self
-                    .is_live()
-                    .then(|| conformant_base::clock::iso_seconds(finish.began));
-                options.evidence_writer = Some(evidence_writer(evidence, config, &head)?);
-            }
-            let mut emit = |mut event| {
-                if let RunEvent::ScenarioEnded {
-                    result, findings, ..
-                } = &mut event
-                {
-                    self.waivers.mark(result, findings);
-                }
-                stream.send(event);
+            let runs = self.run_plan(&mut options, &finish, evidence.as_ref(), &mut stream)?;
+            let Some((mut record, ended)) = runs.finish() else {
+                return Err(Failure::Trouble("the run wrote no record".to_owned()));
             };
-            conformant_engine::run(
-                self.rulebook,
-                &Schemas::default(),
-                self.planned,
-                sessions.as_ref(),
-                &options,
-                &signals.interrupted,
-                &mut emit,
-                |record, ended| conclusion = Some(finish.finish_record(record, ended)),
-            )
+            let conclusion = finish.finish_record(&mut record, &ended);
+            let record = Box::new(record);
+            stream.send(RunEvent::Finished { record });
+            drop(stream);
+            (conclusion, ended, console.last_lines())
         };
-        let (Some(mut record), Some(conclusion)) = (record.record, conclusion) else {
+        let Some(mut record) = record.record else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
         };
         conclusion.reasons.iter().for_each(|reason| note(reason));
+        if let Some(repeats) = &record.repeats {
+            print(&conformant_base::text::escape(
+                &conformant_report::render_repeats(repeats),
+            ));
+        }
         let evidence_writer = options.evidence_writer.as_deref();
         let kept = finish_evidence(evidence_writer, evidence, &record, &ended);
         if let (Some(path), Ok(())) = (&args.keep_evidence, &kept) {
@@ -200,8 +192,7 @@ impl SelectedRun<'_> {
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        output::finish_reports(event_lines, reports, &record, settings)?;
-        kept?;
+        let written = output::finish_reports(event_lines, reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -220,7 +211,90 @@ impl SelectedRun<'_> {
         note_reused_names(args, &record);
         note_other_encodings(self.rulebook, config, &record);
         signals.notice().into_iter().for_each(note);
+        output::finish(reports, &last_lines);
+        written?;
+        kept?;
         Ok(conclusion.exit)
+    }
+}
+
+impl SelectedRun<'_> {
+    /// Runs the plan once, or as often as `--repeat` asks for, each time with other names.
+    fn run_plan(
+        &self,
+        options: &mut Options,
+        finish: &Finish<'_>,
+        evidence: Option<&Growing>,
+        stream: &mut Stream<'_>,
+    ) -> Result<Repetition, Failure> {
+        let signals = finish.signals;
+        let requested = self.args.repeat.map_or(1, usize::from);
+        let mut runs = Repetition::new(requested);
+        for run in 1..=requested {
+            if runs.is_aborted() || signals.interrupted.load(Ordering::Relaxed) {
+                break;
+            }
+            let mut config = self.config.clone();
+            if run > 1 {
+                config.settings.names = names_of_repetition(run, requested, self.is_live());
+            }
+            let sessions = match sessions(&config, options, signals) {
+                Err(failure) if run > 1 => {
+                    note(&failure.to_string());
+                    runs.fail();
+                    break;
+                }
+                opened => opened?,
+            };
+            let mut head = Head::of(self.rulebook, self.planned, self.seed);
+            head.targets = sessions.targets();
+            head.begun = self
+                .is_live()
+                .then(|| conformant_base::clock::iso_seconds(finish.began));
+            let buffer = EvidenceBuffer::default();
+            options.evidence_writer = match evidence {
+                Some(evidence) => Some(evidence_writer(evidence, &config, &head)?),
+                None => (requested > 1).then(|| buffer.begin(&config, &head)),
+            };
+            let mut record = None;
+            let mut emit = |event| match event {
+                RunEvent::Started { .. } if run > 1 => {}
+                RunEvent::Started { scenarios, targets } => stream.send(RunEvent::Started {
+                    scenarios: scenarios * requested,
+                    targets,
+                }),
+                RunEvent::Finished { record: ended } => record = Some(*ended),
+                event => stream.send(self.with_waivers(event)),
+            };
+            let ended = conformant_engine::run(
+                self.rulebook,
+                &Schemas::default(),
+                self.planned,
+                sessions.as_ref(),
+                options,
+                &signals.interrupted,
+                &mut emit,
+                |_, _| (),
+            );
+            if let (None, Some(writer)) = (evidence, options.evidence_writer.take()) {
+                writer.end(true, None).map_err(|e| evidence_failure(&e))?;
+            }
+            if let Some(record) = record {
+                runs.add(&config.settings.names, record, ended, buffer.take());
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Marks the findings of a scenario that waivers accept.
+    fn with_waivers(&self, mut event: RunEvent) -> RunEvent {
+        if let RunEvent::ScenarioEnded {
+            result, findings, ..
+        } = &mut event
+        {
+            self.waivers.mark(result, findings);
+        }
+        event
     }
 }
 
@@ -339,11 +413,17 @@ fn print_notes(
         note(&format!("waiver: {problem}"));
     }
     if let Some(service) = &ended.denied_by {
-        note(&denied(service, config));
+        note(&format!("error: {}", denied(service, config)));
+    }
+    for (service, why) in &ended.never_reached {
+        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
+        note(&format!(
+            "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
+        ));
     }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
-            "{service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
+            "error: {service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
         ));
     }
 }
@@ -483,11 +563,25 @@ pub(super) fn seed_and_names(
         return Ok((seed.unwrap_or(0), String::new()));
     }
     let seed = seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
-    let names = names.map_or_else(|| format!("{:08x}", rand::random::<u32>()), str::to_owned);
+    let names = names.map_or_else(fresh_names, str::to_owned);
     note(&format!(
         "seed {seed}, names {names}: repeat with the same names with --seed {seed} --names {names}"
     ));
     Ok((seed, names))
+}
+
+/// New names for a further run against live targets; none without.
+fn names_of_repetition(run: usize, requested: usize, is_live: bool) -> String {
+    if !is_live {
+        return String::new();
+    }
+    let names = fresh_names();
+    note(&format!("run {run} of {requested}: names {names}"));
+    names
+}
+
+fn fresh_names() -> String {
+    format!("{:08x}", rand::random::<u32>())
 }
 
 /// Rejects `targets.SERVICE.body` for an operation that does not exist or has one encoding only.

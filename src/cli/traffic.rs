@@ -42,7 +42,13 @@ impl<'a> Watch<'a> {
     }
 
     /// Judges the rest, writes the reports, and returns the exit code.
-    pub(super) fn finish(self, reports: &[Report], how: &OutputArgs) -> Done {
+    /// `conclude` may report trouble with a target: it returns the exit code and lines to print.
+    pub(super) fn finish(
+        self,
+        reports: &[Report],
+        how: &OutputArgs,
+        conclude: impl FnOnce(Exit) -> (Exit, Vec<String>),
+    ) -> Done {
         let (passed, foreign) = self.inline.counts();
         let (unlisted, has_infrastructure_error) = (
             self.inline.unlisted(),
@@ -56,7 +62,7 @@ impl<'a> Watch<'a> {
             ..Demands::default()
         };
         let (conclusion, lines) = gate(demands, &record, &[], has_infrastructure_error);
-        let exit = Exit::from(conclusion);
+        let (exit, trouble) = conclude(Exit::from(conclusion));
         record.exit = Some(exit as u8);
         let settings = Settings { strict: how.strict };
         let mut keep = Keep::default();
@@ -80,7 +86,7 @@ impl<'a> Watch<'a> {
                 "{unlisted} further findings are counted with their rules and not listed"
             ));
         }
-        for line in lines {
+        for line in lines.into_iter().chain(trouble) {
             note(&line);
         }
         Ok(exit)

@@ -50,7 +50,7 @@ serve() {
 }
 
 part 'exports'
-for format in openapi asyncapi jsonschema har hurl; do
+for format in openapi asyncapi jsonschema har hurl arazzo; do
   "$conformant" fixtures export --format "$format" "$work/$format"
 done
 serve
@@ -78,6 +78,33 @@ if npm_has @stoplight/spectral-cli@6 @redocly/cli@2; then
   printf '   Redocly says nothing of four documents\n'
 else
   skip '@stoplight/spectral-cli and @redocly/cli cannot be installed by npm'
+fi
+
+part 'Arazzo: Redocly Respect runs the workflows'
+if [ -x "$tools/node_modules/.bin/redocly" ]; then
+  passed=0 total=0
+  # Runs the workflows of a service; their numbers are added to $passed and $total.
+  respect() { # SERVICE URL
+    local base=$2/_world/respect-$1 log=$work/respect.$1.log servers=() line
+    for document in "$work"/arazzo/*.openapi.json; do
+      document=$(basename "$document" .openapi.json)
+      servers+=(--server "$document=$base/${document/#control/_control}")
+    done
+    (cd "$work/arazzo" && timeout 900 "$tools/node_modules/.bin/redocly" respect "$1.arazzo.json" --input "$(cat reference.json)" \
+      --severity SCHEMA_CHECK=off,STATUS_CODE_CHECK=off --max-steps 100000 "${servers[@]}" >"$log" 2>&1) || true
+    line=$(sed -nE 's/^.*Workflows: (.*) total$/\1/p' "$log" | tail -n 1)
+    [ -n "$line" ] || { tail -n 60 "$log"; die "Respect did not run the workflows of $1"; }
+    printf '   %s: %s\n' "$1" "$line"
+    passed=$((passed + $(grep -oE '[0-9]+ passed' <<<"$line" | grep -oE '[0-9]+' || echo 0)))
+    total=$((total + $(grep -oE '[0-9]+$' <<<"$line")))
+  }
+  for document in "$work"/arazzo/*.arazzo.json; do respect "$(basename "$document" .arazzo.json)" "$reference"; done
+  [ $((passed * 100)) -ge $((total * 90)) ] || die "$passed of $total workflows pass against the reference, expected 90 %"
+  passed=0 total=0
+  respect flow "$faulty"
+  [ "$passed" -lt "$total" ] || die 'the workflows pass against a faulty reference'
+else
+  skip '@redocly/cli cannot be installed by npm'
 fi
 
 part 'Schemathesis: no status that the documents leave out'

@@ -44,14 +44,17 @@ func main() {
 
 	seed, err := strconv.ParseInt(os.Args[1], 10, 64)
 	expect(err == nil, err)
-	factory := fixtures.NewFactory("chat/message", seed)
+	factory := fixtures.NewFactory[models.ChatMessage]("chat/message", seed)
 	var made []json.RawMessage
 	for range [20]int{} {
-		one := factory.Make(map[string]any{"body": "hi"})
-		var read models.ChatMessage
-		expect(json.Unmarshal(one, &read) == nil && *read.Body == "hi" && strings.Contains(read.URL, read.Sid), string(one))
+		one, err := factory.Document(map[string]any{"body": "hi"})
+		expect(err == nil, err)
 		made = append(made, one)
 	}
+	read, err := factory.Make(map[string]any{"body": "hi"})
+	expect(err == nil && *read.Body == "hi" && strings.Contains(read.URL, read.Sid), err)
+	_, err = factory.Make(map[string]any{"bdy": "hi"})
+	expect(err != nil && strings.Contains(err.Error(), "has no field"), err)
 	said, err := json.Marshal(made)
 	expect(err == nil, err)
 	fmt.Println(string(said))

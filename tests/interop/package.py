@@ -22,11 +22,20 @@ for kind in kinds():
 assert refused > 0.85 * due, (refused, due)
 
 factory = Factory("chat/message", seed=int(sys.argv[1]))
-made = [factory.make(body="hi") for _ in range(20)]
+made = [factory.document(body="hi") for _ in range(20)]
 assert len({one["sid"] for one in made}) == 20
 for one in made:
-    read = model("chat/message").model_validate(one)
-    assert read.body == "hi"
     assert one["sid"] in one["url"], "identifiers stay together"
+message = Factory(model("chat/message"), seed=1).make(body="hi")
+assert type(message) is model("chat/message") and message.body == "hi"
+for wrong in ({"bdy": "hi"}, {"bodies": "hi", "body": "hi"}):
+    try:
+        factory.make(**wrong)
+    except TypeError as error:
+        assert "chat/message has no field" in str(error) and "did you mean 'body'?" in str(error), error
+    else:
+        raise AssertionError("an unknown field is refused")
+for kind in kinds():
+    assert type(Factory(kind).make()) is model(kind), kind
 print(json.dumps(made))
 print(f"   python: {len(kinds())} kinds, {refused} of {due} documents that break a schema are refused by a model", file=sys.stderr)

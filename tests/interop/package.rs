@@ -32,13 +32,20 @@ fn main() {
         .expect("a seed")
         .parse()
         .expect("a number");
-    let mut factory = Factory::new("chat/message", seed);
+    let mut factory = Factory::<ChatMessage>::new(seed);
     let made: Vec<Value> = (0..20)
-        .map(|_| factory.make(json!({ "body": "hi" })))
+        .map(|_| factory.document(json!({ "body": "hi" })))
         .collect();
+    let read: ChatMessage = factory.make(json!({ "body": "hi" }));
+    assert_eq!(read.body.as_deref(), Some("hi"));
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let unknown = std::panic::catch_unwind(|| {
+        Factory::<ChatMessage>::new(seed).make(json!({ "bdy": "hi" }));
+    });
+    std::panic::set_hook(hook);
+    assert!(unknown.is_err(), "an unknown field is refused");
     for one in &made {
-        let read: ChatMessage = serde_json::from_value(one.clone()).expect("a message");
-        assert_eq!(read.body.as_deref(), Some("hi"));
         assert!(
             one["url"]
                 .as_str()

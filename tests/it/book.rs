@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 /// Why a command is not run, and how often that is so. A page says it behind the command or above its
 /// block: `<!-- not run: REASON -->`.
-const REASONS: [(&str, usize); 2] = [("builds the project", 8), ("other tool", 6)];
+const REASONS: [(&str, usize); 2] = [("builds the project", 8), ("other tool", 9)];
 
 /// Address of the book's examples, and their service.
 const SHOWN: &str = "http://127.0.0.1:4010";
@@ -27,7 +27,7 @@ const CREDENTIALS: &str = "Basic cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWN
 
 /// First words of other programs' commands.
 const OTHERS: [&str; 9] = [
-    "pip ", "npm ", "cargo ", "docker ", "curl ", "zcat ", "mdbook ", "BLESS=", "cosign ",
+    "pip ", "npm ", "cargo ", "docker ", "curl ", "zcat ", "mdbook ", "BLESS=", "openssl ",
 ];
 
 /// The hand-written pages; the others are generated.

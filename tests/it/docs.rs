@@ -8,6 +8,7 @@
 
 use crate::program::{root, run};
 use clap::{Arg, Command, CommandFactory};
+use conformant_rulebook::service::ServiceIndex;
 use regex::Regex;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -105,6 +106,12 @@ fn the_table_of_rules_is_the_rulebook() {
         Each rule with its description, its source in the documents, and a fault of the reference that it detects (empty: a \
         generated one). Unspecified behavior is listed at the end.\n"
         .to_owned();
+    let documents = ServiceIndex::embedded().documents();
+    let documents: Vec<String> = documents
+        .iter()
+        .map(|(document, title)| format!("{document} is \"{title}\""))
+        .collect();
+    let _ = writeln!(made, "\nDocuments: {}.", documents.join(", "));
     let mut service = "";
     let rules = printed(&["list", "rules", "--format", "json"]);
     for rule in rules.as_array().expect("rules") {
@@ -148,6 +155,19 @@ fn the_table_of_rules_is_the_rulebook() {
         );
     }
     hold("rules.md", &made);
+}
+
+#[test]
+fn the_table_of_hooks_is_that_of_the_guide() {
+    let guide = std::fs::read_to_string(root().join("specs/README.md")).expect("it is there");
+    let hooks = guide.split("## Hooks").nth(1).expect("it has the section");
+    let rows = hooks.lines().skip_while(|line| !line.starts_with('|'));
+    let rows: Vec<&str> = rows.take_while(|line| line.starts_with('|')).collect();
+    assert!(rows.len() > 20, "{rows:?}");
+    let page = text_of("hooks.md");
+    let marker = "from specs/README.md. -->\n";
+    let (own, _) = page.split_once(marker).expect("the table has a marker");
+    hold("hooks.md", &format!("{own}{marker}\n{}\n", rows.join("\n")));
 }
 
 /// Keys of a configuration schema with their descriptions.

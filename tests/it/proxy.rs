@@ -129,3 +129,20 @@ fn an_unreachable_target_is_an_infrastructure_error() {
     assert_eq!(exit, Some(3));
     assert_eq!(rules(&record), Vec::<String>::new());
 }
+
+#[test]
+fn an_upstream_that_is_never_reached_is_named_also_after_findings_about_the_client() {
+    let folder = folder();
+    let proxy = Proxy::start(folder.path(), "http://127.0.0.1:9");
+    // The client sends no credentials, which is a finding of its own.
+    let address = proxy.url.trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(address).expect("the proxy listens");
+    let request =
+        format!("GET /flow/v1/Flows HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    std::io::Write::write_all(&mut stream, request.as_bytes()).expect("it can be sent");
+    std::io::Read::read_to_end(&mut stream, &mut Vec::new()).expect("it is answered");
+    let (exit, record) = proxy.end(folder.path());
+    assert_eq!(exit, Some(3));
+    assert_eq!(record["exit"], 3);
+    assert_eq!(rules(&record), ["flow/read-flows/request/credentials"]);
+}

@@ -111,6 +111,134 @@ fn doctor_reports_what_a_run_would_leave_out() {
     assert_eq!(code, 2, "{err}");
 }
 
+#[test]
+fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let (code, out, err) = run(
+        folder.path(),
+        &["doctor", "--target", "flow=http://127.0.0.1:9"],
+    );
+    assert_eq!(code, 3, "{out}{err}");
+    let headline = "cannot judge: flow cannot be reached at http://127.0.0.1:9: refused: ";
+    assert!(out.starts_with(headline), "{out}");
+    let tasks = out.split_once("\nto do\n").expect("tasks are listed").1;
+    let tasks: Vec<&str> = tasks.lines().collect();
+    assert_eq!(
+        tasks[0],
+        "  1. start flow, or correct targets.flow.url (http://127.0.0.1:9)"
+    );
+    assert!(
+        tasks[1].starts_with(
+            "  2. configure the hook advance_clock: a run is then about six times faster"
+        ),
+        "{tasks:?}"
+    );
+    assert!(
+        tasks[2].starts_with("  3. implement the hook "),
+        "{tasks:?}"
+    );
+    // Nothing that is not configured is mentioned.
+    for other in ["callback address", "rate limit", "chat", "auth/"] {
+        assert!(!out.contains(other), "{other}: {out}");
+    }
+}
+
+#[test]
+fn a_hook_is_ok_only_after_a_call_that_succeeded() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &[]);
+    let stub = json!({"command": ["sh", "hooks/hook.sh", "deny_request", "uuid=${uuid}"]});
+    let config = json!({
+        "targets": {"auth": {"url": format!("{}/auth", served.url)}},
+        "hooks": {
+            "approve_request": {"http": {"url": format!("{}/_control/approve_request", served.url)}},
+            "deny_request": stub,
+            "create_flow": {"command": ["echo", "{}"], "probe": {}},
+            "publish_flow": {"command": ["true"]},
+        },
+    });
+    let written = std::fs::write(folder.join("conformant.yaml"), config.to_string());
+    written.expect("the disk is writable");
+    let (code, _, err) = run(folder, &["init", "--out", "made"]);
+    assert_eq!(code, 0, "{err}");
+    let moved = std::fs::rename(folder.join("made/hooks"), folder.join("hooks"));
+    moved.expect("the disk is writable");
+
+    let (_, out, _) = run(folder, &["doctor"]);
+    assert!(!out.contains("ok   hook "), "{out}");
+    assert!(
+        out.contains("--   hook deny_request: sh found, not called; add --probe; "),
+        "{out}"
+    );
+    assert!(
+        out.contains(". try the hooks by harmless calls: conformant doctor --probe\n"),
+        "{out}"
+    );
+
+    let (code, out, _) = run(folder, &["doctor", "--probe"]);
+    assert_eq!(code, 3, "{out}");
+    for expected in [
+        "ok   hook approve_request: called with {\"uuid\":\"00000000-0000-4000-8000-000000000000\"}; needed by ",
+        "--   hook deny_request: reports that it is not supported; needed by ",
+        "FAIL hook create_flow: called with {}: expected `flow_sid` in its result, got {}; ",
+        "--   hook publish_flow: true found, not called, because no harmless call is declared (hooks.publish_flow.probe); ",
+        "hook deny_request reports that it is not supported",
+        ". repair the hook create_flow; `conformant explain create_flow` describes it\n",
+    ] {
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
+    }
+}
+
+/// A service that reads JSON alone.
+#[test]
+fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let url = format!("http://{}", listener.local_addr().expect("it listens"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut reader = BufReader::new(&stream);
+            let (mut head, mut line) = (String::new(), String::new());
+            while reader.read_line(&mut line).is_ok_and(|n| n > 2) {
+                head += &std::mem::take(&mut line).to_ascii_lowercase();
+            }
+            let length = head.split("content-length: ").nth(1);
+            let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+            let mut body = vec![0; length.unwrap_or(0)];
+            let _ = reader.read_exact(&mut body);
+            let status = match head.contains("x-www-form-urlencoded") {
+                true => "415 Unsupported Media Type",
+                false => "400 Bad Request",
+            };
+            let answer =
+                format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}");
+            let _ = (&stream).write_all(answer.as_bytes());
+        }
+    });
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let (code, out, err) = run(
+        folder.path(),
+        &["doctor", "--target", &format!("auth={url}")],
+    );
+    assert_eq!(code, 3, "{out}{err}");
+    for expected in [
+        "FAIL auth: body of create-user: sent as form; an empty body got 415 as form and 400 as json",
+        ". set `targets.auth.body: { create-user: json }`\n",
+        ". set `targets.auth.body: { create-approval-request: json }`\n",
+    ] {
+        assert!(out.contains(expected), "{expected} is missing:\n{out}");
+    }
+    let config = json!({"targets": {"auth": {"url": url, "body": "json"}}});
+    let written = std::fs::write(folder.path().join("conformant.yaml"), config.to_string());
+    written.expect("the disk is writable");
+    let (_, out, _) = run(folder.path(), &["doctor"]);
+    assert!(
+        out.contains("ok   auth: body of create-user: sent as json"),
+        "{out}"
+    );
+}
+
 /// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
 #[test]
 fn doctor_detects_missing_callbacks() {

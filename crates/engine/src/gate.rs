@@ -5,7 +5,7 @@
 use super::record::ONLY_IN_FILES;
 use super::stop::SET_UP_FAILED;
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The share of the attempted must-rules that must be judged, in percent.
 const MIN_JUDGED: u8 = 90;
@@ -103,13 +103,19 @@ fn conclusion(
     }
 }
 
-/// Lists the scenarios whose set-up failed, each with its cause.
+/// Lists the scenarios whose set-up failed, each with its cause, unless a finding states it.
 fn report_failed_setups(record: &RunRecord, reasons: &mut Vec<String>) {
     const SHOWN_MAX: usize = 10;
+    let stated: BTreeSet<&str> = record.findings.iter().map(|f| f.message.as_str()).collect();
+    let is_stated = |reason: &str| {
+        let cause = reason.split_once(": ").map(|(_, cause)| cause);
+        cause.is_some_and(|cause| stated.contains(cause))
+    };
     let failed = || {
         let scenarios = record.scenarios.iter();
         scenarios
             .filter(|s| s.verdict == Verdict::Inconclusive && s.reason.starts_with(SET_UP_FAILED))
+            .filter(|s| !is_stated(&s.reason))
     };
     for scenario in failed().take(SHOWN_MAX) {
         reasons.push(format!("{}: {}", scenario.id, scenario.reason));

@@ -8,6 +8,7 @@ mod boundary;
 mod callbacks;
 mod command;
 pub mod derive;
+mod difference;
 pub mod evidence_file;
 mod excerpt;
 mod features;
@@ -32,6 +33,7 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
+pub use difference::{evidence_of, first_difference};
 use evidence_file::EvidenceRecord;
 pub use evidence_file::EvidenceWriter;
 pub use features::{Features, features};
@@ -102,6 +104,11 @@ pub trait Sessions: Sync {
         None
     }
 
+    /// The services that never answered, and why.
+    fn never_reached(&self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+
     /// The service that made scenarios wait since the last call, and the reason.
     fn waits(&self) -> Option<(String, String)> {
         None
@@ -127,6 +134,8 @@ pub struct RunEnd {
     pub denied_by: Option<String>,
     /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
     pub gone: Option<(String, String)>,
+    /// The services that never answered, with the reasons.
+    pub never_reached: BTreeMap<String, String>,
     /// When each scenario ran and what it waited for, in real time.
     pub timings: Timings,
 }
@@ -245,6 +254,7 @@ pub fn run(
     });
     ended.denied_by = sessions.denied_by();
     ended.gone = sessions.gone();
+    ended.never_reached = sessions.never_reached();
     ended.has_infrastructure_error |= ended.gone.is_some() || ended.denied_by.is_some();
     ended.timings = timekeeper.finish(
         scheduler.claims(),

@@ -100,6 +100,12 @@ pub trait Session {
     /// Records the status of an answer to a request with the configured credentials.
     fn answered(&self, _service: &str, _operation: &str, _status: u16) {}
 
+    /// Whether the last request was in flight together with another one of this run. If so, requests are sent one after
+    /// the other from now on.
+    fn avoid_overlap(&self) -> bool {
+        false
+    }
+
     /// Whether this session is the only client of the target.
     fn is_alone(&self) -> bool {
         false

@@ -245,17 +245,27 @@ impl Target {
         let known = TargetSettings::of(service);
         Self {
             url: url.to_owned(),
-            shell: Arc::new(Shell {
-                basic: known.basic.clone(),
-                account: known.account.clone(),
-                headers: known.headers.clone(),
-                ..Shell::default()
-            }),
+            shell: Arc::new(Self::unconfigured(service)),
             values: known.values,
             headers: known.headers,
             basic: known.basic,
             account: known.account,
             ..Self::default()
+        }
+    }
+
+    /// The credentials of a service as variables of the environment, for a target without configured ones.
+    pub fn unconfigured(service: &str) -> Shell {
+        let known = TargetSettings::of(service);
+        let name = |key: &str| format!("${{CONFORMANT_{}_{key}}}", service.to_uppercase());
+        let headers = known.headers.into_iter();
+        Shell {
+            basic: known.basic.map(|_| (name("USERNAME"), name("PASSWORD"))),
+            account: known
+                .account
+                .map(|_| (name("ACCOUNT_SID"), name("AUTH_TOKEN"))),
+            headers: headers.map(|(field, _)| (field, name("API_KEY"))).collect(),
+            ..Shell::default()
         }
     }
 

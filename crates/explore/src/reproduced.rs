@@ -24,8 +24,8 @@ pub enum ReproduceError {
     /// A record without findings.
     #[error("that run has no findings")]
     Nothing,
-    /// A number beyond the last finding.
-    #[error("finding {number} does not exist: that run has {count}")]
+    /// A number beyond the last defect.
+    #[error("defect {number} does not exist: that run has {}", text::count(*.count, "defect"))]
     Beyond { number: usize, count: usize },
     /// No finding of that rule.
     #[error("that run has no finding of rule {rule}{}", .near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default())]
@@ -131,18 +131,11 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Selects a finding of a record: by number from 1, or the first of a rule.
+/// The first finding of a rule.
 pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding, ReproduceError> {
     let findings = &record.findings;
     if findings.is_empty() {
         return Err(ReproduceError::Nothing);
-    }
-    if let Ok(number) = wanted.parse::<usize>() {
-        let found = number.checked_sub(1).and_then(|index| findings.get(index));
-        return found.ok_or(ReproduceError::Beyond {
-            number,
-            count: findings.len(),
-        });
     }
     findings
         .iter()

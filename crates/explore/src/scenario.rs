@@ -1,5 +1,6 @@
 //! A finding of exploration as a scenario: name, file, and validity.
 
+use conformant_base::text;
 use conformant_record::Finding;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Call, Concurrently, Step};
@@ -145,7 +146,7 @@ pub fn file_of(shrunk: &Shrunk) -> (String, String) {
     let says = format!(
         "Broke {}: {}",
         finding.rule,
-        conformant_base::text::excerpt(&finding.message, 160)
+        text::excerpt(&finding.message, 160)
     );
     file(
         scenario,
@@ -164,10 +165,10 @@ pub(super) fn file(scenario: &Scenario, comment: &str, says: &str) -> (String, S
     let mut text = format!(
         "# {comment}\nscenarios:\n  - id: {}\n    says: {}\n    steps:\n",
         scenario.id,
-        json!(says),
+        visible(&json!(says)),
     );
     for step in &scenario.steps {
-        let _ = writeln!(text, "      - {}", written(step));
+        let _ = writeln!(text, "      - {}", visible(&written(step)));
     }
     (format!("{service}/{name}.yaml"), text)
 }
@@ -247,6 +248,29 @@ fn written(step: &Step) -> Value {
     Value::Object(kept)
 }
 
+/// JSON as YAML reads it, with characters that deceive a reader or a log as escapes of the same character.
+fn visible(json: &Value) -> String {
+    let json = json.to_string();
+    if text::escape_line(&json) == json {
+        return json;
+    }
+    // Commands of CI services, which can only stand in strings.
+    let json = json.replace("::", ":\\x3a").replace("##", "#\\x23");
+    let mut out = String::new();
+    for c in json.chars() {
+        match u32::from(c) {
+            code @ 0..=0xffff if text::is_deceptive(c) => {
+                let _ = write!(out, "\\u{code:04x}");
+            }
+            code if text::is_deceptive(c) => {
+                let _ = write!(out, "\\U{code:08x}");
+            }
+            _ => out.push(c),
+        }
+    }
+    out
+}
+
 /// Removes members with default values.
 fn pruned(value: Value) -> Value {
     match value {
@@ -258,5 +282,20 @@ fn pruned(value: Value) -> Value {
         }
         Value::Array(items) => items.into_iter().map(pruned).collect(),
         other @ (Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenario_files_keep_every_character_of_a_text() {
+        let value = "a\u{200d}b\u{7f}c\u{85}d🚀e\u{e0041}f'g\"h\\i\u{1b} ##[error] ::warning";
+        let text = visible(&json!({ "with": { "Body": value } }));
+        assert!(!text.contains(text::is_deceptive), "{text}");
+        assert!(!text.contains("##[") && !text.contains("::"), "{text}");
+        let read: Value = conformant_rulebook::parse_file("a.yaml", text.as_bytes()).unwrap();
+        assert_eq!(read["with"]["Body"], value);
     }
 }

@@ -4,6 +4,7 @@
 //! environment. Other secrets are redacted at the output.
 
 use super::evidence::Exchange;
+use conformant_base::text;
 use conformant_rulebook::scenario::Credentials;
 use serde::{Deserialize, Serialize};
 
@@ -166,24 +167,30 @@ fn double_quoted(text: &str) -> String {
     inner
 }
 
-/// A text as a word of a POSIX shell without expansion; control characters become `$'\xNN'`.
+/// A text as a word of a POSIX shell without expansion. What must not reach a terminal or a CI log as it is, such as
+/// control characters, becomes `$'\xNN'`: the shell passes exactly the same bytes on.
 pub fn shell_word(text: &str) -> String {
-    if text.chars().any(char::is_control) {
-        let escaped: String = text
-            .chars()
-            .map(|c| match c {
-                '\'' => "\\'".to_owned(),
-                '\\' => "\\\\".to_owned(),
-                '\n' => "\\n".to_owned(),
-                '\r' => "\\r".to_owned(),
-                '\t' => "\\t".to_owned(),
-                c if c.is_control() && c.is_ascii() => format!("\\x{:02x}", u32::from(c)),
-                c => c.to_string(),
-            })
-            .collect();
-        return format!("$'{escaped}'");
+    if text::escape_line(text) == text {
+        return format!("'{}'", text.replace('\'', "'\\''"));
     }
-    format!("'{}'", text.replace('\'', "'\\''"))
+    let mut inner = String::new();
+    for c in text.chars() {
+        match c {
+            '\'' => inner.push_str("\\'"),
+            '\\' => inner.push_str("\\\\"),
+            '\n' => inner.push_str("\\n"),
+            '\r' => inner.push_str("\\r"),
+            '\t' => inner.push_str("\\t"),
+            // Two of them may begin a command of a CI service.
+            c if text::is_deceptive(c) || matches!(c, ':' | '#') => {
+                for byte in c.encode_utf8(&mut [0; 4]).bytes() {
+                    inner.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+            c => inner.push(c),
+        }
+    }
+    format!("$'{inner}'")
 }
 
 #[cfg(test)]
@@ -253,6 +260,8 @@ mod tests {
             ("it's $HOME", r"'it'\''s $HOME'"),
             ("a\nb'\\", r"$'a\nb\'\\'"),
             ("\u{1b}[0m", r"$'\x1b[0m'"),
+            ("a\u{200d}🚀\u{85}", r"$'a\xe2\x80\x8d🚀\xc2\x85'"),
+            ("a: ::error b", r"$'a\x3a \x3a\x3aerror b'"),
         ] {
             assert_eq!(shell_word(text), quoted);
         }

@@ -3,7 +3,9 @@
 //! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
 //! neither a verdict nor an exit code depends on it.
 
+use super::title::title_of;
 use super::{Defect, Finding, Level, RuleResult, RunRecord, Sharpness, Verdict};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A defect known from the self-test.
@@ -83,17 +85,21 @@ impl<'a> Seen<'a> {
         self.findings.get(rule).map_or(&[], Vec::as_slice)
     }
 
-    /// A defect of these rules, which must not be empty.
+    /// A defect of these rules, which must not be empty. Its title is about the first finding of its first rule.
     fn defect(&self, rules: &[&str], known: Vec<String>) -> Defect {
-        let of_rules = || rules.iter().flat_map(|rule| self.of_rule(rule));
-        let scenarios: BTreeSet<&str> = of_rules().map(|f| f.scenario.as_str()).collect();
+        let mut rules = rules.to_vec();
+        rules.sort_by_key(|rule| {
+            let found = self.of_rule(rule);
+            let urgency = found.iter().map(|finding| finding.urgency()).min();
+            (urgency.is_none(), urgency, Reverse(found.len()))
+        });
+        let of_rules = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
+        let scenarios: BTreeSet<&str> = of_rules.clone().map(|f| f.scenario.as_str()).collect();
         let level = rules.iter().map(|rule| self.broken[rule].level).min();
         let first = rules.first().copied().unwrap_or_default();
+        let says = || self.broken[first].says.trim_end_matches('.').to_owned();
         Defect {
-            title: match of_rules().next() {
-                Some(finding) => title(finding),
-                None => self.broken[first].says.trim_end_matches('.').to_owned(),
-            },
+            title: title_of(of_rules).unwrap_or_else(says),
             known,
             service: first.split('/').next().unwrap_or_default().to_owned(),
             level: level.unwrap_or(Level::Must),
@@ -215,101 +221,6 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
         .collect()
 }
 
-/// A finding in words: operation, field, actual and expected value.
-fn title(finding: &Finding) -> String {
-    let seen = without_names(&observation(finding));
-    let operation = finding.operation.as_str();
-    if operation.is_empty() || seen.contains(operation) {
-        short(&seen)
-    } else {
-        format!("{operation}: {}", short(&seen))
-    }
-}
-
-fn observation(finding: &Finding) -> String {
-    /// Longer values are left to the message.
-    const VALUE_CHARACTERS_MAX: usize = 60;
-    let (expected, actual) = (finding.expected.as_str(), finding.actual.as_str());
-    let fits = |value: &str| {
-        let is_line = !value.is_empty() && !value.contains('\n');
-        is_line && value.chars().count() <= VALUE_CHARACTERS_MAX
-    };
-    let field = field(&finding.pointer);
-    // The statement about an `await` step, not a document of the target.
-    if finding.exchange == 0 && finding.pointer == "/count" && fits(expected) {
-        let waited = finding.message.split_once("(waited ");
-        let waited = waited.map(|(_, rest)| format!(" within {}", rest.trim_end_matches(')')));
-        let came = match actual {
-            "0" => "no callback".to_owned(),
-            "1" => "1 callback".to_owned(),
-            n => format!("{n} callbacks"),
-        };
-        let waited = waited.unwrap_or_default();
-        return format!("{came} came{waited}, expected {expected}");
-    }
-    if field.is_empty() || !fits(expected) {
-        return finding.message.clone();
-    }
-    match finding.kind.as_str() {
-        "missing-field" => format!("`{field}` is missing, expected {expected}"),
-        "extra-field" => format!("`{field}` is not a documented field"),
-        "default" => format!("`{field}` is {actual}, expected {expected} (the default)"),
-        _ if finding.message.contains(&finding.pointer) || !fits(actual) => {
-            let message = &finding.message;
-            message.replacen(&finding.pointer, &format!("`{field}`"), 1)
-        }
-        _ => format!("`{field}` is {actual}, expected {expected}"),
-    }
-}
-
-/// A pointer as a person writes it: `/flows/0/name` is `flows[].name`.
-fn field(pointer: &str) -> String {
-    let mut field = String::new();
-    for name in pointer.split('/').skip(1) {
-        if name == "*" || (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())) {
-            field += "[]";
-            continue;
-        }
-        if !field.is_empty() {
-            field.push('.');
-        }
-        field += &name.replace("~1", "/").replace("~0", "~");
-    }
-    field
-}
-
-/// Truncates an observation for a title.
-fn short(seen: &str) -> String {
-    const CHARACTERS_MAX: usize = 120;
-    let line = seen.lines().next().unwrap_or_default();
-    if line.len() == seen.len() && seen.chars().count() <= CHARACTERS_MAX {
-        return seen.to_owned();
-    }
-    let begin: String = line.chars().take(CHARACTERS_MAX).collect();
-    format!("{}…", begin.trim_end())
-}
-
-/// Replaces every long identifier by `…`, so that similar findings compare equal.
-pub fn without_names(text: &str) -> String {
-    /// Shorter words are not identifiers.
-    const ID_CHARACTERS_MIN: usize = 16;
-    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    let mut out = String::new();
-    let mut rest = text;
-    while let Some(start) = rest.find(is_part) {
-        let word_end = rest[start..]
-            .find(|c| !is_part(c))
-            .map_or(rest.len(), |end| start + end);
-        let word = &rest[start..word_end];
-        out.push_str(&rest[..start]);
-        let is_id = word.len() >= ID_CHARACTERS_MIN && word.contains(|c: char| c.is_ascii_digit());
-        out.push_str(if is_id { "…" } else { word });
-        rest = &rest[word_end..];
-    }
-    out.push_str(rest);
-    out
-}
-
 /// Counts a known defect as noticed if every rule that catches it was judged.
 fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
     let judged: BTreeSet<&str> = rules
@@ -422,89 +333,6 @@ mod tests {
     }
 
     #[test]
-    fn a_title_names_operation_field_actual_and_expected_value() {
-        let titled = |operation: &str, pointer: &str, kind: &str, seen: [&str; 3]| {
-            let [expected, actual, message] = seen.map(str::to_owned);
-            let rules = [rule("f/a", Verdict::Fail)];
-            let finding = Finding {
-                operation: operation.into(),
-                exchange: usize::from(!operation.is_empty()),
-                pointer: pointer.into(),
-                kind: kind.into(),
-                expected,
-                actual,
-                ..finding("f/a", "f/a", &message)
-            };
-            defects(&rules, &[finding], &[]).remove(0).title
-        };
-        let late = "/count: expected at least 1, got 0 (waited 30s)";
-        let long = "x ".repeat(200);
-        for (operation, pointer, kind, seen, expected) in [
-            (
-                "read-flows",
-                "/meta/page_size",
-                "default",
-                [
-                    "50",
-                    "51",
-                    "PageSize was left out: expected the default 50, got 51",
-                ],
-                "read-flows: `meta.page_size` is 51, expected 50 (the default)",
-            ),
-            (
-                "read-flows",
-                "/flows/0/name",
-                "missing-field",
-                ["a string", "nothing", "/flows/0/name is missing"],
-                "read-flows: `flows[].name` is missing, expected a string",
-            ),
-            (
-                "create-flow",
-                "/status",
-                "enum",
-                [
-                    "one of a, b",
-                    "\"c\"",
-                    "/status is \"c\", expected one of a, b",
-                ],
-                "create-flow: `status` is \"c\", expected one of a, b",
-            ),
-            (
-                "create-flow",
-                "/sid",
-                "not-honoured",
-                ["\"x\"", "\"y\"", "sent \"x\", came back as \"y\""],
-                "create-flow: `sid` is \"y\", expected \"x\"",
-            ),
-            (
-                "",
-                "/count",
-                "bound",
-                ["at least 1", "0", late],
-                "no callback came within 30s, expected at least 1",
-            ),
-            (
-                "create-flow",
-                "",
-                "status",
-                [
-                    "a refusal",
-                    "accepted with 201",
-                    "create-flow was accepted, but must be rejected",
-                ],
-                "create-flow was accepted, but must be rejected",
-            ),
-        ] {
-            assert_eq!(titled(operation, pointer, kind, seen), expected);
-        }
-        let title = titled("create-flow", "", "", ["", "", long.as_str()]);
-        assert!(
-            title.ends_with("x…") && title.chars().count() < 140,
-            "{title}"
-        );
-    }
-
-    #[test]
     fn a_known_defect_is_none_where_one_of_its_rules_holds() {
         let rules = [rule("f/a", Verdict::Fail), rule("f/b", Verdict::Pass)];
         let found = defects(
@@ -536,13 +364,5 @@ mod tests {
         );
         assert_eq!((told.known, told.noticed), (2, 1));
         assert_eq!(told.unnoticed, ["two is wrong."]);
-    }
-
-    #[test]
-    fn long_identifiers_are_left_out_of_what_findings_share() {
-        assert_eq!(
-            without_names("/items/0 is \"CH0123456789abcdef0123456789abcdef\", not-a-number"),
-            "/items/0 is \"…\", not-a-number"
-        );
     }
 }

@@ -8,19 +8,23 @@ pub mod claims;
 mod defects;
 pub mod junit;
 mod proof;
+mod repeats;
 mod shown;
 mod timings;
+mod title;
 pub mod waivers;
 
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
-pub use defects::{KnownDefect, add_defects, defects, without_names};
+pub use defects::{KnownDefect, add_defects, defects};
 pub use proof::{Blind, Changes, Proof, Sample, share};
+pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
     Build, Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
+pub use title::{title, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;
@@ -216,6 +220,14 @@ pub struct Finding {
     /// A unified diff if both are documents; not part of the stable report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
+}
+
+impl Finding {
+    /// Failures before warnings to the service, and those before advice to the client.
+    pub fn urgency(&self) -> (Level, bool) {
+        let is_advice = self.level != Level::Must && self.subject == Subject::Request;
+        (self.level, is_advice)
+    }
 }
 
 /// Conclusion about one rule over the whole run.
@@ -482,6 +494,9 @@ pub struct RunRecord {
     /// Counts of `check` over files with one document a line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive: Option<ArchiveCounts>,
+    /// Verdicts of each run, with `run --repeat`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<Repeats>,
     /// The build of a CI system that made the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Build>,

@@ -9,17 +9,36 @@ use conformant_record::{
     Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
     Verdict,
 };
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) struct Card<'a> {
+    /// Its number in every report and for `reproduce`, from 1.
+    pub(super) number: usize,
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
     /// The highest weight of its rules.
     pub(super) weight: Weight,
+    /// Number of scenarios whose set-up fails because of it.
+    pub(super) stopped: usize,
 }
 
 impl Card<'_> {
+    /// The finding that its title is about.
+    pub(super) fn first(&self) -> Option<&Finding> {
+        self.rules.first()?.findings.first().copied()
+    }
+
+    /// Whether one of its findings is the reason of a failed set-up.
+    pub(super) fn explains(&self, reason: &str) -> bool {
+        let findings = self.rules.iter().flat_map(|rule| &rule.findings);
+        let mut findings = findings.filter(|finding| !finding.operation.is_empty());
+        let masked = reason.strip_prefix("masked by ");
+        findings.any(|finding| is_reason(finding, reason))
+            || masked.is_some_and(|rule| self.rules.iter().any(|broken| broken.id == rule))
+    }
+
     /// `flow · 4 rules · 200 findings in 55 scenarios`.
     pub(super) fn extent(&self) -> String {
         let defect = &self.defect;
@@ -40,21 +59,33 @@ impl Card<'_> {
         text
     }
 
-    /// The built-in example fault that it resembles, if any: always a guess.
+    /// The built-in example faults that break the same rules, if they are few: always a guess.
     pub(super) fn guess(&self) -> Option<String> {
-        match self.defect.known.as_slice() {
-            [] => None,
-            [one] => Some(format!(
-                "looks like the built-in example fault {one} (guess)"
-            )),
-            several => {
-                let count = several.len();
-                Some(format!(
-                    "looks like {count} built-in example faults (guess)"
-                ))
-            }
-        }
+        /// More names would not help.
+        const NAMED_MAX: usize = 3;
+        let faults = match self.defect.known.as_slice() {
+            [] => return None,
+            [_] => "the built-in example fault",
+            [_, ..] if self.defect.known.len() <= NAMED_MAX => "the built-in example faults",
+            _ => return None,
+        };
+        let names = self.defect.known.join(", ");
+        Some(format!("looks like {faults} {names} (guess)"))
     }
+}
+
+/// Whether a scenario or rule without a verdict names this finding as the reason.
+fn is_reason(finding: &Finding, reason: &str) -> bool {
+    let cause = reason.split_once(": ").map(|(_, cause)| cause);
+    cause == Some(finding.message.as_str())
+}
+
+/// The finding that a defect is about, by the number in every report; otherwise the number of defects.
+pub fn finding_of_defect(record: &RunRecord, number: usize) -> Result<Finding, usize> {
+    let cards = cards(record, Settings::default());
+    let card = number.checked_sub(1).and_then(|at| cards.get(at));
+    let first = card.and_then(Card::first);
+    first.cloned().ok_or(cards.len())
 }
 
 /// The defects of a record; each broken rule belongs to one of them.
@@ -94,17 +125,34 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    cards.sort_by_key(|card| card.weight);
+    // Without the settings of the caller, so that a defect has one number.
+    cards.sort_by_key(|card| card.first().map(Finding::urgency));
+    for (at, card) in cards.iter_mut().enumerate() {
+        card.number = at + 1;
+    }
+    for scenario in &record.scenarios {
+        let cause = cards.iter_mut().find(|card| {
+            scenario.verdict == Verdict::Inconclusive && card.explains(&scenario.reason)
+        });
+        if let Some(card) = cause {
+            card.stopped += 1;
+        }
+    }
     cards
 }
 
 fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
-    rules.sort_by_key(|rule| (rule.weight, usize::MAX - rule.findings.len()));
+    rules.sort_by_key(|rule| {
+        let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();
+        (urgency, Reverse(rule.findings.len()))
+    });
     let weight = rules.iter().map(|rule| rule.weight).min();
     Card {
+        number: 0,
         defect,
         rules,
         weight: weight.unwrap_or(Weight::Fails),
+        stopped: 0,
     }
 }
 
@@ -370,7 +418,7 @@ impl ServiceTally {
         self.judged() + self.open + self.unjudged()
     }
 
-    /// `789 pass · 9 fail · 4 unspecified behavior · 18 without verdict (15 not judged, 3 inconclusive)`.
+    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 without verdict (15 not judged, 3 inconclusive)`.
     pub(super) fn words(&self) -> String {
         const SILENT: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
         let (silent, mut parts): (Vec<_>, Vec<_>) = self
@@ -418,7 +466,15 @@ impl ServiceTally {
             ),
             ("not-judged", "not judged", self.not_judged),
             ("not-applicable", "not applicable", self.not_applicable),
-            ("open", "unspecified behavior", self.open),
+            (
+                "open",
+                if self.open == 1 {
+                    "unspecified behavior"
+                } else {
+                    "unspecified behaviors"
+                },
+                self.open,
+            ),
         ]
         .into_iter()
         .filter(|(_, _, count)| *count > 0)
@@ -500,7 +556,7 @@ pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
 
 /// Turns a need into advice: `Configure the hook end_execution`.
 pub(super) fn advice(need: &str) -> String {
-    match need.split_once(' ') {
+    match need.split_once(' ').filter(|(_, name)| !name.contains(' ')) {
         Some(("hook", name)) => format!("configure the hook {name}"),
         Some(("service", name)) => format!("configure a target for {name}"),
         Some(("key", name)) => format!("configure {name}"),

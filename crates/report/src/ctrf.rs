@@ -5,7 +5,7 @@
 use super::Settings;
 use super::view::{self, Outcome};
 use conformant_base::text;
-use conformant_record::{RunRecord, Verdict};
+use conformant_record::{Repeats, RunRecord, Verdict};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -48,6 +48,8 @@ struct Test {
     duration: u64,
     suite: Vec<String>,
     raw_status: &'static str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    flaky: bool,
     #[serde(skip_serializing_if = "String::is_empty")]
     message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -108,6 +110,11 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             duration: 0,
             suite: vec![view::service(&rule.id).to_owned()],
             raw_status: view::name(rule.verdict),
+            flaky: record
+                .repeats
+                .iter()
+                .flat_map(Repeats::flaky)
+                .any(|r| r.rule == rule.id),
             message,
             trace: first.map_or(String::new(), |finding| view::describe(record, finding)),
             extra: json!({

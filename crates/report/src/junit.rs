@@ -7,6 +7,7 @@
 //! - Data that the usual schema does not allow (properties of a case, number of judgments) is output.
 
 use super::Settings;
+use super::repeats;
 use super::view::{self, Outcome};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Finding, RunRecord, Verdict};
@@ -43,7 +44,7 @@ fn suites(record: &RunRecord, settings: Settings) -> BTreeMap<&str, Suite> {
             "rules",
             outcome,
             summary,
-            details(record, findings),
+            repeats::of_rule(record.repeats.as_ref(), &rule.id) + &details(record, findings),
         );
         let mut about = format!("{}\n{}, {}", rule.says, rule.level.word(), rule.source);
         if rule.judged > 0 {

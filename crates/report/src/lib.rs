@@ -21,6 +21,7 @@ mod junit;
 mod markdown;
 mod matrix;
 mod points;
+mod repeats;
 mod sarif;
 pub mod statement;
 mod stream;
@@ -31,6 +32,7 @@ mod view;
 #[cfg(test)]
 mod sample;
 
+pub use self::cards::finding_of_defect;
 pub use self::claim::{Claim, ClaimError};
 pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
@@ -39,6 +41,7 @@ pub use self::folder::files as folder_files;
 pub use self::json::{ReadError, read};
 pub use self::jsonl::{EventLines, RunLine};
 pub use self::matrix::{FeatureScenarios, Matrix};
+pub use self::repeats::render as render_repeats;
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
 pub use self::timings::render as render_timings;

@@ -7,6 +7,7 @@ use super::Settings;
 use super::archive;
 use super::cards::{self, Card};
 use super::points;
+use super::repeats;
 use super::view::{self, Broken, Weight};
 use conformant_base::text;
 use conformant_record::RunRecord;
@@ -35,6 +36,9 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let cards = cards::cards(record, settings);
     defects(&cards, &mut out);
     let mut tail = String::new();
+    if let Some(repeats) = &record.repeats {
+        repeats::markdown(repeats, &mut tail);
+    }
     archive_counts(record, &mut tail);
     not_judged(record, &mut tail);
     waivers(record, &mut tail);
@@ -94,7 +98,8 @@ fn defects(cards: &[Card], out: &mut String) {
         let defect = &card.defect;
         writeln!(
             out,
-            "| {word} | {title} | {} | {} | {} |",
+            "| {}. {word} | {title} | {} | {} | {} |",
+            card.number,
             card.rules.len(),
             defect.findings,
             defect.scenarios
@@ -115,7 +120,10 @@ fn defects(cards: &[Card], out: &mut String) {
 fn block(record: &RunRecord, card: &Card) -> String {
     let word = card.weight.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
-    let mut out = format!("\n<details><summary>{word} <code>{title}</code></summary>\n");
+    let mut out = format!(
+        "\n<details><summary>{}. {word} <code>{title}</code></summary>\n",
+        card.number
+    );
     if let Some(guess) = card.guess() {
         writeln!(out, "\n{}", code(&guess)).expect(MEMORY);
     }
@@ -346,10 +354,10 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 1 rule broken, 1 warning, 5 without verdict · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | without verdict | scenarios |\n",
+            "## not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | without verdict | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
-            "| **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
-            "\n<details><summary>FAIL <code>An execution has a third state</code></summary>\n",
+            "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
+            "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",
             "\n`flow/execution/status` (`must, D3 \"Execution (FN)\", line 37`)\n\n`What flow/execution/status asks for.`\n",
             "| rules | 1 pass · 1 broken · 1 warning",
             "\n  ```diff\n  --- expected\n  +++ actual\n",

@@ -4,10 +4,11 @@ use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     ArchiveCounts, Asked, Basis, Blind, Build, Changes, ClaimsResult, Defect, Delivery,
-    DocumentCount, EarlierRun, EvidenceStamp, Finding, FindingCount, History, Level,
-    OpenPointResult, Proof, RaceTimes, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult,
-    Summary, Timings, Tool, UnjudgedClaim, Verdict, WaiverResult, WallClock,
+    DocumentCount, EarlierRun, EvidenceStamp, ExchangeDifference, Finding, FindingCount, History,
+    Level, OpenPointResult, Proof, RaceTimes, RepeatedRule, RepeatedRun, Repeats, RuleCounts,
+    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime,
+    Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict,
+    WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
 
@@ -121,6 +122,7 @@ pub(super) fn sample() -> RunRecord {
         evidence: None,
         claims: None,
         archive: None,
+        repeats: None,
         build: None,
     }
 }
@@ -293,10 +295,40 @@ fn every_addition_is(record: &mut RunRecord, text: &str) {
         unreadable: 1,
         schema_ids: [(7, 2)].into(),
     });
+    record.repeats = Some(repeats(text));
     record.build = Some(Build {
         url: all(),
         revision: all(),
     });
+}
+
+/// Two runs with a flaky rule.
+pub(super) fn repeats(text: &str) -> Repeats {
+    let all = || text.to_owned();
+    let run = RepeatedRun {
+        names: all(),
+        complete: true,
+        rules: RuleCounts::default(),
+    };
+    Repeats {
+        requested: 3,
+        runs: vec![run.clone(), run],
+        rules: vec![RepeatedRule {
+            rule: all(),
+            verdicts: vec![Verdict::Pass, Verdict::Fail],
+            flaky: true,
+            difference: Some(ExchangeDifference {
+                scenario: all(),
+                step: 2,
+                operation: all(),
+                place: all(),
+                passed: all(),
+                failed: all(),
+                passed_run: 1,
+                failed_run: 2,
+            }),
+        }],
+    }
 }
 
 fn every_step_text_is(record: &mut RunRecord, text: &str) {

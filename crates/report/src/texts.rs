@@ -7,9 +7,10 @@ use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
     ArchiveCounts, Blind, Build, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun,
-    EvidenceStamp, Finding, FindingCount, History, OpenPointResult, PartOf, Proof, RuleResult,
-    RulebookStamp, RunEvent, RunRecord, ScenarioResult, ScenarioTime, Sharpness, ShownExchange,
-    StepResult, Summary, Timings, Tool, UnjudgedClaim, WaiverResult, WallClock,
+    EvidenceStamp, ExchangeDifference, Finding, FindingCount, History, OpenPointResult, PartOf,
+    Proof, RepeatedRule, RepeatedRun, Repeats, RuleResult, RulebookStamp, RunEvent, RunRecord,
+    ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
+    UnjudgedClaim, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -120,6 +121,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         evidence,
         claims,
         archive,
+        repeats,
         build,
     } = record;
     for text in [name, version, digest] {
@@ -207,9 +209,53 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     if let Some(archive) = archive {
         visit_archive(archive, visit);
     }
+    if let Some(repeats) = repeats {
+        visit_repeats(repeats, visit);
+    }
     if let Some(Build { url, revision }) = build {
         visit(url, Shape::Line);
         visit(revision, Shape::Line);
+    }
+}
+
+fn visit_repeats(repeats: &mut Repeats, visit: Visit) {
+    let Repeats {
+        requested: _,
+        runs,
+        rules,
+    } = repeats;
+    for RepeatedRun {
+        names,
+        complete: _,
+        rules: _,
+    } in runs
+    {
+        visit(names, Shape::Line);
+    }
+    for RepeatedRule {
+        rule,
+        verdicts: _,
+        flaky: _,
+        difference,
+    } in rules
+    {
+        visit(rule, Shape::Line);
+        let Some(ExchangeDifference {
+            scenario,
+            step: _,
+            operation,
+            place,
+            passed,
+            failed,
+            passed_run: _,
+            failed_run: _,
+        }) = difference
+        else {
+            continue;
+        };
+        for text in [scenario, operation, place, passed, failed] {
+            visit(text, Shape::Line);
+        }
     }
 }
 

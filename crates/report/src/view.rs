@@ -3,6 +3,7 @@
 //! Decides what fails: a test fails only if it fails the run. Writes no format's syntax.
 
 use super::{Settings, cards};
+use conformant_base::redact::REDACTED;
 use conformant_base::text;
 pub(super) use conformant_base::text::count;
 use conformant_record::{
@@ -234,13 +235,15 @@ pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
+    let defects = cards::cards(record, settings).len();
     let weighs = |weight| all.iter().filter(|broken| broken.weight == weight).count();
     let [failing, warnings, advice] = [Weight::Fails, Weight::Warns, Weight::Advises].map(weighs);
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
     let silent = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
     let mut line = if failing > 0 {
-        format!("not conformant: {} broken", count(failing, "rule"))
+        let (defects, rules) = (count(defects, "defect"), count(failing, "rule"));
+        format!("not conformant: {defects}, {rules} broken")
     } else if counts.error > 0 {
         format!(
             "not fully judged: {}",
@@ -414,6 +417,29 @@ pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
     out
 }
 
+/// How to fill in the credentials of a command that leaves them out.
+pub(super) fn credentials_note(command: &str) -> Option<String> {
+    let variables = command.split('$').skip(1).map(|rest| {
+        let rest = rest.trim_start_matches('{');
+        let end = rest.find(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+        &rest[..end.unwrap_or(rest.len())]
+    });
+    let mut names: Vec<&str> = Vec::new();
+    for name in variables.filter(|name| !name.is_empty()) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut notes = Vec::new();
+    if !names.is_empty() {
+        notes.push(format!("{} set", names.join(" and ")));
+    }
+    if command.contains(REDACTED) {
+        notes.push(format!("the credential in place of {REDACTED}"));
+    }
+    (!notes.is_empty()).then(|| notes.join(", and "))
+}
+
 /// `  label     value`; a value of several lines is below its label. Empty for an empty value.
 pub(super) fn labelled(label: &str, value: &str) -> String {
     if value.is_empty() {
@@ -467,7 +493,7 @@ mod tests {
         );
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 note to clients, 5 without verdict"
+            "not conformant: 2 defects, 1 rule broken, 1 note to clients, 5 without verdict"
         );
     }
 
@@ -487,11 +513,11 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 1 rule broken, 1 warning, 5 without verdict"
+            "not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict"
         );
         assert_eq!(
             headline(&record, STRICT),
-            "not conformant: 2 rules broken, 5 without verdict"
+            "not conformant: 2 defects, 2 rules broken, 5 without verdict"
         );
         record.findings.clear();
         assert_eq!(

@@ -6,6 +6,8 @@
 use super::model::Action;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,10 @@ pub struct Hook {
     pub opens_all: bool,
     /// Members that its result must have.
     pub result: Vec<String>,
+    /// Allowed values, by argument.
+    pub values: BTreeMap<String, Vec<Value>>,
+    /// The arguments of a call that changes nothing.
+    pub probe: Option<Map<String, Value>>,
 }
 
 impl Hook {
@@ -66,9 +72,16 @@ pub fn built_in() -> &'static [Hook] {
             required: required.iter().map(|name| (*name).to_owned()).collect(),
             ..Hook::default()
         };
+        let probed = |hook: Hook, arguments: Value| Hook {
+            probe: arguments.as_object().cloned(),
+            ..hook
+        };
         [
-            hook("advance_clock", &["seconds"]),
-            hook("lease", &["owner", "seconds"]),
+            probed(hook("advance_clock", &["seconds"]), json!({"seconds": 0})),
+            probed(
+                hook("lease", &["owner", "seconds"]),
+                json!({"owner": "conformant-doctor", "seconds": 0}),
+            ),
             hook("call_back", &["url"]),
             Hook {
                 opens_all: true,

@@ -168,10 +168,13 @@ impl Rulebook {
             }
             None => (sources::embedded(), Edition::Embedded),
         };
+        let mut added = BTreeMap::new();
         for dir in scenarios {
-            further_scenarios(dir, &mut sources, &mut problems);
+            further_scenarios(dir, &mut sources, &mut added, &mut problems);
         }
-        let mut rulebook = read(&sources, problems, Extent::Whole, registry)?;
+        let mut rulebook = read(&sources, problems, Extent::Whole, registry)
+            .map_err(|problems| problems.in_files(&added))?;
+        rename_places(&mut rulebook, &added);
         rulebook.edition = edition;
         Ok(rulebook)
     }
@@ -236,9 +239,16 @@ pub fn parse_configuration<T: DeserializeOwned>(
     }
 }
 
-/// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`.
-fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems) {
+/// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`. `added` has the path of each
+/// file by its path in the rulebook.
+fn further_scenarios(
+    dir: &Path,
+    sources: &mut Sources,
+    added: &mut BTreeMap<String, String>,
+    problems: &mut Problems,
+) {
     for (path, bytes) in sources::from_dir(dir, problems) {
+        let shown = dir.join(&path).display().to_string();
         let (service, rest) = path.split_once('/').unwrap_or(("", &path));
         let name = rest.strip_prefix("scenarios/").unwrap_or(rest);
         let is_service = sources.contains_key(&format!("{service}/{}", service::FILE_NAME));
@@ -249,14 +259,28 @@ fn further_scenarios(dir: &Path, sources: &mut Sources, problems: &mut Problems)
             let folders: Vec<&str> = folders.collect();
             let help = format!("put scenario files under one of {}", folders.join(", "));
             problems.push(
-                Problem::of_file(&path, "not in a folder that is named as a service").help(help),
+                Problem::of_file(&shown, "not in a folder that is named as a service").help(help),
             );
             continue;
         }
         let inside = format!("{service}/scenarios/{name}");
-        if sources.insert(inside, bytes).is_some() {
+        if sources.insert(inside.clone(), bytes).is_some() {
             let message = "a scenario file of this name is in the rulebook already";
-            problems.push(Problem::of_file(&path, message).help("rename it"));
+            problems.push(Problem::of_file(&shown, message).help("rename it"));
+            continue;
+        }
+        added.insert(inside, shown);
+    }
+}
+
+/// Names the files of added scenarios as the user knows them.
+fn rename_places(rulebook: &mut Rulebook, added: &BTreeMap<String, String>) {
+    let services = rulebook.services.values_mut();
+    for (_, place) in services.flat_map(|service| service.scenarios.values_mut()) {
+        if let Some((inside, rest)) = place.split_once(':')
+            && let Some(shown) = added.get(inside)
+        {
+            *place = format!("{shown}:{rest}");
         }
     }
 }

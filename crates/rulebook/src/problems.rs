@@ -105,6 +105,16 @@ impl Problems {
         self.0.len()
     }
 
+    /// The same with other names of files.
+    pub(super) fn in_files(mut self, names: &std::collections::BTreeMap<String, String>) -> Self {
+        for problem in &mut self.0 {
+            if let Some(name) = names.get(&problem.file) {
+                problem.file.clone_from(name);
+            }
+        }
+        self
+    }
+
     /// In order of file and place.
     pub fn iter(&self) -> std::slice::Iter<'_, Problem> {
         self.0.iter()

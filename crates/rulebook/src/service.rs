@@ -15,7 +15,7 @@ use conformant_yaml::{Content, Member, Node};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -197,6 +197,8 @@ pub enum SettingType {
     /// Any text.
     #[default]
     Text,
+    /// A path; a leading slash may be left out.
+    Path,
     /// One of `values`.
     Choice,
     /// Further settings.
@@ -323,6 +325,11 @@ struct HookEntry {
     /// What it does to resources.
     #[serde(default)]
     effects: Vec<Effect>,
+    /// Allowed values, by argument.
+    #[serde(default)]
+    values: BTreeMap<String, Vec<Value>>,
+    /// The arguments of a call that changes nothing, for `conformant doctor --probe`.
+    probe: Option<Map<String, Value>>,
 }
 
 fn json_alone() -> Vec<Format> {
@@ -680,7 +687,7 @@ fn configured_value(
             });
             None
         }
-        SettingType::Text => draft
+        SettingType::Text | SettingType::Path => draft
             .deserialize::<String>(file, node)
             .map(SettingValue::One),
     }
@@ -736,6 +743,8 @@ pub(super) fn read(draft: &mut Draft, files: &Files) -> ServiceIndex {
                 effects: entry.effects,
                 opens_all: false,
                 result: entry.result,
+                values: entry.values,
+                probe: entry.probe,
             })
             .collect();
         if !draft.is_sound {
@@ -913,6 +922,17 @@ fn check_hook(draft: &mut Draft, file: &File, hook: &Hook) {
             file.problem(&at, format!("invalid hook name `{}`", hook.name))
                 .help("expected lowercase letters, digits and `_`"),
         );
+    }
+    let probed = hook.probe.iter().flat_map(Map::keys);
+    let named = probed.map(|name| ("probe", name));
+    let named = named.chain(hook.values.keys().map(|name| ("values", name)));
+    for (place, name) in named {
+        let mut known = hook.required.iter().chain(&hook.optional);
+        if !hook.open && !known.any(|known| known == name) {
+            let known = hook.required.iter().chain(&hook.optional);
+            let span = file.node.place(&format!("{at}/{place}/{name}"));
+            draft.unknown(file, span, "argument", name, known.map(String::as_str));
+        }
     }
     for (n, effect) in hook.effects.iter().enumerate() {
         let named = [

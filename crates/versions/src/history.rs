@@ -3,7 +3,7 @@
 //! Compares verdicts and judges nothing again. Runs with other rulebooks count for the trend only, because their
 //! rules may differ.
 
-use conformant_record::{EarlierRun, History, Level, RunRecord, Verdict};
+use conformant_record::{EarlierRun, History, Level, Repeats, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,7 +106,7 @@ fn first_seen(alike: &[&(String, RunRecord)], now: &BTreeSet<&str>) -> BTreeMap<
     since
 }
 
-/// Rules that changed between broken and passed more than once.
+/// Rules that changed between broken and passed more than once, or were flaky within the present run.
 fn flaky(alike: &[&(String, RunRecord)], now: &RunRecord) -> Vec<String> {
     let runs: Vec<&RunRecord> = alike.iter().map(|(_, run)| run).chain([now]).collect();
     let mut turns: BTreeMap<&str, (Verdict, usize)> = BTreeMap::new();
@@ -119,8 +119,16 @@ fn flaky(alike: &[&(String, RunRecord)], now: &RunRecord) -> Vec<String> {
             (*last, *turned) = (rule.verdict, *turned + 1);
         }
     }
-    let flaky = turns.into_iter().filter(|(_, (_, turned))| *turned >= 2);
+    let flaky = turns
+        .into_iter()
+        .filter(|(id, (_, turned))| *turned >= 2 || is_flaky(now, id));
     flaky.map(|(id, _)| id.to_owned()).collect()
+}
+
+/// Whether a rule was flaky within one repeated run.
+fn is_flaky(run: &RunRecord, id: &str) -> bool {
+    let mut flaky = run.repeats.iter().flat_map(Repeats::flaky);
+    flaky.any(|rule| rule.rule == id)
 }
 
 /// Unspecified behaviors with another answer than before, in two complete runs of the same scenarios.
@@ -170,18 +178,18 @@ pub struct TrendRun {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrendRule {
     pub id: String,
-    /// A letter for each run: `x` broken, `.` passed, `?` not judged.
+    /// A letter for each run: `x` broken, `~` flaky in a repeated run, `.` passed, `?` not judged.
     pub verdicts: String,
     /// The first run in which it was broken.
     pub first_seen: String,
-    /// Whether it changed more than once.
+    /// Whether it changed more than once, or was flaky in a repeated run.
     pub flaky: bool,
     /// Whether it is broken in the last run.
     pub broken: bool,
 }
 
-/// The trend of these runs, oldest first, without those against other targets than the last one.
-pub fn trend(runs: &[(String, RunRecord)]) -> Trend {
+/// The trend of the last runs, at most `last`, oldest first, without those against other targets than the last one.
+pub fn trend(runs: &[(String, RunRecord)], last: usize) -> Trend {
     let Some((_, now)) = runs.last() else {
         return Trend {
             runs: Vec::new(),
@@ -192,25 +200,28 @@ pub fn trend(runs: &[(String, RunRecord)]) -> Trend {
         .iter()
         .filter(|(_, run)| are_same_targets(run, now))
         .collect();
+    let own = &own[own.len().saturating_sub(last)..];
     let ids: BTreeSet<&str> = own.iter().flat_map(|(_, run)| broken(run)).collect();
     let letter = |run: &RunRecord, id: &str| {
         let rule = run.rules.iter().find(|rule| rule.id == id);
         match rule.map(|rule| rule.verdict) {
+            Some(Verdict::Fail) if is_flaky(run, id) => '~',
             Some(Verdict::Fail) => 'x',
             Some(Verdict::Pass | Verdict::Waived) => '.',
             _ => '?',
         }
     };
+    let is_broken = |c: char| matches!(c, 'x' | '~');
     let rules = ids.into_iter().map(|id| {
         let verdicts: String = own.iter().map(|(_, run)| letter(run, id)).collect();
         let known: Vec<char> = verdicts.chars().filter(|c| *c != '?').collect();
         let turns = known.windows(2).filter(|pair| pair[0] != pair[1]).count();
-        let first = verdicts.chars().position(|c| c == 'x').unwrap_or(0);
+        let first = verdicts.chars().position(is_broken).unwrap_or(0);
         TrendRule {
             id: id.to_owned(),
             first_seen: own[first].0.clone(),
-            flaky: turns >= 2,
-            broken: verdicts.ends_with('x'),
+            flaky: turns >= 2 || verdicts.contains('~'),
+            broken: verdicts.ends_with(is_broken),
             verdicts,
         }
     });
@@ -336,7 +347,7 @@ mod tests {
             &[("f/a", Pass)],
             &[("f/a", Fail), ("f/b", Fail)],
         ]);
-        let told = trend(&runs);
+        let told = trend(&runs, 9);
         let rules: Vec<_> = told
             .rules
             .iter()
@@ -347,6 +358,23 @@ mod tests {
             told.runs.iter().map(|r| r.broken).collect::<Vec<_>>(),
             [1, 0, 2]
         );
-        assert_eq!(trend(&[]).runs, []);
+        assert_eq!(trend(&[], 9).runs, []);
+        let last = trend(&runs, 2);
+        let first = (last.runs.len(), last.rules[0].verdicts.as_str());
+        assert_eq!(first, (2, ".x"));
+    }
+
+    #[test]
+    fn a_rule_that_was_flaky_in_a_repeated_run_has_a_letter_of_its_own() {
+        let mut runs = runs(&[&[("f/a", Pass)], &[("f/a", Fail)]]);
+        let repeated =
+            [Pass, Fail].map(|verdict| (String::new(), run("flow/a", &[("f/a", verdict)])));
+        runs[1].1.repeats = Some(Repeats::of(2, &repeated));
+        let rule = &trend(&runs, 9).rules[0];
+        assert_eq!(
+            (rule.verdicts.as_str(), rule.flaky, rule.broken),
+            (".~", true, true)
+        );
+        assert_eq!(history(&runs[..1], &runs[1].1).flaky, ["f/a"]);
     }
 }

@@ -23,6 +23,7 @@ mod operations;
 mod place;
 mod released;
 mod render;
+mod repeat;
 mod runs;
 mod schemas;
 mod statements;
@@ -52,6 +53,7 @@ pub use merge::{MergeError, merge};
 pub use openapi::openapi;
 pub use released::{Released, ReleasedError};
 pub use render::Format;
+pub use repeat::repeated;
 pub use runs::{RunDifference, runs};
 pub use witness::Witness;
 

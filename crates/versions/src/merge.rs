@@ -126,6 +126,8 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
             .then(|| first.build.clone())
             .flatten(),
         archive: ArchiveCounts::sum(parts.iter().filter_map(|part| part.archive.as_ref())),
+        // The runs of one part are not those of another.
+        repeats: None,
         ..first.clone()
     })
 }
@@ -142,13 +144,13 @@ fn seconds(parts: &[RunRecord]) -> f64 {
 
 /// Renumbers exchanges and callbacks of all parts.
 #[derive(Default)]
-struct Shown {
-    exchanges: BTreeMap<(usize, String), ShownExchange>,
-    deliveries: Vec<Delivery>,
+pub(super) struct Shown {
+    pub exchanges: BTreeMap<(usize, String), ShownExchange>,
+    pub deliveries: Vec<Delivery>,
 }
 
 impl Shown {
-    fn add(&mut self, part: &RunRecord, before: usize) {
+    pub(super) fn add(&mut self, part: &RunRecord, before: usize) {
         for exchange in &part.exchanges {
             let mut exchange = exchange.clone();
             exchange.exchange += before;
@@ -268,7 +270,7 @@ fn all_there(parts: &[RunRecord]) -> Result<(), MergeError> {
 }
 
 /// Merges two verdicts of a rule: the worst judged one, or the most specific reason.
-fn join(known: &mut RuleResult, other: &RuleResult) {
+pub(super) fn join(known: &mut RuleResult, other: &RuleResult) {
     known.judged += other.judged;
     known.findings += other.findings;
     if rank(other.verdict) < rank(known.verdict) {
@@ -320,7 +322,7 @@ fn proof(parts: &[RunRecord], rules: &[RuleResult]) -> Option<Proof> {
     Some(whole)
 }
 
-fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {
+pub(super) fn answers(parts: &[RunRecord]) -> Vec<OpenPointResult> {
     let mut observed: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for point in parts.iter().flat_map(|part| &part.open_points) {
         let words = observed.entry(&point.id).or_default();
@@ -378,7 +380,7 @@ fn sum(parts: &[RunRecord]) -> BTreeMap<String, usize> {
 }
 
 /// Requests of each service in all parts.
-fn collect_asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
+pub(super) fn collect_asked(parts: &[RunRecord]) -> BTreeMap<String, Asked> {
     let mut sums: BTreeMap<String, Asked> = BTreeMap::new();
     for (service, asked) in parts.iter().flat_map(|part| &part.summary.services) {
         sums.entry(service.clone()).or_default().add(*asked);

@@ -77,6 +77,14 @@ pub struct RunArgs {
     /// Run each of these scenarios until it fails, at most N times [default: 3; without a target 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub rounds: Option<u16>,
+    /// Run everything N times, each time with other names; a rule that fails in any run fails.
+    #[arg(
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u8).range(2..=100),
+        conflicts_with_all = ["names", "keep_evidence", "partition", "timings", "dry_run"]
+    )]
+    pub repeat: Option<u8>,
     /// Keep the record of each run in this folder, and report what changed since earlier runs.
     #[arg(long, value_name = "DIR")]
     pub history: Option<PathBuf>,
@@ -170,6 +178,9 @@ pub struct DoctorArgs {
     /// Call hooks below this URL: hook NAME is `POST URL/NAME` with a JSON body.
     #[arg(long, value_name = "URL", env = "CONFORMANT_HOOKS")]
     pub hooks: Option<String>,
+    /// Call each hook that declares a harmless call, and check its result.
+    #[arg(long)]
+    pub probe: bool,
     /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,
@@ -507,6 +518,9 @@ pub struct HistoryArgs {
     /// Folder of `run --history`.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
+    /// Show the results of the last N runs.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub last: u16,
     /// Set the output format.
     #[arg(long, value_enum, default_value_t)]
     pub format: ListFormat,

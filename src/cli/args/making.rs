@@ -92,6 +92,8 @@ pub enum ExportFormat {
     Har,
     /// Hurl: every scenario of an offline run, for use with `serve`.
     Hurl,
+    /// Arazzo 1.0: scenarios of an offline run as workflows, with the OpenAPI documents that they use.
+    Arazzo,
     /// Python package: valid and invalid documents with loaders, factories and pydantic models.
     Python,
     /// npm package: valid and invalid documents with loaders, factories and types.
@@ -100,10 +102,10 @@ pub enum ExportFormat {
     Rust,
     /// Go module: valid and invalid documents with loaders, factories and models.
     Go,
-    /// Removed: use `openapi`.
+    /// Removed: use `openapi` or `arazzo`.
     #[value(hide = true)]
     Pact,
-    /// Removed: use `openapi`.
+    /// Removed: use `arazzo`.
     #[value(hide = true)]
     Postman,
 }
@@ -126,6 +128,17 @@ pub struct ExportArgs {
     /// The rulebook.
     #[command(flatten)]
     pub specs: Specs,
+}
+
+/// `conformant specs`.
+#[derive(Debug, Subcommand)]
+pub enum SpecsCommand {
+    /// Write all files of the embedded rulebook, for `--specs DIR`.
+    Export {
+        /// Write to this folder, which must be new or empty.
+        #[arg(value_name = "DIR", default_value = "specs")]
+        folder: PathBuf,
+    },
 }
 
 /// `conformant token`.

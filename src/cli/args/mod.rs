@@ -2,11 +2,14 @@
 //!
 //! - `judging`: commands that judge or read stored runs
 //! - `making`: commands that write files for other tools
+//! - `groups`: the help of the program
 //! - here: the list of commands, shared arguments, and commands that look something up
 
+mod groups;
 mod judging;
 mod making;
 
+pub(super) use groups::GUIDE;
 pub(super) use judging::*;
 pub(super) use making::*;
 
@@ -19,7 +22,7 @@ use std::path::PathBuf;
 ///
 /// Without a target, `conformant run` judges its own reference implementation.
 #[derive(Debug, Parser)]
-#[command(name = "conformant", version, max_term_width = 100)]
+#[command(name = "conformant", version, max_term_width = 100, help_template = groups::template())]
 pub struct Cli {
     /// Subcommand.
     #[command(subcommand)]
@@ -65,6 +68,9 @@ pub enum Command {
         #[arg(long)]
         port: Option<u16>,
     },
+    /// Write the embedded rulebook into a folder, to read or extend it.
+    #[command(subcommand)]
+    Specs(SpecsCommand),
     /// Check that every sentence of the documents is classified.
     Trace(TraceArgs),
     /// Compare two rulebooks or revisions, and report breaking changes.

@@ -65,8 +65,10 @@ pub(super) enum ConfigError {
         name: String,
     },
     /// A secret in the configuration file.
-    #[error("{at}: the file contains a secret; write ${{NAME}} and set NAME in the environment")]
-    Secret { at: String },
+    #[error(
+        "the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment"
+    )]
+    Secret { at: String, variable: String },
     /// A calling code with other characters than digits.
     #[error("people.{key}: invalid calling code `{value}`: expected digits, such as `44`")]
     CallingCode { key: &'static str, value: String },
@@ -87,19 +89,31 @@ pub(super) enum ConfigError {
     Pointer { name: String, pointer: String },
     /// An invalid duration.
     #[error(
-        "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`"
+        "{at}: invalid duration `{text}`: expected a number and a unit, such as `500ms`, `10s` or `5m`{}",
+        with_unit(text, "s")
     )]
     Duration { at: &'static str, text: String },
     /// An invalid size.
     #[error("limits.body: `{text}` is {source}")]
     Size { text: String, source: InvalidSize },
     /// An invalid rate.
-    #[error("limits.rate: invalid rate `{0}`: expected requests per second, such as `50/s`")]
-    Rate(String),
+    #[error(
+        "limits.rate: invalid rate `{text}`: expected requests per second, such as `50/s`{}",
+        with_unit(text, "/s")
+    )]
+    Rate { text: String },
 }
 
 fn help(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("; did you mean {name}?"))
+}
+
+/// Advice for a number without its unit, such as `10`.
+fn with_unit(text: &str, unit: &str) -> String {
+    match text.parse::<u64>() {
+        Ok(number) => format!("; did you mean `{number}{unit}`?"),
+        Err(_) => String::new(),
+    }
 }
 
 /// Advice for an address without a scheme, such as `127.0.0.1:4010`.

@@ -3,11 +3,15 @@
 use super::reach::{CredentialsEntry, TlsEntry};
 use crate::cli::Failure;
 use conformant_rulebook::service::{Configured, ServiceIndex, Setting, SettingType};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
 
 /// `conformant.yaml`.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -30,6 +34,9 @@ pub(super) struct ConfigFile {
     pub(super) people: PeopleEntry,
     /// Certificates, where a target has none of its own under its `tls`.
     pub(super) tls: Option<TlsEntry>,
+    /// Folder with the documents. `explain` then prints the sentences that it cites, as far as they are those of the
+    /// rulebook.
+    pub(super) documents: Option<PathBuf>,
     /// The proxy on the way to every target and hook but those on this machine: http://HOST:PORT, or `environment` for
     /// what `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY` say. None unless named.
     pub(super) proxy: Option<String>,
@@ -99,6 +106,8 @@ pub(super) struct HookEntry {
     /// result.
     #[serde(default)]
     pub(super) result: BTreeMap<String, String>,
+    /// Arguments of a call that changes nothing, for `doctor --probe`.
+    pub(super) probe: Option<Map<String, Value>>,
 }
 
 /// A hook that is an HTTP request.
@@ -164,17 +173,69 @@ pub(super) struct PeopleEntry {
 #[serde(deny_unknown_fields)]
 pub(super) struct LimitsEntry {
     /// Time limit for a connection, default 3s.
-    pub(super) connect: Option<String>,
+    pub(super) connect: Option<Quantity>,
     /// Time limit for one exchange, default 10s.
-    pub(super) timeout: Option<String>,
+    pub(super) timeout: Option<Quantity>,
     /// Time limit for a callback, default 30s.
-    pub(super) callback: Option<String>,
+    pub(super) callback: Option<Quantity>,
     /// Largest body that is read, default 8MiB.
-    pub(super) body: Option<String>,
+    pub(super) body: Option<Quantity>,
     /// Time limit of the run, default 10m.
-    pub(super) run: Option<String>,
+    pub(super) run: Option<Quantity>,
     /// Requests per second, such as 50/s; no limit by default.
-    pub(super) rate: Option<String>,
+    pub(super) rate: Option<Quantity>,
+}
+
+/// A number with a unit. A number without one is read too, so that the error names the missing unit.
+#[derive(Clone, Debug)]
+pub(super) struct Quantity(String);
+
+impl Deref for Quantity {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Quantity;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number with a unit, such as 10s")
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Quantity, E> {
+                Ok(Quantity(text.to_owned()))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Quantity, E> {
+                Ok(Quantity(number.to_string()))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Quantity, E> {
+                Ok(Quantity(number.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> Cow<'static, str> {
+        String::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
 }
 
 /// The JSON Schema of the file, with the settings of all services.
@@ -209,7 +270,7 @@ fn schema_of(key: &str, setting: &Setting, shared: &mut Map<String, Value>) -> V
                 {"type": "array", "items": {"type": "string"}, "description": "Several."},
             ], "description": "One value or several."}),
         ),
-        SettingType::Text => {
+        SettingType::Text | SettingType::Path => {
             return json!({"type": ["string", "null"], "description": setting.description});
         }
         SettingType::Choice => {

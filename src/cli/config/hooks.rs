@@ -25,10 +25,11 @@ impl Reader {
                     .headers
                     .iter()
                     .map(|(n, v)| {
-                        (
-                            n.clone(),
-                            self.fill_secret(&format!("hooks.{name}.http.headers.{n}"), v),
-                        )
+                        let at = format!("hooks.{name}.http.headers.{n}");
+                        if conformant_base::redact::is_secret_header(n) {
+                            self.warn_of_secret(&at, v);
+                        }
+                        (n.clone(), self.fill_secret(&at, v))
                     })
                     .collect(),
                 body: http.body,

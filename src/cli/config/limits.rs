@@ -41,7 +41,9 @@ impl Reader {
             .and_then(|n| n.trim().parse().ok())
             .filter(|n| *n > 0);
         if rate.is_none() {
-            self.problems.push(ConfigError::Rate(text.to_owned()));
+            self.problems.push(ConfigError::Rate {
+                text: text.to_owned(),
+            });
         }
         rate
     }

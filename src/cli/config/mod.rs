@@ -23,4 +23,5 @@ pub(super) use environment::{CONTROL_TOKEN, environment};
 pub(super) use file::schema;
 pub(super) use known::known;
 pub(super) use place::{found, places};
+pub(super) use reader::documents;
 pub(super) use run::{Config, check_target, read, targets_of_environment};

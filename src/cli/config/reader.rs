@@ -6,7 +6,7 @@ use super::environment::environment;
 use super::error::ConfigError;
 use super::file::{self, ConfigFile};
 use super::place::find;
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, note, output};
 use conformant_net::transport::{BaseUrl, Proxies};
 use conformant_rulebook::service::{Configured, ServiceIndex};
 use std::collections::BTreeMap;
@@ -29,6 +29,7 @@ pub(super) fn open(
         index,
         configured,
         problems: Vec::new(),
+        warnings: Vec::new(),
         secrets: Vec::new(),
         is_reference: false,
         folder: folder.unwrap_or_default(),
@@ -39,12 +40,20 @@ pub(super) fn open(
     Ok((file, reader))
 }
 
+/// The folder with the documents, if a readable configuration names one.
+pub(in crate::cli) fn documents(specs: Option<&Path>) -> Option<PathBuf> {
+    let named = environment("CONFORMANT_CONFIG").map(PathBuf::from);
+    let (file, reader) = open(named.as_deref(), specs).ok()?;
+    Some(reader.folder.join(file.documents?))
+}
+
 pub(super) struct Reader {
     /// Properties of the services.
     pub(super) index: Arc<ServiceIndex>,
     /// The settings of targets, by service.
     pub(super) configured: BTreeMap<String, Configured>,
     pub(super) problems: Vec<ConfigError>,
+    pub(super) warnings: Vec<String>,
     pub(super) secrets: Vec<String>,
     /// Whether the control plane belongs to the reference.
     pub(super) is_reference: bool,
@@ -62,6 +71,9 @@ impl Reader {
     /// The secrets to redact, or all problems.
     pub(super) fn finish(self) -> Result<Vec<String>, Failure> {
         output::hide(&self.secrets);
+        for warning in &self.warnings {
+            note(&format!("warning: {warning}"));
+        }
         if self.problems.is_empty() {
             return Ok(self.secrets);
         }
@@ -83,8 +95,12 @@ impl Reader {
     pub(super) fn secret(&mut self, at: &str, text: &str) -> Option<String> {
         let named = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'));
         let Some(name) = named else {
-            let at = at.to_owned();
-            self.problems.push(ConfigError::Secret { at });
+            // It stays out of all output.
+            self.secrets.push(text.to_owned());
+            self.problems.push(ConfigError::Secret {
+                at: at.to_owned(),
+                variable: variable_for(at),
+            });
             return None;
         };
         let value = environment(name);
@@ -95,6 +111,17 @@ impl Reader {
             });
         }
         value.map(|value| self.keep_secret(value))
+    }
+
+    /// Warns of a credential that is written in the file itself.
+    pub(super) fn warn_of_secret(&mut self, at: &str, text: &str) {
+        if !text.contains("${") {
+            let error = ConfigError::Secret {
+                at: at.to_owned(),
+                variable: variable_for(at),
+            };
+            self.warnings.push(error.to_string());
+        }
     }
 
     pub(super) fn keep_secret(&mut self, value: String) -> String {
@@ -136,5 +163,25 @@ impl Reader {
         }
         filled.push_str(rest);
         filled
+    }
+}
+
+/// A name for the variable of a secret: `targets.flow.password` -> `FLOW_PASSWORD`.
+fn variable_for(at: &str) -> String {
+    let parts: Vec<&str> = at.split('.').collect();
+    let last = parts.last().copied().unwrap_or_default();
+    let owner = parts.get(1).copied().unwrap_or_default();
+    let last = last.trim_start_matches("X-");
+    let last = if last.eq_ignore_ascii_case("authorization") {
+        "TOKEN"
+    } else {
+        last
+    };
+    let name = format!("{owner}_{last}").to_uppercase().replace('-', "_");
+    // `X-Auth-API-Key` of `auth` names the service already.
+    let twice = format!("{0}_{0}_", owner.to_uppercase());
+    match name.strip_prefix(&twice) {
+        Some(rest) => format!("{}_{rest}", owner.to_uppercase()),
+        None => name,
     }
 }

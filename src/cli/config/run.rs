@@ -5,17 +5,18 @@ use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
 use super::file::{ConfigFile, TargetEntry};
 use super::reader::{Reader, open};
-use crate::cli::Failure;
 use crate::cli::args::RunArgs;
+use crate::cli::{Failure, note};
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_rulebook::service::ServiceIndex;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Everything a run needs to know.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(in crate::cli) struct Config {
     /// Targets, hooks and the callback listener; no targets means the reference.
     pub settings: Settings,
@@ -29,6 +30,8 @@ pub(in crate::cli) struct Config {
     pub run_max: Duration,
     /// Requests per second.
     pub rate: Option<u32>,
+    /// Arguments of harmless calls, by hook.
+    pub probes: BTreeMap<String, Map<String, Value>>,
     /// What must appear in no output.
     pub secrets: Vec<String>,
 }
@@ -73,11 +76,42 @@ pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
     }
     reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
+    if config.settings.targets.is_empty() && !args.reference {
+        reader.hint_at_variables();
+    }
     let secrets = reader.finish()?;
     Ok(Config { secrets, ..config })
 }
 
 impl Reader {
+    /// Names variables of the environment that a target would read, because no target is configured.
+    fn hint_at_variables(&mut self) {
+        for (service, file) in self.index.iter() {
+            let upper = service.to_uppercase();
+            let own = [
+                "USERNAME",
+                "PASSWORD",
+                "ACCOUNT_SID",
+                "AUTH_TOKEN",
+                "BEARER",
+            ];
+            let own = own.map(|key| format!("CONFORMANT_{upper}_{key}"));
+            // As `init` writes them.
+            let written = ["SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
+            let settings = file.settings.iter().flat_map(|(_, setting)| {
+                let members = setting.members.iter().map(|(_, member)| member);
+                members.chain([setting]).filter_map(|s| s.variable.clone())
+            });
+            let mut all = own.into_iter().chain(written).chain(settings);
+            if let Some(name) = all.find(|name| environment(name).is_some()) {
+                note(&format!(
+                    "hint: {name} is set, but no target reads it: add --target {service}=URL, set CONFORMANT_{upper}_URL, or \
+                     write a configuration with `conformant init`"
+                ));
+            }
+        }
+    }
+
     fn resolve(&mut self, file: ConfigFile, args: &RunArgs) -> Config {
         let reach = self.reach(&file);
         let index = Arc::clone(&self.index);
@@ -129,7 +163,11 @@ impl Reader {
             let address = address.clone();
             self.problems.push(ConfigError::Listen { address, source });
         }
-        for (name, entry) in file.hooks {
+        let mut probes = BTreeMap::new();
+        for (name, mut entry) in file.hooks {
+            if let Some(probe) = entry.probe.take() {
+                probes.insert(name.clone(), probe);
+            }
             if let Some(hook) = self.hook(&name, entry) {
                 settings.hooks.insert(name, hook);
             }
@@ -148,6 +186,7 @@ impl Reader {
             body_bytes_max,
             run_max,
             rate,
+            probes,
             secrets: Vec::new(),
         }
     }

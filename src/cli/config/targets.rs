@@ -77,6 +77,7 @@ impl Reader {
             let value = self.fill_secret(&at(&format!("headers.{field}")), text);
             if conformant_base::redact::is_secret_header(field) {
                 self.secrets.push(value.clone());
+                self.warn_of_secret(&at(&format!("headers.{field}")), text);
             }
             let text = text.clone();
             headers.push((field.clone(), ConfiguredText { value, text }));
@@ -121,11 +122,12 @@ impl Reader {
                 target.account = None;
                 shell.account = None;
             }
-            (None, None) => {}
-            (Some(_), None) => {
+            (Some(_), None) if entry.password.is_none() => {
                 let service = name.to_owned();
                 self.problems.push(ConfigError::NoPassword { service });
             }
+            // A password that is an error itself.
+            (None | Some(_), None) => {}
             (None, Some(_)) => {
                 let service = name.to_owned();
                 self.problems.push(ConfigError::NoUsername { service });
@@ -202,12 +204,17 @@ impl Reader {
                     }
                     (!group.is_empty()).then_some(Value::Object(group))
                 }
-                (given, SettingType::Text | SettingType::Choice) => {
+                (given, SettingType::Text | SettingType::Path | SettingType::Choice) => {
                     let given = match given {
                         Some(SettingValue::One(given)) => Some(given),
                         _ => None,
                     };
                     let word = self.setting(&at, setting, given);
+                    let is_path = setting.kind == SettingType::Path;
+                    let word = word.map(|word| match is_path && !word.starts_with('/') {
+                        true => format!("/{word}"),
+                        false => word,
+                    });
                     word.map(|word| json!(setting.stands_for.get(&word).unwrap_or(&word)))
                 }
             };

@@ -5,10 +5,12 @@ use crate::cli::config::Config;
 use conformant_base::http::Request;
 use conformant_engine::session::HookFault;
 use conformant_engine::sessions::ask;
-use conformant_engine::split_url;
+use conformant_engine::{plan, split_url};
 use conformant_net::transport::{
     BaseUrl, Client, Fault, ListenError, Listener, Listening, UrlError,
 };
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::step::Verb;
 use serde_json::json;
 use std::time::Duration;
 
@@ -21,15 +23,28 @@ pub(super) fn check(config: &Config, client: &Client) -> Check {
         from_here(&listener, client)?;
         from_target(&listener, config, client)
     });
-    let (is_ok, says) = match result {
-        Ok(says) => (true, says),
-        Err(error) => (false, error.to_string()),
-    };
-    Check {
-        what: "callback address".to_owned(),
-        is_ok,
-        says,
+    let what = "callback address".to_owned();
+    match result {
+        Ok(says) => Check::ok(what, says),
+        Err(error) => {
+            let todo = error.todo().to_owned();
+            Check::failed(what, error.to_string(), todo)
+        }
     }
+}
+
+/// Whether callbacks are configured, or scenarios of the configured services wait for some.
+pub(super) fn is_needed(config: &Config, rulebook: &Rulebook) -> bool {
+    let settings = &config.settings;
+    let is_configured = settings.listen.is_some()
+        || settings.public_url.is_some()
+        || settings.hooks.contains_key(CALL_BACK);
+    let is_targeted = |name: &str| settings.targets.contains_key(name);
+    is_configured
+        || plan::all(rulebook).iter().any(|planned| {
+            is_targeted(&planned.service.name)
+                && planned.any_step(&|step| matches!(step.verb, Verb::Await(_)))
+        })
 }
 
 /// Why callbacks do not arrive, as far as known.
@@ -56,6 +71,23 @@ enum CallbackError {
          `callbacks.public_url` says how it reaches us"
     )]
     Unheard { origin: String, within: Duration },
+}
+
+impl CallbackError {
+    fn todo(&self) -> &'static str {
+        match self {
+            Self::Listen(_) => "set `callbacks.listen` to an address of this machine",
+            Self::NoAddress { .. } | Self::Unreached { .. } | Self::Stranger { .. } => {
+                "correct `callbacks.public_url`: it has to lead to `callbacks.listen`"
+            }
+            Self::Hook(_) => {
+                "repair the hook call_back; `conformant explain call_back` describes it"
+            }
+            Self::Unheard { .. } => {
+                "set `callbacks.public_url` to an address that the target reaches, and open the firewall for it"
+            }
+        }
+    }
 }
 
 fn listener(config: &Config) -> Result<Listener, CallbackError> {

@@ -1,72 +1,137 @@
-//! Checks whether each configured hook exists and is supported.
+//! Checks the configured hooks. A hook is ok only if a call succeeded; a stub is not.
+//!
+//! - `advance_clock` is called by zero seconds, other hooks with `--probe` only, by a call that they declare harmless.
+//! - HTTP hooks that need arguments are called without any, to see whether they are supported.
 
-use super::Check;
+use super::{Check, Diagnosis};
 use crate::cli::config::{Config, environment};
 use conformant_base::http::Request;
+use conformant_base::text;
 use conformant_engine::session::HookFault;
 use conformant_engine::sessions::ask;
 use conformant_engine::settings::{Hook, HookTransport};
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
+use conformant_rulebook::hooks::Hook as KnownHook;
 use conformant_rulebook::{Rulebook, hook_rules};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// The hook that moves the target's clock.
 const ADVANCE_CLOCK: &str = "advance_clock";
+/// The hook that the check of callbacks calls.
+const CALL_BACK: &str = "call_back";
+
+/// What is known of a hook.
+enum State {
+    /// A call succeeded, with this result.
+    Works(String),
+    /// It is there, but was not called; the reason.
+    Untried(String),
+    /// It reports that the target does not support it.
+    Unsupported,
+    /// It is missing, or its call failed.
+    Fails(String),
+}
 
 /// Checks the configured hooks; returns those that the target does not support.
 pub(super) fn check(
     config: &Config,
     rulebook: &Rulebook,
     client: &Client,
-    checks: &mut Vec<Check>,
+    is_probed: bool,
+    diagnosis: &mut Diagnosis,
 ) -> Vec<String> {
     let mut unsupported = Vec::new();
     let hook_rules = hook_rules::rules_by_hook(rulebook);
-    for known in rulebook.index.hooks() {
-        let Some(hook) = config.settings.hooks.get(&known.name) else {
+    for known in rulebook.index.hooks().filter(|hook| hook.name != CALL_BACK) {
+        let name = &known.name;
+        let Some(hook) = config.settings.hooks.get(name) else {
             continue;
         };
-        if is_unsupported(hook, known, client) {
-            unsupported.push(known.name.clone());
-            continue;
-        }
-        let count = hook_rules.get(&known.name).map_or(0, Vec::len);
-        let (is_ok, says) = match (known.name.as_str(), answers(hook, client)) {
-            (ADVANCE_CLOCK, Ok(_)) => match ask(hook, &json!({"seconds": 0}), client) {
-                Ok(answer) => (
-                    true,
-                    format!("it is {}", answer.get("now").unwrap_or(&Value::Null)),
-                ),
-                Err(why) => (false, why.to_string()),
-            },
-            (_, Ok(says)) => (true, says),
-            (_, Err(error)) => (false, error.to_string()),
-        };
-        checks.push(Check {
-            what: format!("hook {}", known.name),
-            is_ok,
-            says: format!("{says}; needed by {count} must-rules"),
-        });
-    }
-    if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
-        checks.push(Check {
-            what: format!("hook {ADVANCE_CLOCK}"),
-            is_ok: true,
-            says: "not configured, so a run waits in real time; with it a run of all services took 15 s instead of 90 s"
-                .to_owned(),
+        let given = config.probes.get(name).or(known.probe.as_ref());
+        let count = hook_rules.get(name).map_or(0, Vec::len);
+        let needed = format!("needed by {}", text::count(count, "must-rule"));
+        let what = format!("hook {name}");
+        diagnosis.push(match state(hook, known, given, client, is_probed) {
+            State::Works(result) => Check::ok(what, format!("{result}; {needed}")),
+            State::Untried(why) => Check::untried(what, format!("{why}; {needed}")),
+            State::Unsupported => {
+                unsupported.push(name.clone());
+                let says = format!("reports that it is not supported; {needed}");
+                Check::untried(what, says)
+            }
+            State::Fails(why) => {
+                let todo =
+                    format!("repair the hook {name}; `conformant explain {name}` describes it");
+                Check::failed(what, format!("{why}; {needed}"), todo)
+            }
         });
     }
     unsupported
 }
 
-/// Whether a hook reports that the target does not support it. Only HTTP hooks that need an argument are called,
-/// without any, which changes nothing.
-fn is_unsupported(hook: &Hook, known: &conformant_rulebook::hooks::Hook, client: &Client) -> bool {
+fn state(
+    hook: &Hook,
+    known: &KnownHook,
+    probe: Option<&Map<String, Value>>,
+    client: &Client,
+    is_probed: bool,
+) -> State {
+    let there = match answers(hook, client) {
+        Ok(there) => there,
+        Err(error) => return State::Fails(error.to_string()),
+    };
+    let is_called = is_probed || known.name == ADVANCE_CLOCK;
+    if let Some(arguments) = probe.filter(|_| is_called) {
+        return called(hook, known, arguments, client);
+    }
+    // Without any arguments an HTTP hook that needs some changes nothing.
     let is_http = matches!(hook.transport, HookTransport::Http { .. });
-    let is_harmless = is_http && !known.required.is_empty() && known.name != ADVANCE_CLOCK;
-    is_harmless && ask(hook, &json!({}), client) == Err(HookFault::Unsupported)
+    if is_http
+        && !known.required.is_empty()
+        && ask(hook, &json!({}), client) == Err(HookFault::Unsupported)
+    {
+        return State::Unsupported;
+    }
+    State::Untried(match (probe, is_probed) {
+        (Some(_), _) => format!("{there}, not called; add --probe"),
+        (None, _) => format!(
+            "{there}, not called, because no harmless call is declared (hooks.{}.probe)",
+            known.name
+        ),
+    })
 }
+
+/// Calls a hook and checks the members of its result.
+fn called(
+    hook: &Hook,
+    known: &KnownHook,
+    arguments: &Map<String, Value>,
+    client: &Client,
+) -> State {
+    let arguments = Value::Object(arguments.clone());
+    match ask(hook, &arguments, client) {
+        Ok(result) => {
+            let mut members = known.result.iter();
+            match members.find(|member| result.get(member.as_str()).is_none()) {
+                Some(member) => State::Fails(format!(
+                    "called with {arguments}: expected `{member}` in its result, got {}",
+                    text::excerpt(&result.to_string(), EXCERPT_BYTES_MAX)
+                )),
+                None if known.name == ADVANCE_CLOCK => State::Works(format!(
+                    "it is {}",
+                    result.get("now").unwrap_or(&Value::Null)
+                )),
+                None => State::Works(format!("called with {arguments}")),
+            }
+        }
+        Err(HookFault::Unsupported) => State::Unsupported,
+        Err(fault) => State::Fails(format!("called with {arguments}: {fault}")),
+    }
+}
+
+/// Bytes of a result that are shown.
+const EXCERPT_BYTES_MAX: usize = 200;
 
 /// Why a hook is missing.
 #[derive(Debug, thiserror::Error)]

@@ -1,86 +1,142 @@
-//! Checks reachability, credentials and clock of a target with one or two harmless requests.
+//! Checks reachability, credentials, clock, rate limit and encodings of a target.
 
-use super::Check;
+use super::access::{Access, Targets, headline};
+use super::{Check, Diagnosis};
 use conformant_base::clock;
 use conformant_base::http::{Request, Response};
-use conformant_engine::request::{self, BuildError};
-use conformant_engine::settings::Target;
-use conformant_engine::split_url;
-use conformant_net::transport::{BaseUrl, Client, Fault};
 use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 
 /// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
 
 pub(super) fn check(
-    (service, probe): (&str, &str),
-    target: &Target,
-    base: &BaseUrl,
-    client: &Client,
-    checks: &mut Vec<Check>,
+    service: &str,
+    targets: &Targets<'_>,
+    rulebook: &Rulebook,
+    diagnosis: &mut Diagnosis,
 ) {
-    let mut push = |what: &str, is_ok, says: String| {
-        checks.push(Check {
-            what: format!("{service}: {what}"),
-            is_ok,
-            says,
+    let what = |what: &str| format!("{service}: {what}");
+    let url = targets.target(service).url.clone();
+    let access = targets.access(service);
+    diagnosis.headlines.extend(headline(service, &url, &access));
+    let (answer, is_granted) = match &access {
+        Access::Unreachable(error) => {
+            let todo = format!("start {service}, or correct targets.{service}.url ({url})");
+            diagnosis.push(Check::failed(what("reachable"), error.to_string(), todo));
+            return;
+        }
+        Access::Refused(answer) => (answer, None),
+        Access::Granted { answer, is_needed } => (answer, Some(*is_needed)),
+    };
+    let tls = match targets.is_tls(service) {
+        true => ", TLS with a trusted certificate",
+        false => "",
+    };
+    diagnosis.push(Check::ok(what("reachable"), format!("{url}{tls}")));
+    let status = format!("GET {} answered {}", targets.path(service), answer.status);
+    let has_credentials = targets.target(service).has_credentials();
+    let says = match (has_credentials, is_granted) {
+        (false, _) => format!("none are configured; {status}"),
+        (true, None) => format!("refused: {status}"),
+        (true, Some(true)) => format!("accepted: {status}, refused without them"),
+        (true, Some(false)) => {
+            format!("accepted: {status}, not needed for that request")
+        }
+    };
+    diagnosis.push(match (is_granted, has_credentials) {
+        (Some(_), _) => Check::ok(what("credentials"), says),
+        (None, true) => {
+            let todo = format!("correct the credentials of targets.{service}");
+            Check::failed(what("credentials"), says, todo)
+        }
+        (None, false) => {
+            let todo = format!(
+                "configure credentials of targets.{service}; `conformant explain targets.{service}.username` describes them"
+            );
+            Check::failed(what("credentials"), says, todo)
+        }
+    });
+    if let Some(off) = seconds_off(answer) {
+        let says = format!("{off:+} s from ours");
+        diagnosis.push(match off.abs() <= CLOCK_OFF_SECONDS_MAX {
+            true => Check::ok(what("clock"), says),
+            false => {
+                let todo = format!("set the clock of {service} or of this machine");
+                Check::failed(what("clock"), says, todo)
+            }
         });
-    };
-    let path = format!("{}{}", split_url(&target.url).1, probe);
-    let send = |credentials| -> Result<Response, ProbeError> {
-        let mut asked = Request::new("GET", path.clone());
-        request::authorize(target, credentials, &mut asked)?;
-        Ok(client.send(base, &asked, client.limits().timeout)?)
-    };
-    let answer = match send(Credentials::Default) {
-        Ok(answer) => answer,
-        Err(error) => return push("reachable", false, error.to_string()),
-    };
-    let tls = if base.origin().is_tls() {
-        ", TLS with a trusted certificate"
-    } else {
-        ""
-    };
-    push("reachable", true, format!("{}{tls}", target.url));
-    let refused = |answer: &Response| matches!(answer.status, 401 | 403);
-    let status_text = format!("GET {path} answered {}", answer.status);
-    if !target.has_credentials() {
-        push(
-            "credentials",
-            !refused(&answer),
-            format!("none are configured; {status_text}"),
-        );
-    } else if refused(&answer) {
-        push("credentials", false, format!("refused: {status_text}"));
-    } else {
-        let without = send(Credentials::None).is_ok_and(|without| refused(&without));
-        let needed = if without {
-            "refused without them"
-        } else {
-            "not needed for that request"
-        };
-        push(
-            "credentials",
-            true,
-            format!("accepted: {status_text}, {needed}"),
-        );
     }
-    if let Some(off) = seconds_off(&answer) {
-        let is_near = off.abs() <= CLOCK_OFF_SECONDS_MAX;
-        push("clock", is_near, format!("{off:+} s from ours"));
+    if let Some(limit) = rate_limit(answer) {
+        diagnosis.push(Check::ok(what("rate limit"), limit));
     }
-    push("rate limit", true, rate_limit(&answer));
+    if is_granted.is_some() {
+        let known = rulebook.services.get(service).into_iter();
+        let operations = known.flat_map(|service| service.operations.values());
+        for operation in operations.filter(|o| o.bodies.len() > 1 && o.path_from.is_none()) {
+            encodings(service, operation, targets, diagnosis);
+        }
+    }
 }
 
-/// Why a probe failed.
-#[derive(Debug, thiserror::Error)]
-enum ProbeError {
-    /// The credentials could not be applied.
-    #[error(transparent)]
-    Credentials(#[from] BuildError),
-    /// The target did not respond.
-    #[error(transparent)]
-    Silent(#[from] Fault),
+/// Sends an empty body in both encodings of an operation. Required parameters are missing, so nothing is created.
+fn encodings(
+    service: &str,
+    operation: &Operation,
+    targets: &Targets<'_>,
+    diagnosis: &mut Diagnosis,
+) {
+    const UNSUPPORTED: u16 = 415;
+    if !operation
+        .parameters
+        .iter()
+        .any(|p| p.required && p.place == ParameterLocation::Body)
+    {
+        return;
+    }
+    let target = targets.target(service);
+    let is_json = target.json_operations.get(&operation.id);
+    let is_json = *is_json.unwrap_or(&target.json_bodies);
+    let status = |media_type: &str, body: &str| {
+        let below = conformant_engine::split_url(&target.url).1;
+        let mut asked = Request::new(&operation.method, format!("{below}{}", path(operation)));
+        asked.headers.set("Content-Type", media_type);
+        asked.body = body.as_bytes().to_vec();
+        let answer = targets.send(service, asked, Credentials::Default);
+        answer.ok().map(|answer| answer.status)
+    };
+    let (Some(form), Some(json)) = (
+        status("application/x-www-form-urlencoded", ""),
+        status("application/json", "{}"),
+    ) else {
+        return;
+    };
+    let (sent, own, other, others) = match is_json {
+        true => ("json", json, "form", form),
+        false => ("form", form, "json", json),
+    };
+    let id = &operation.id;
+    let what = format!("{service}: body of {id}");
+    let says = format!("sent as {sent}; an empty body got {form} as form and {json} as json");
+    diagnosis.push(match own == UNSUPPORTED && others != UNSUPPORTED {
+        true => Check::failed(
+            what,
+            says,
+            format!("set `targets.{service}.body: {{ {id}: {other} }}`"),
+        ),
+        false => Check::ok(what, says),
+    });
+}
+
+/// The path with values for its parameters that name nothing.
+fn path(operation: &Operation) -> String {
+    let mut path = operation.path.clone();
+    for parameter in &operation.parameters {
+        let first = parameter.schema["enum"][0].as_str();
+        let value = first.unwrap_or("0");
+        path = path.replace(&format!("{{{}}}", parameter.name), value);
+    }
+    path
 }
 
 /// How far the target's clock is ahead, from the date of its response.
@@ -90,8 +146,15 @@ fn seconds_off(answer: &Response) -> Option<i64> {
     Some(there.timestamp().as_second() - clock::now().as_second())
 }
 
-fn rate_limit(answer: &Response) -> String {
-    let fault_texts: Vec<String> = answer
+/// The rate limit that a response states.
+fn rate_limit(answer: &Response) -> Option<String> {
+    if matches!(answer.status, 429 | 503) {
+        return Some(format!(
+            "reached (status {}); a run waits as long as the response asks for",
+            answer.status
+        ));
+    }
+    let stated: Vec<String> = answer
         .headers
         .iter()
         .filter(|(name, _)| {
@@ -100,12 +163,6 @@ fn rate_limit(answer: &Response) -> String {
         })
         .map(|(name, value)| format!("{name}: {value}"))
         .collect();
-    match (answer.status, fault_texts.is_empty()) {
-        (429 | 503, _) => format!(
-            "reached (status {}); a run waits as long as the response asks for",
-            answer.status
-        ),
-        (_, false) => conformant_base::text::escape_line(&fault_texts.join(", ")).to_string(),
-        (_, true) => "the response states none; set one with `limits.rate`".to_owned(),
-    }
+    let text = conformant_base::text::escape_line(&stated.join(", ")).into_owned();
+    (!stated.is_empty()).then_some(text)
 }

@@ -33,6 +33,12 @@ impl<'a> Runner<'a> {
             Some(until) => self.poll(step, operation, until)?,
             None => self.call(step, operation)?,
         };
+        if step.demand.is_acceptance() && self.is_conflict(&called) && self.session.avoid_overlap()
+        {
+            // A legal rejection: the target may reject a request while it processes another one.
+            self.evidence.exchanges[called.exchange].expectation = Expectation::Either;
+            called = self.call(step, operation)?;
+        }
         let mut tries = 0;
         while matches!(called.acceptance, Acceptance::Rejected(_))
             // The request may have been rejected for the broken value.
@@ -97,6 +103,15 @@ impl<'a> Runner<'a> {
         let kept = (step.capture.as_ref(), step.expect.as_slice());
         self.finish(kept, value, origin, Some(called.exchange))?;
         expected
+    }
+
+    /// Whether a request was rejected because of the state of its resource.
+    fn is_conflict(&self, called: &Called) -> bool {
+        const CONFLICT: u16 = 409;
+        const LOCKED: u16 = 423;
+        let status = self.evidence.exchanges[called.exchange].status();
+        matches!(called.acceptance, Acceptance::Rejected(_))
+            && matches!(status, Some(CONFLICT | LOCKED))
     }
 
     /// The result of a call: its answer, or the whole list that begins with it.

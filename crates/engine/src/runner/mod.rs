@@ -108,6 +108,7 @@ pub fn run_scenario(
             ..Evidence::default()
         },
         step: 0,
+        attempt,
         races: 0,
         body_bytes: 0,
         depth: 0,
@@ -160,6 +161,8 @@ struct Runner<'a> {
     step: usize,
     /// Races so far.
     races: usize,
+    /// Number of earlier runs of the scenario in this session.
+    attempt: usize,
     /// Bytes of all bodies so far.
     body_bytes: usize,
     depth: usize,

@@ -52,6 +52,17 @@ impl Ready<'_> {
     }
 }
 
+/// The places of `count` actions in the order of an attempt: that of the scenario, the reverse, and with the second half first.
+fn order(count: usize, attempt: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    match attempt % 3 {
+        0 => {}
+        1 => order.reverse(),
+        _ => order.rotate_left(count / 2),
+    }
+    order
+}
+
 impl<'a> Runner<'a> {
     pub(super) fn race_step(&mut self, race: &Concurrently) -> Result<(), Stop> {
         let mut ready = Vec::with_capacity(race.size());
@@ -98,13 +109,19 @@ impl<'a> Runner<'a> {
         Ok(())
     }
 
-    /// Sends all; again where a target was not reached or closed a connection before the last byte.
+    /// Sends all; again where a target was not reached or closed a connection before the last byte. Each attempt of the
+    /// scenario has another order, because a target that takes equally long for each action ends them in this order.
     fn act(&mut self, ready: &[Ready<'_>]) -> Result<Vec<Acted>, Stop> {
-        let actions: Vec<Action<'_>> = ready.iter().map(Ready::action).collect();
+        let order = order(ready.len(), self.attempt);
+        let actions: Vec<Action<'_>> = order.iter().map(|place| ready[*place].action()).collect();
         let mut attempt = 1;
         loop {
             let fault = match self.session.act_concurrently(&actions) {
-                Ok(acted) => return Ok(acted),
+                Ok(acted) => {
+                    let mut placed: Vec<_> = order.into_iter().zip(acted).collect();
+                    placed.sort_unstable_by_key(|(place, _)| *place);
+                    return Ok(placed.into_iter().map(|(_, acted)| acted).collect());
+                }
                 Err(fault) => fault,
             };
             let why = format!("{}: {}", fault.cause, fault.detail);
@@ -279,5 +296,19 @@ impl<'a> Runner<'a> {
             kind: operation.response.clone()?,
             sent: exchange.sent.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order;
+
+    #[test]
+    fn each_action_is_early_and_late_in_some_attempt() {
+        assert_eq!(order(3, 0), [0, 1, 2]);
+        assert_eq!(order(3, 1), [2, 1, 0]);
+        assert_eq!(order(3, 2), [1, 2, 0]);
+        assert_eq!(order(2, 5), [1, 0]);
+        assert!(order(0, 2).is_empty());
     }
 }

@@ -16,11 +16,13 @@ const SIDE_LINES_MAX: usize = 6;
 /// Printed before the first advice.
 const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
-/// Blocks while the budget lasts, then one line per defect, then a count of the rest.
+/// Blocks while the budget lasts, then the titles of further defects, then a count of the rest.
 pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Look) -> String {
     let mut out = String::new();
     let mut used = 0;
     let mut at = 0_usize;
+    let titles: Vec<String> = cards.iter().map(|card| title(card, look)).collect();
+    let lines_of = |texts: &[String]| texts.iter().map(|text| text.lines().count()).sum::<usize>();
     for card in cards {
         let mut block = block(record, card, look);
         let is_first_advice = card.weight == Weight::Advises
@@ -31,28 +33,25 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
             block.insert_str(0, ADVICE);
         }
         let lines = block.lines().count();
-        // Reserve a line for each of the rest.
-        if !look.is_verbose() && at > 0 && used + lines + (cards.len() - at) > room {
+        // Reserve the titles of the rest.
+        if !look.is_verbose() && at > 0 && used + lines + lines_of(&titles[at..]) > room {
             break;
         }
         used += lines;
         at += 1;
         out += &block;
     }
-    let rest = &cards[at..];
+    let rest = &titles[at..];
     if rest.is_empty() {
         return out;
     }
     out += "\n";
     let room = room.saturating_sub(used + 2);
-    let shown = if rest.len() <= room {
-        rest.len()
-    } else {
-        room.saturating_sub(1)
-    };
-    for card in &rest[..shown] {
-        out += &title(card, look);
+    let mut shown = rest.len();
+    while shown > 0 && lines_of(&rest[..shown]) + usize::from(shown < rest.len()) > room {
+        shown -= 1;
     }
+    out.extend(rest[..shown].iter().map(String::as_str));
     if shown < rest.len() {
         let more = view::count(rest.len() - shown, "more defect");
         writeln!(out, "… {more} in the reports (see all: `--verbose`)").expect(MEMORY);
@@ -60,10 +59,18 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
     out
 }
 
+/// Verdict, number, title and extent of a defect.
 pub(super) fn title(card: &Card, look: &Look) -> String {
-    let (word, paint) = word(card.weight);
-    let title = cut(&card.defect.title, look.width.max(60) - 6);
-    format!("{} {title} ({})\n", paint.on(word, look), card.extent())
+    let text = format!("{}. {} ({})", card.number, card.defect.title, card.extent());
+    headed(card.weight, &text, look)
+}
+
+/// A text after the word of a weight, wrapped.
+pub(super) fn headed(weight: Weight, text: &str, look: &Look) -> String {
+    const MARGIN_COLUMNS: usize = 8;
+    let (word, paint) = word(weight);
+    let text = wrapped(&format!("{word} {text}"), "", MARGIN_COLUMNS, look.width);
+    format!("{}{}", paint.on(word, look), &text[word.len()..])
 }
 
 /// The first word of a line about it, and its color.
@@ -78,18 +85,14 @@ pub(super) fn word(weight: Weight) -> (&'static str, Paint) {
 
 fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
     const MARGIN: &str = "     ";
-    let (word, paint) = word(card.weight);
     let title = &card.defect.title;
-    let heading = wrapped(title, MARGIN, 0, look.width);
-    let mut out = String::from("\n");
-    writeln!(
-        out,
-        "{} {}",
-        paint.on(word, look),
-        Paint::Bold.on(heading.trim(), look)
-    )
-    .expect(MEMORY);
+    let heading = format!("{}. {title}", card.number);
+    let mut out = format!("\n{}", headed(card.weight, &heading, look));
     let mut extent = card.extent();
+    if card.stopped > 0 {
+        let stopped = view::count(card.stopped, "more scenario");
+        extent += &format!(" · stops the set-up of {stopped}");
+    }
     if let Some(guess) = card.guess() {
         extent += &format!(" · {guess}");
     }
@@ -99,16 +102,33 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
         return out;
     };
     out += &rule(record, first, title, look);
+    out + &others_broken(card, others, look)
+}
+
+/// Further rules, with the warnings of a failing defect apart.
+fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
     let shown = if look.is_verbose() {
         others.len()
     } else {
         others.len().min(OTHERS_MAX)
     };
-    if shown > 0 {
-        out += "  also broken\n";
-    }
-    for other in &others[..shown] {
-        out += &one_line(other, look);
+    let (same, lighter): (Vec<&Broken>, Vec<&Broken>) = others[..shown]
+        .iter()
+        .partition(|other| other.weight == card.weight);
+    let mut out = String::new();
+    for (heading, rules) in [
+        ("  also broken\n", same),
+        (
+            "  also, as warnings, which fail the run only with --strict\n",
+            lighter,
+        ),
+    ] {
+        if !rules.is_empty() {
+            out += heading;
+        }
+        for rule in rules {
+            out += &one_line(rule, look);
+        }
     }
     if shown < others.len() {
         let more = view::count(others.len() - shown, "more rule");
@@ -133,7 +153,8 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
     )
     .expect(MEMORY);
     if let Some(first) = broken.findings.first() {
-        if !title.ends_with(first.message.as_str()) {
+        let both = format!("expected {}, got {}", first.expected, first.actual);
+        if !title.ends_with(first.message.as_str()) && first.message != both {
             out += &wrapped(&first.message, "  ", 2, look.width);
         }
         out += &finding(record, first, look);
@@ -188,7 +209,10 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     ] {
         out += &labelled(label, value, look);
     }
-    out += &diff(&finding.diff, look);
+    let both = format!("-{}\n+{}", finding.expected, finding.actual);
+    if !finding.diff.trim_end().ends_with(&format!("@@\n{both}")) {
+        out += &diff(&finding.diff, look);
+    }
     let exchange = cards::exchange_of(record, finding);
     if let Some(delivery) = cards::delivery_of(record, finding) {
         let label = if delivery.what == "callback" {
@@ -224,6 +248,9 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         }
     }
     out += &view::labelled("request", &finding.reproduce);
+    if let Some(note) = view::credentials_note(&finding.reproduce) {
+        out += &labelled("with", &note, look);
+    }
     if let Some(command) = cards::repeat(record, finding) {
         out += &view::labelled("reproduce", &command);
     }
@@ -393,7 +420,7 @@ mod tests {
         let text = summarize(&record);
         assert!(
             text.contains(&format!(
-                "{ADVICE}\nNOTE /shape is not a documented field\n"
+                "{ADVICE}\nNOTE 2. /shape is not a documented field\n"
             )),
             "{text}"
         );

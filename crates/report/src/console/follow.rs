@@ -3,7 +3,7 @@
 //! A write error stops the output, never the run.
 
 use super::look::{Look, Paint, Progress, Verbosity, WIDTH_MIN};
-use super::summary::render;
+use super::summary::summarize;
 use crate::Consumer;
 use crate::cards;
 use crate::destination::unless_closed;
@@ -27,6 +27,8 @@ pub struct Console<'a> {
     bar: ProgressBar,
     written: io::Result<()>,
     state: State,
+    /// The last lines, once the run has ended, if the caller prints them.
+    held: Option<String>,
 }
 
 /// Current progress.
@@ -36,6 +38,8 @@ struct State {
     done: usize,
     /// Failing scenarios so far; a waiver may still accept recent ones.
     failing: BTreeSet<String>,
+    /// Broken rules so far, of the scenarios that ended in the order of the plan.
+    broken: BTreeSet<String>,
     inconclusive: usize,
     told: usize,
     seconds: u64,
@@ -48,28 +52,23 @@ struct State {
 }
 
 impl State {
-    /// `3 failing · 1 inconclusive · 48/s · chat: 429, waiting 1 s · longest running: chat/callbacks/filters (33 s)`.
+    /// `3 failing · 2 rules broken so far · about 40 s left · chat: 429, waiting 1 s · longest running: chat/x (33 s)`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
         if !self.failing.is_empty() {
-            // A scenario that still runs holds back the lines of those planned after it.
-            let order = if self.failing.len() > self.told {
-                " (listed in plan order)"
-            } else {
-                ""
-            };
-            parts.push(format!("{} failing{order}", self.failing.len()));
+            parts.push(format!("{} failing", self.failing.len()));
+        }
+        if !self.broken.is_empty() {
+            let rules = view::count(self.broken.len(), "rule");
+            parts.push(format!("{rules} broken so far"));
         }
         if self.inconclusive > 0 {
             parts.push(format!("{} inconclusive", self.inconclusive));
         }
-        if let Some(rate) = (self.done as u64)
-            .checked_div(self.seconds)
-            .filter(|rate| *rate > 0)
-        {
-            parts.push(format!("{rate}/s"));
+        if let Some(seconds) = self.seconds_left() {
+            parts.push(format!("about {} left", duration(seconds)));
         }
-        // First, because a narrow terminal truncates the line.
+        // Before the scenario, because a narrow terminal truncates the line.
         if let Some((why, _)) = &self.waiting {
             parts.push(why.clone());
         }
@@ -86,6 +85,28 @@ impl State {
         }
         parts.join(" · ")
     }
+
+    /// The time left at the mean speed so far. Early estimates are left out, because the first scenarios wait for
+    /// clocks and callbacks.
+    fn seconds_left(&self) -> Option<u64> {
+        const SECONDS_MIN: u64 = 5;
+        const PERCENT_MIN: usize = 10;
+        let left = self.scenarios.checked_sub(self.done)?;
+        let is_early = self.seconds < SECONDS_MIN || self.done * 100 < self.scenarios * PERCENT_MIN;
+        if left == 0 || is_early {
+            return None;
+        }
+        let seconds = (self.seconds * left as u64).checked_div(self.done as u64)?;
+        (seconds > 0).then_some(seconds)
+    }
+}
+
+/// `40 s`, `3 min`.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..=99 => format!("{seconds} s"),
+        _ => format!("{} min", seconds.div_ceil(60)),
+    }
 }
 
 impl<'a> Console<'a> {
@@ -101,7 +122,22 @@ impl<'a> Console<'a> {
             bar: ProgressBar::hidden(),
             written: Ok(()),
             state: State::default(),
+            held: None,
         }
+    }
+
+    /// Leaves the last lines to the caller, which has to print notes before them: see [`Console::last_lines`].
+    #[must_use]
+    pub fn without_last_lines(self) -> Self {
+        Self {
+            held: Some(String::new()),
+            ..self
+        }
+    }
+
+    /// The verdict, the reports and the next command, for the caller to print.
+    pub fn last_lines(&mut self) -> String {
+        self.held.take().unwrap_or_default()
     }
 
     /// Reports write errors; a closed pipe is not an error.
@@ -186,6 +222,13 @@ impl<'a> Console<'a> {
                 self.state.failing.remove(&result.id);
             }
         }
+        if matches!(outcome, Outcome::Failed) {
+            let fails = findings
+                .iter()
+                .filter(|f| f.waived.is_empty() && view::fails(f, self.look.settings));
+            let rules = fails.map(|finding| finding.rule.clone());
+            self.state.broken.extend(rules);
+        }
         let line = scenario_line(&result.id, &outcome, findings.len(), &self.look);
         if line.is_empty() || self.look.verbosity == Verbosity::Quiet {
             return;
@@ -227,7 +270,12 @@ impl Consumer for Console<'_> {
             } => self.scenario(result, findings),
             RunEvent::Finished { record } => {
                 self.bar.finish_and_clear();
-                self.write(&render(record, &self.look));
+                let summary = summarize(record, &self.look);
+                self.write(&summary.body);
+                match &mut self.held {
+                    Some(held) => *held = summary.last_lines,
+                    None => self.write(&summary.last_lines),
+                }
             }
         }
     }
@@ -323,7 +371,7 @@ mod tests {
         };
         let mut console = Console::new(&mut out, look);
         console.event(&RunEvent::Started {
-            scenarios: 3,
+            scenarios: 4,
             targets: record.targets.clone(),
         });
         for id in ["flow/x/b", "flow/x/c"] {
@@ -336,8 +384,14 @@ mod tests {
         let mut result = record.scenarios[0].clone();
         (result.id, result.verdict) = ("flow/x/b".into(), Verdict::Waived);
         console.event(&RunEvent::ScenarioEnded {
-            result,
+            result: result.clone(),
             findings: Vec::new(),
+            exchanges: 1,
+        });
+        (result.id, result.verdict) = ("flow/x/c".into(), Verdict::Fail);
+        console.event(&RunEvent::ScenarioEnded {
+            result,
+            findings: vec![record.findings[0].clone()],
             exchanges: 1,
         });
         console.event(&RunEvent::Alive { seconds: 20 });
@@ -345,8 +399,9 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "target: http://127.0.0.1:4010/flow\n\
-             … 10 s: 2 of 3 scenarios · 2 failing (listed in plan order)\n\
-             … 20 s: 2 of 3 scenarios · 1 failing (listed in plan order)\n"
+             … 10 s: 2 of 4 scenarios · 2 failing · about 10 s left\n\
+             FAIL flow/x/c: 1 finding\n\
+             … 20 s: 2 of 4 scenarios · 1 failing · 1 rule broken so far · about 20 s left\n"
         );
     }
 

@@ -1,10 +1,11 @@
 //! Prints gaps of a run: rules not judged, undetected mutations, waivers, flaky scenarios.
 
 use super::look::{Look, MEMORY, Paint, wrapped};
-use crate::cards;
+use crate::cards::{self, Card};
 use crate::view;
 use conformant_base::text;
 use conformant_record::RunRecord;
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 /// Places with undetected mutations.
@@ -19,8 +20,8 @@ const FLAKY_MAX: usize = 10;
 const FLAKY_FINDINGS_MAX: usize = 3;
 
 /// Rules without a verdict, by what is missing, most rules first.
-pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
-    let groups = cards::needs(record);
+pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+    let groups = by_defect(cards::needs(record), cards);
     if groups.is_empty() {
         return String::new();
     }
@@ -56,6 +57,24 @@ pub(super) fn not_judged(record: &RunRecord, look: &Look) -> String {
         .expect(MEMORY);
     }
     out
+}
+
+/// The same groups, with one for each defect that is the reason of others.
+fn by_defect<'a>(
+    groups: Vec<(String, Vec<&'a str>)>,
+    cards: &[Card],
+) -> Vec<(String, Vec<&'a str>)> {
+    let mut folded: Vec<(String, Vec<&str>)> = Vec::new();
+    for (need, ids) in groups {
+        let cause = cards.iter().find(|card| card.explains(&need));
+        let need = cause.map_or(need, |card| format!("fix defect {} first", card.number));
+        match folded.iter_mut().find(|(known, _)| *known == need) {
+            Some((_, known)) => known.extend(ids),
+            None => folded.push((need, ids)),
+        }
+    }
+    folded.sort_by_key(|(_, ids)| Reverse(ids.len()));
+    folded
 }
 
 /// Places with undetected mutations, and what would detect them.

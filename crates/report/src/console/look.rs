@@ -44,6 +44,8 @@ pub struct Look {
     pub settings: Settings,
     /// Where the reports will be, for the last screen.
     pub reports: Vec<String>,
+    /// The report among them that `reproduce` reads.
+    pub record: Option<String>,
     /// The command line asks for the built-in reference.
     pub is_reference_named: bool,
 }
@@ -59,6 +61,7 @@ impl Default for Look {
             page: None,
             settings: Settings::default(),
             reports: Vec::new(),
+            record: None,
             is_reference_named: false,
         }
     }
@@ -135,14 +138,17 @@ pub(super) fn wrapped(text: &str, indent: &str, hang: usize, width: usize) -> St
     out
 }
 
-/// Truncates with a mark.
+/// Truncates with a mark, after a word unless that loses much of the text.
 pub(super) fn cut(text: &str, characters: usize) -> String {
     if text.chars().count() <= characters {
         return text.to_owned();
     }
-    let mut short: String = text.chars().take(characters.saturating_sub(1)).collect();
-    short.push('…');
-    short
+    let begin: String = text.chars().take(characters.saturating_sub(2)).collect();
+    let end = begin.rfind(' ').filter(|end| *end > begin.len() / 2);
+    match end {
+        Some(end) => format!("{} …", begin[..end].trim_end()),
+        None => format!("{begin}…"),
+    }
 }
 
 #[cfg(test)]
@@ -173,8 +179,8 @@ mod tests {
             "x\n    aaaaaaaaaaaaaaaa\n"
         );
         assert_eq!(
-            (cut("abcd", 4), cut("abcde", 4)),
-            ("abcd".into(), "abc…".into())
+            (cut("abcd", 4), cut("abcde", 4), cut("abcd efgh ijkl", 12)),
+            ("abcd".into(), "ab…".into(), "abcd efgh …".into())
         );
     }
 }

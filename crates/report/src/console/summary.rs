@@ -1,11 +1,11 @@
-//! Summary of a run: results by service, a block per defect, and a table of broken rules at the end, so that
-//! the tail of a log is enough.
+//! Summary of a run: results by service, a block per defect, a table of broken rules, and the last screen: the
+//! first defects, the verdict, the reports, the next command. The tail of a log is enough.
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, first_place, title, word};
+use super::defect::{blocks, first_place, headed, title, word};
 use super::leftover::{blind, flaky, not_judged, waived};
-use super::look::{Look, MEMORY, Paint, Verbosity, cut, wrapped};
+use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
 use crate::texts::escaped;
 use crate::view::{self, Broken};
@@ -16,32 +16,46 @@ use std::fmt::Write as _;
 const LINES_MAX: usize = 375;
 /// Rows of the table.
 const ROWS_MAX: usize = 80;
-/// Defects repeated after the table.
+/// Defects of the last screen.
 const FIRST_MAX: usize = 5;
 
 /// The summary of a run.
+pub(super) struct Summary {
+    pub(super) body: String,
+    /// The verdict, the reports and the next command.
+    pub(super) last_lines: String,
+}
+
+/// The summary as one text.
 pub fn render(record: &RunRecord, look: &Look) -> String {
+    let summary = summarize(record, look);
+    summary.body + &summary.last_lines
+}
+
+pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
+    let mut last_lines = conclusion(record, look);
     if look.verbosity == Verbosity::Quiet {
-        let lines: String = cards.iter().map(|card| title(card, look)).collect();
-        return lines + &conclusion(record, look);
+        let body = cards.iter().map(|card| title(card, look)).collect();
+        return Summary { body, last_lines };
     }
-    let mut head = services(record, look);
+    last_lines += &ending(record, &cards, look);
+    let mut body = services(record, look);
     let mut tail = summary(record, look);
     tail += &waived(record, look);
-    tail += &not_judged(record, look);
+    tail += &not_judged(record, &cards, look);
     tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &table(&cards, look);
     tail += &first(record, &cards, look);
     tail += "\n";
-    tail += &conclusion(record, look);
-    tail += &ending(record, &cards, look);
-    let room = LINES_MAX.saturating_sub(head.lines().count() + tail.lines().count());
-    head += &blocks(record, &cards, room, look);
-    head += "\n";
-    head + &tail
+    let used = [&body, &tail, &last_lines].map(|text| text.lines().count());
+    let room = LINES_MAX.saturating_sub(used.iter().sum());
+    body += &blocks(record, &cards, room, look);
+    body += "\n";
+    body += &tail;
+    Summary { body, last_lines }
 }
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
@@ -50,6 +64,12 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
         Paint::Green
     } else {
         Paint::Red
+    };
+    // A long address is on a line of its own.
+    let is_wide = line.chars().count() > look.width;
+    let line = match line.split_once(" · target: ").filter(|_| is_wide) {
+        Some((verdict, target)) => format!("{verdict}\ntarget: {target}"),
+        None => line,
     };
     format!("{}\n", paint.on(&line, look))
 }
@@ -92,7 +112,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// Rule, findings, scenarios and first place of each broken rule.
+/// Findings and scenarios of each broken rule.
 fn table(cards: &[Card], look: &Look) -> String {
     let rows: Vec<&Broken> = cards.iter().flat_map(|card| &card.rules).collect();
     if rows.is_empty() {
@@ -103,15 +123,7 @@ fn table(cards: &[Card], look: &Look) -> String {
     } else {
         rows.len().min(ROWS_MAX)
     };
-    let width = rows[..shown]
-        .iter()
-        .map(|row| row.id.chars().count())
-        .max()
-        .unwrap_or(0);
-    let mut out = format!(
-        "\n{:<5} {:<width$} {:>8} {:>9}  first place\n",
-        "", "rule", "findings", "scenarios"
-    );
+    let mut out = "\nbroken rules, with the number of their findings and scenarios\n".to_owned();
     for row in &rows[..shown] {
         let scenarios: std::collections::BTreeSet<&str> = row
             .findings
@@ -120,19 +132,13 @@ fn table(cards: &[Card], look: &Look) -> String {
             .filter(|s| !s.is_empty())
             .collect();
         let (word, paint) = word(row.weight);
-        let pad = " ".repeat(width - row.id.chars().count());
-        let place = row
-            .findings
-            .first()
-            .map(|f| first_place(f))
-            .unwrap_or_default();
         writeln!(
             out,
-            "{}  {}{pad} {:>8} {:>9}  {place}",
+            "{} {:>5} {:>5}  {}",
             paint.on(word, look),
-            look.linked(row.id),
             row.findings.len(),
             scenarios.len(),
+            look.linked(row.id),
         )
         .expect(MEMORY);
     }
@@ -143,42 +149,72 @@ fn table(cards: &[Card], look: &Look) -> String {
     out
 }
 
-/// The first defects again, each with its first place: a long table fills the last screen.
+/// The first defects, each with its first cause: what is above may fill many screens.
 fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
-    // A single defect is right above.
-    if cards.len() < 2 {
+    if cards.is_empty() {
         return String::new();
     }
-    let mut out = format!("\nfix first, of {}\n", view::count(cards.len(), "defect"));
+    let mut heading = view::count(cards.len(), "defect");
+    if cards.len() > 1 {
+        heading += ", by urgency: must before should, then most failing scenarios";
+    }
+    let mut out = format!("\n{}", wrapped(&heading, "", 4, look.width));
     for card in &cards[..cards.len().min(FIRST_MAX)] {
-        out += &title(card, look);
-        let finding = card.rules.first().and_then(|rule| rule.findings.first());
-        let Some(finding) = finding else { continue };
-        let mut place = first_place(finding);
-        if let Some(exchange) = cards::exchange_of(record, finding) {
-            place = format!("{place}: {} {}", exchange.method, exchange.url);
-        }
-        writeln!(
-            out,
-            "     first in {}",
-            cut(&place, look.width.max(60) - 14)
-        )
-        .expect(MEMORY);
+        let title = format!("{}. {}", card.number, card.defect.title);
+        out += &headed(card.weight, &title, look);
+        out += &wrapped(&cause(record, card), "        ", 0, look.width);
+    }
+    if cards.len() > FIRST_MAX {
+        let more = view::count(cards.len() - FIRST_MAX, "more defect");
+        writeln!(out, "… {more} above").expect(MEMORY);
+    }
+    if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
+        let line = format!("the requests of defect N: conformant reproduce {run} N");
+        out += &wrapped(&line, "", 4, look.width);
     }
     out
+}
+
+/// Extent and first exchange of a defect: `1 rule in 5 scenarios, first POST create-channel -> 400 in chat/x, step 2`.
+fn cause(record: &RunRecord, card: &Card) -> String {
+    let mut text = view::count(card.rules.len(), "rule");
+    let Some(first) = card.first() else {
+        return text;
+    };
+    if !first.scenario.is_empty() {
+        text += &format!(" in {}", view::count(card.defect.scenarios, "scenario"));
+    }
+    text += ", first ";
+    if let Some(exchange) = cards::exchange_of(record, first) {
+        let operation = exchange.operation.rsplit('/').next().unwrap_or_default();
+        let answer = match exchange.fault.as_str() {
+            "" => exchange.status.to_string(),
+            fault => fault.to_owned(),
+        };
+        text += &format!("{} {operation} -> {answer} ", exchange.method);
+    }
+    text + "in " + &first_place(first)
+}
+
+fn is_run(record: &RunRecord) -> bool {
+    record.invocation.starts_with("conformant run")
 }
 
 /// Where the reports are, and the next command.
 fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     let mut out = String::new();
     if !look.reports.is_empty() {
-        writeln!(out, "reports: {}", look.reports.join(", ")).expect(MEMORY);
+        let line = format!("reports: {}", look.reports.join(", "));
+        out += &wrapped(&line, "", 4, look.width);
     }
-    let is_run = record.invocation.starts_with("conformant run");
     let next = match cards.first().and_then(|card| card.rules.first()) {
         Some(rule) => format!("conformant explain {}", rule.id),
-        None if is_run && !record.is_live() => "conformant init --target SERVICE=URL".to_owned(),
-        None if is_run && !cards::needs(record).is_empty() => "conformant doctor".to_owned(),
+        None if is_run(record) && !record.is_live() => {
+            "conformant init --target SERVICE=URL".to_owned()
+        }
+        None if is_run(record) && !cards::needs(record).is_empty() => {
+            "conformant doctor".to_owned()
+        }
         None => return out,
     };
     writeln!(out, "next: {next}").expect(MEMORY);
@@ -242,7 +278,7 @@ mod tests {
     use conformant_record::{Finding, Level, RuleResult, Verdict};
 
     const STANDARD_RUN: &str = r#"
-FAIL An execution has a third state
+FAIL 1. An execution has a third state
      flow · 1 rule · 2 findings in 1 scenario · looks like the built-in example fault
      flow/execution-status-wrong (guess)
   What flow/execution/status asks for.
@@ -262,10 +298,11 @@ FAIL An execution has a third state
   request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
-  also      /status is "running", expected one of active, ended (flow/create-execution/happy, step …
+  also      /status is "running", expected one of active, ended (flow/create-execution/happy, …
 
-WARN /shape is not a documented field
+WARN 2. /shape is not a documented field
      flow · 1 rule · 1 finding in 1 scenario
   What flow/execution/no-other-fields asks for.
   flow/execution/no-other-fields (should, D3 "Execution (FN)", line 28)
@@ -283,6 +320,7 @@ WARN /shape is not a documented field
   request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
+  with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
 
 rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 without verdict (1
@@ -303,17 +341,20 @@ undetected mutations
       end_execution)
   … 2 more places in the reports
 
-      rule                           findings scenarios  first place
-FAIL  flow/execution/status                 2         1  flow/create-execution/happy, step 1
-WARN  flow/execution/no-other-fields        1         1  flow/create-execution/happy, step 1
+broken rules, with the number of their findings and scenarios
+FAIL     2     1  flow/execution/status
+WARN     1     1  flow/execution/no-other-fields
 
-fix first, of 2 defects
-FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)
-     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
-WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)
-     first in flow/create-execution/happy, step 1: POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Ex…
+2 defects, by urgency: must before should, then most failing scenarios
+FAIL 1. An execution has a third state
+        1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
+        step 1
+WARN 2. /shape is not a documented field
+        1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
+        step 1
 
-not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow
+not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict
+target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
 "#;
 
@@ -335,9 +376,10 @@ next: conformant explain flow/execution/status
         };
         assert_eq!(
             render(&sample(), &look),
-            "FAIL An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
-             WARN /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow\n"
+            "FAIL 1. An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
+             WARN 2. /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
+             not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict\n\
+             target: http://127.0.0.1:4010/flow\n"
         );
     }
 
@@ -388,16 +430,17 @@ next: conformant explain flow/execution/status
             let lines = text.lines().count();
             assert!(lines <= LINES_MAX + 1 && lines > 200, "{rules}: {lines}");
             assert!(text.contains(&format!(
-                "\nnot conformant: {rules} rules broken, 5 without verdict · target: "
+                "\nnot conformant: {rules} defects, {rules} rules broken, 5 without verdict"
             )));
             assert!(
-                text.contains("FAIL  flow/thing-0/field"),
+                text.contains("FAIL     7     1  flow/thing-0/field"),
                 "the table is there"
             );
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
-            let first = format!("fix first, of {rules} defects");
-            assert!(screen.contains(&first.as_str()), "{screen:?}");
+            let first = format!("{rules} defects, by urgency: ");
+            let is_there = screen.iter().any(|line| line.starts_with(&first));
+            assert!(is_there, "{screen:?}");
             assert!(screen.contains(&"next: conformant explain flow/thing-0/field"));
             let all = Look {
                 verbosity: Verbosity::Verbose,

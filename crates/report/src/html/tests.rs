@@ -238,10 +238,7 @@ fn a_timeline_has_both_sides_of_each_exchange_hook_and_callback() {
         ..StepResult::default()
     });
     let html = rendered(&record);
-    let timeline = html
-        .split("timeline\">")
-        .nth(1)
-        .expect("a timeline");
+    let timeline = html.split("timeline\">").nth(1).expect("a timeline");
     let timeline = timeline.split("</ol>").next().expect("its end");
     for part in [
         "call <code>flow&#x2f;read-flows</code> <b>200</b>",

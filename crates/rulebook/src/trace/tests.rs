@@ -3,7 +3,7 @@
 use super::documents::headings;
 use super::lock::parse_lock;
 use super::unit::{HASH_DIGITS, hash};
-use super::{check, propose, units};
+use super::{Quote, check, propose, quotes, units};
 use crate::{Edition, Origin, Rule, Rulebook};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
@@ -88,6 +88,28 @@ fn a_proposal_checks_clean_once_the_rest_is_classified() {
         .replace("unclassified", "definition");
     assert_eq!(check(dir.path(), &rulebook, &lock), []);
     assert_eq!(propose(dir.path(), &rulebook, &lock).unwrap(), lock);
+}
+
+#[test]
+fn cited_sentences_are_quoted_if_the_lock_knows_them() {
+    let dir = folder();
+    let rulebook = rulebook(&[("flow/x/size", "Limits", &[11])]);
+    let lock = propose(dir.path(), &rulebook, "").unwrap();
+    let quoted = |lock: &str| {
+        let rule = rulebook.rules.get("flow/x/size").unwrap();
+        quotes(dir.path(), &rulebook.index, lock, (&rule.id, &rule.source)).unwrap()
+    };
+    let line = FLOW.lines().nth(10).unwrap();
+    assert_eq!(quoted(&lock)[0].text.as_deref(), Some(line));
+    let other = lock.replace(&hash(line), &hash("other"));
+    assert_eq!(
+        quoted(&other),
+        [Quote {
+            line: 11,
+            text: None
+        }]
+    );
+    assert_eq!(quoted("")[0].text, None);
 }
 
 #[test]

@@ -16,7 +16,9 @@ pub struct Unit {
     pub line: u32,
     /// Position of the unit in the line, counted from 1.
     pub index: usize,
-    /// First digits of the SHA-256 of its text, with normalized white space.
+    /// Its text, with normalized white space.
+    pub text: String,
+    /// First digits of the SHA-256 of its text.
     pub hash: String,
 }
 
@@ -65,6 +67,7 @@ pub fn units(document: Document, text: &str) -> Vec<Unit> {
                 line: u32::try_from(n + 1).unwrap_or(u32::MAX),
                 index: index + 1,
                 hash: hash(piece),
+                text: normalized(piece),
             });
         }
     }
@@ -121,9 +124,12 @@ fn sentences(text: &str) -> Vec<&str> {
     found
 }
 
+fn normalized(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 pub(super) fn hash(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    let mut digits = hex(&Sha256::digest(words.join(" ").as_bytes()));
+    let mut digits = hex(&Sha256::digest(normalized(text).as_bytes()));
     digits.truncate(HASH_DIGITS);
     digits
 }

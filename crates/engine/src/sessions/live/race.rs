@@ -21,10 +21,17 @@ impl LiveScenario<'_> {
         for _ in &departures {
             self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
         }
+        let live = self.live;
+        let count = departures.len();
+        let sent = self.spending(
+            |s| &mut s.turn,
+            || live.in_flight.send(count, || live.is_over()),
+        );
         let acted = self.spending(
             |s| &mut s.answers,
             || self.act_at_once(actions, &departures),
         )?;
+        drop(sent);
         self.wait_as_requested(actions, &acted);
         Ok(acted)
     }

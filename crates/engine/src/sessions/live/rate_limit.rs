@@ -2,8 +2,8 @@
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
 //! - The rate is what the target served in the time that it asks to wait, or what remains until its limit is reset.
-//! - Only a rejection of a request that was sent at the present rate lowers the rate. A rejection within a race never does:
-//!   the target may reject requests because they arrive at the same time.
+//! - Only a rejection of a request that was sent alone and at the present rate lowers the rate. Otherwise the target may
+//!   reject requests because they arrive at the same time.
 
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
@@ -52,6 +52,16 @@ pub(super) struct Place {
     /// The time at which to send.
     pub(super) at: Instant,
     epoch: u32,
+}
+
+/// One try of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempt {
+    pub(super) place: Place,
+    /// Number of tries before it.
+    pub(super) tries: u32,
+    /// Whether another request of this run was in flight.
+    pub(super) has_overlapped: bool,
 }
 
 /// The action after an answer.
@@ -103,12 +113,8 @@ impl Schedule {
     }
 
     /// Adapts the schedule to an answer to the given attempt.
-    pub(super) fn learn(
-        &self,
-        response: &Response,
-        (place, tries): (Place, u32),
-        deadline: Instant,
-    ) -> Next {
+    pub(super) fn learn(&self, response: &Response, attempt: &Attempt, deadline: Instant) -> Next {
+        let tries = attempt.tries;
         let mut state = self.state();
         if !is_limit(response) {
             state.record_served(&response.headers);
@@ -125,7 +131,7 @@ impl Schedule {
             return Next::GiveUp;
         };
         // Requests in flight at the same time are rejected together, which counts once.
-        if place.epoch == state.epoch {
+        if attempt.place.epoch == state.epoch && !attempt.has_overlapped {
             state.slow_down(requested.unwrap_or_default());
         }
         state.open_at = state.open_at.max(until);
@@ -242,7 +248,7 @@ fn remaining(headers: &Headers) -> Option<(u32, Duration)> {
 }
 
 /// Whether a rate limit rejected the request.
-fn is_limit(response: &Response) -> bool {
+pub(super) fn is_limit(response: &Response) -> bool {
     let is_unavailable = || response.status == 503 && requested_wait(&response.headers).is_some();
     response.status == 429 || is_unavailable()
 }
@@ -298,6 +304,14 @@ mod tests {
         response
     }
 
+    fn alone(schedule: &Schedule, tries: u32) -> Attempt {
+        Attempt {
+            place: schedule.place(),
+            tries,
+            has_overlapped: false,
+        }
+    }
+
     #[test]
     fn a_limit_is_respected_within_the_deadline() {
         let hour = clock::monotonic() + Duration::from_secs(3600);
@@ -323,7 +337,7 @@ mod tests {
             (429, Some("18446744073709551615"), 0, Next::GiveUp),
         ] {
             let schedule = Schedule::new();
-            let seen = schedule.learn(&answer(status, header), (schedule.place(), tries), hour);
+            let seen = schedule.learn(&answer(status, header), &alone(&schedule, tries), hour);
             assert_eq!(seen, next, "{status} {header:?} {tries}");
         }
     }
@@ -334,16 +348,21 @@ mod tests {
         let hour = clock::monotonic() + Duration::from_secs(3600);
         let served = |times: usize| {
             for _ in 0..times {
-                let place = schedule.place();
-                schedule.learn(&answer(200, None), (place, 0), hour);
+                schedule.learn(&answer(200, None), &alone(&schedule, 0), hour);
             }
         };
         let interval = || schedule.state().interval;
         served(40);
         assert!(interval().is_zero());
-        let in_flight = [schedule.place(), schedule.place(), schedule.place()];
-        for place in in_flight {
-            schedule.learn(&answer(429, Some("1")), (place, 0), hour);
+        let overlapping = Attempt {
+            has_overlapped: true,
+            ..alone(&schedule, 0)
+        };
+        schedule.learn(&answer(429, Some("1")), &overlapping, hour);
+        assert!(interval().is_zero() && schedule.is_blocked());
+        let in_flight = [(); 3].map(|()| alone(&schedule, 0));
+        for attempt in in_flight {
+            schedule.learn(&answer(429, Some("1")), &attempt, hour);
         }
         let measured = Duration::from_millis(25) * 21 / 20;
         assert_eq!(interval(), measured, "rejected together, which counts once");
@@ -374,7 +393,7 @@ mod tests {
             let mut response = answer(200, None);
             response.headers.set("X-RateLimit-Remaining", left);
             response.headers.set("X-RateLimit-Reset", reset);
-            schedule.learn(&response, (schedule.place(), 0), hour);
+            schedule.learn(&response, &alone(&schedule, 0), hour);
             schedule.state().interval
         };
         assert_eq!(told("many", "1"), Duration::ZERO);

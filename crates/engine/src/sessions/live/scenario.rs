@@ -5,7 +5,7 @@ use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_
 use super::clock_offset::ClockOffset;
 use super::lease::Lease;
 use super::phone_numbers::{AssignedNumber, PhoneNumbers};
-use super::rate_limit::Next;
+use super::rate_limit::{Attempt, Next, is_limit};
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::{freeing, is_freed};
@@ -34,6 +34,11 @@ const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// The minimum time to wait for a callback that was missing before.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
 
+/// Whether a request may change something.
+fn is_change(request: &Request) -> bool {
+    !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
+}
+
 pub(super) struct LiveScenario<'a> {
     pub(super) live: &'a Live,
     /// Number of sessions that were opened before it.
@@ -53,6 +58,8 @@ pub(super) struct LiveScenario<'a> {
     pub(super) off_ms: Cell<i64>,
     /// A request on a connection that the target closed.
     pub(super) cut_off: RefCell<Option<String>>,
+    /// Whether its last request was in flight together with another one of the run.
+    pub(super) has_overlapped: Cell<bool>,
     /// Whether it set the callback address of a whole application.
     pub(super) address_set: Cell<bool>,
     /// The kinds of callbacks whose address it set.
@@ -123,7 +130,7 @@ impl Session for LiveScenario<'_> {
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let base = &self.live.bases[service];
-        let answer = self.send_within_limits(service, &|| {
+        let answer = self.send_within_limits((service, is_change(request)), &|| {
             let response = self.exchange(base, request)?;
             let again =
                 (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
@@ -142,7 +149,9 @@ impl Session for LiveScenario<'_> {
             detail: format!("{origin}: {why}"),
             partial: None,
         })?;
-        self.send_within_limits(origin, &|| self.exchange(&base, request))
+        self.send_within_limits((origin, is_change(request)), &|| {
+            self.exchange(&base, request)
+        })
     }
 
     /// Interrupts the run if the service rejects all credentials.
@@ -355,6 +364,14 @@ impl Session for LiveScenario<'_> {
         service.filter(|service| self.live.admission.is_doubtful(service))
     }
 
+    fn avoid_overlap(&self) -> bool {
+        let has_overlapped = self.has_overlapped.take();
+        if has_overlapped {
+            self.live.in_flight.one_by_one();
+        }
+        has_overlapped
+    }
+
     fn cut_off(&self) -> Option<String> {
         self.cut_off.borrow().clone()
     }
@@ -417,10 +434,10 @@ impl LiveScenario<'_> {
         Some(again)
     }
 
-    /// Sends a request, and retries as requested if there is a rate limit.
+    /// Sends a request, and retries as requested if there is a rate limit. Only changes are sent one after the other.
     fn send_within_limits(
         &self,
-        host: &str,
+        (host, is_change): (&str, bool),
         send: &dyn Fn() -> Result<Response, SendFault>,
     ) -> Result<Response, SendFault> {
         let live = self.live;
@@ -432,11 +449,27 @@ impl LiveScenario<'_> {
                 place = live.schedule.place();
                 self.idle(place.at, |s| &mut s.held_back);
             }
+            let sent = is_change.then(|| {
+                self.spending(
+                    |s| &mut s.turn,
+                    || live.in_flight.send(1, || live.is_over()),
+                )
+            });
             let response = self.spending(|s| &mut s.answers, send)?;
-            match live
-                .schedule
-                .learn(&response, (place, tries), live.deadline)
-            {
+            let has_overlapped = sent.is_some_and(|sent| sent.has_overlapped());
+            self.has_overlapped.set(has_overlapped);
+            if is_limit(&response) {
+                match has_overlapped {
+                    true => live.in_flight.one_by_one(),
+                    false => live.in_flight.is_rate_limited(),
+                }
+            }
+            let attempt = Attempt {
+                place,
+                tries,
+                has_overlapped,
+            };
+            match live.schedule.learn(&response, &attempt, live.deadline) {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) => {
                     live.schedule.report(host, response.status, wait);

@@ -4,6 +4,7 @@ use super::admission::Admission;
 use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
+use super::in_flight::InFlight;
 use super::lease::Leased;
 use super::phone_numbers::PhoneNumbers;
 use super::rate_limit::Schedule;
@@ -45,6 +46,8 @@ pub(super) struct Reached {
     services: BTreeMap<String, Option<Instant>>,
     /// The service that ended the run, and why.
     gone: Option<(String, String)>,
+    /// Services that were never reached, and why.
+    never: BTreeMap<String, String>,
 }
 
 /// Scenario threads per job; waiting scenarios release their slot.
@@ -65,6 +68,7 @@ pub struct Live {
     pub(super) notify: Box<dyn Fn(&str) + Send + Sync>,
     pub(super) limit_reported: Once,
     pub(super) schedule: Schedule,
+    pub(super) in_flight: InFlight,
     pub(super) reach: Mutex<Reached>,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
@@ -187,6 +191,7 @@ impl Live {
             notify: options.notify,
             limit_reported: Once::new(),
             schedule: Schedule::new(),
+            in_flight: InFlight::default(),
             reach: Mutex::default(),
             admission: Admission::default(),
             slots: Slots::new(options.jobs),
@@ -265,13 +270,19 @@ impl Live {
     pub(super) fn note_reached(&self, service: &str, fault: Option<&SendFault>) {
         let Some(fault) = fault.filter(|fault| fault.cause.is_unreachable()) else {
             if fault.is_none() {
-                self.reached().services.insert(service.to_owned(), None);
+                let mut reached = self.reached();
+                reached.never.remove(service);
+                reached.services.insert(service.to_owned(), None);
             }
             return;
         };
         let mut reached = self.reached();
         // A service that was never reached is a mistake in the configuration, which each scenario reports.
         let Some(since) = reached.services.get_mut(service) else {
+            let never = &mut reached.never;
+            never
+                .entry(service.to_owned())
+                .or_insert_with(|| fault.detail.clone());
             return;
         };
         let since = *since.get_or_insert_with(clock::monotonic);
@@ -340,6 +351,7 @@ impl Sessions for Live {
             opened: clock::monotonic(),
             ahead_ms: Cell::new(self.ahead().ms()),
             off_ms: Cell::new(0),
+            has_overlapped: Cell::new(false),
             cut_off: RefCell::default(),
             address_set: Cell::new(false),
             callback_kinds: RefCell::default(),
@@ -397,6 +409,10 @@ impl Sessions for Live {
 
     fn gone(&self) -> Option<(String, String)> {
         self.reached().gone.clone()
+    }
+
+    fn never_reached(&self) -> BTreeMap<String, String> {
+        self.reached().never.clone()
     }
 
     fn clock_seconds(&self) -> Option<f64> {

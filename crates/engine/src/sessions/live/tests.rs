@@ -223,6 +223,48 @@ fn a_rejection_within_a_race_delays_the_scenario_once_and_leaves_the_rate() {
     serving.join().unwrap();
 }
 
+#[test]
+fn a_change_that_overlaps_another_one_is_known_and_the_next_ones_wait() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let origin = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        // Both arrive before one is answered; the last two do not overlap.
+        for together in [2, 1, 1] {
+            let arrived: Vec<_> = (0..together)
+                .map(|_| listener.accept().unwrap().0)
+                .collect();
+            for mut socket in arrived {
+                let _head = socket.read(&mut [0; 4096]).unwrap();
+                let answer = "HTTP/1.1 409 Busy\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+                socket.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+    });
+    let live = live_at(
+        &origin,
+        "chat",
+        clock::monotonic() + Duration::from_secs(60),
+    );
+    let all = plan::all(conformant_judge::load::shared());
+    let send_both = || {
+        std::thread::scope(|scope| {
+            let sending = [0, 1].map(|nth| {
+                let (live, planned) = (&live, &all[nth]);
+                scope.spawn(move || {
+                    let session = live.open(planned).unwrap();
+                    let change = Request::new("POST", "/v2/Services");
+                    assert_eq!(session.send("chat", &change).unwrap().status, 409);
+                    session.avoid_overlap()
+                })
+            });
+            sending.map(|one| one.join().unwrap())
+        })
+    };
+    assert_eq!(send_both(), [true, true]);
+    assert_eq!(send_both(), [false, false]);
+    serving.join().unwrap();
+}
+
 fn live(service: &str, deadline: Instant) -> Live {
     live_at("http://127.0.0.1:9", service, deadline)
 }
@@ -235,7 +277,7 @@ fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
     };
     let options = LiveOptions {
         limits: Limits::default(),
-        jobs: 1,
+        jobs: 2,
         deadline,
         notify: Box::new(|_| {}),
     };

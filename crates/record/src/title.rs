@@ -1,0 +1,475 @@
+//! Words findings as the title of a defect: operation, field, expected and actual value.
+
+use super::Finding;
+use conformant_base::text::count;
+use std::collections::BTreeSet;
+
+/// Title of the findings of a defect: the first one in words, with the number of other operations that show the same.
+pub(super) fn title_of<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Option<String> {
+    let first = findings.clone().next()?;
+    let seen = replace_names(&observation(first), shortened);
+    let operation = first.operation.as_str();
+    let subject = if operation.is_empty() {
+        topic(&first.rule)
+    } else {
+        operation
+    };
+    if subject.is_empty() || (!operation.is_empty() && seen.starts_with(operation)) {
+        return Some(short(&seen));
+    }
+    let place = field(&first.pointer);
+    let same = findings.filter(|f| f.kind == first.kind && field(&f.pointer) == place);
+    let others: BTreeSet<&str> = same.map(|f| f.operation.as_str()).collect();
+    let others = others.iter().filter(|o| !o.is_empty() && **o != operation);
+    let others = match others.count() {
+        0 => String::new(),
+        n => format!(" and {}", count(n, "more operation")),
+    };
+    Some(format!("{subject}{others}: {}", short(&seen)))
+}
+
+/// A finding in words.
+pub fn title(finding: &Finding) -> String {
+    title_of(std::iter::once(finding)).unwrap_or_default()
+}
+
+/// What a rule without a request is about: `flow/execution/status` is about `execution`.
+fn topic(rule: &str) -> &str {
+    let mut segments = rule.split('/').skip(1);
+    match (segments.next(), segments.next()) {
+        (Some(topic), Some(_)) => topic,
+        _ => "",
+    }
+}
+
+fn observation(finding: &Finding) -> String {
+    let (expected, actual) = (finding.expected.as_str(), finding.actual.as_str());
+    let message = finding.message.as_str();
+    if let Some(text) = missing_callback(finding) {
+        return text;
+    }
+    if let "accepted" | "refused" = finding.kind.as_str() {
+        return decision(finding);
+    }
+    let (place, message) = located(finding, message);
+    let (about, tail) = match comparison(message, expected, actual) {
+        Some((about, tail)) if is_line(expected) && is_line(actual) => (about, tail),
+        _ => return described(finding, &place),
+    };
+    if actual == "a list without it" && !place.is_empty() {
+        let item = expected.trim_end_matches(" in the list");
+        return format!("{place} is without {item}, expected it there{tail}");
+    }
+    if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
+        let (before, now) = same_day(before, actual);
+        return format!("{place} changed (was {before}, now {now}){tail}");
+    }
+    match (place.as_str(), about) {
+        ("", "") => format!("{actual}, expected {expected}{tail}"),
+        ("", about) => format!("{about}: {actual}, expected {expected}{tail}"),
+        (place, about) if about.starts_with(' ') => {
+            format!("{place}{about} is {actual}, expected {expected}{tail}")
+        }
+        (place, "") => format!("{place} is {actual}, expected {expected}{tail}"),
+        (place, about) => format!("{place} is {actual}, expected {expected}{tail} ({about})"),
+    }
+}
+
+/// The statement about an `await` step without a callback, which is no document of the target.
+fn missing_callback(finding: &Finding) -> Option<String> {
+    if finding.exchange > 0 || finding.pointer != "/count" || !is_line(&finding.expected) {
+        return None;
+    }
+    let waited = finding.message.split_once("(waited ");
+    let waited = waited.map(|(_, rest)| format!(" within {}", rest.trim_end_matches(')')));
+    let came = match finding.actual.as_str() {
+        "0" => "no callback".to_owned(),
+        "1" => "1 callback".to_owned(),
+        n => format!("{n} callbacks"),
+    };
+    let waited = waited.unwrap_or_default();
+    Some(format!(
+        "{came} came{waited}, expected {}",
+        finding.expected
+    ))
+}
+
+/// A request that was accepted or refused, with what the rule varies.
+fn decision(finding: &Finding) -> String {
+    let expected = finding.expected.split(':').next().unwrap_or_default();
+    let message = finding.message.as_str();
+    // The operation precedes a title.
+    let is_general = message.starts_with(&format!("{} was ", finding.operation));
+    let seen = if is_general { &finding.actual } else { message };
+    let request = format!("{}/{}/", finding.service, finding.operation);
+    let varied = finding.rule.strip_prefix(&request);
+    let varied = varied.filter(|name| is_general && !seen.contains(name));
+    let varied = varied.map(|name| format!(" ({name})")).unwrap_or_default();
+    format!("{seen}, expected {expected}{varied}")
+}
+
+/// The place of a finding in words, and its message without a pointer at the beginning.
+fn located<'a>(finding: &Finding, message: &'a str) -> (String, &'a str) {
+    let own = finding.pointer.as_str();
+    let named = message.split([':', ' ']).next().unwrap_or_default();
+    let (pointer, rest) = match message.strip_prefix(own) {
+        Some(rest) if !own.is_empty() => (own, rest),
+        _ if own.is_empty() && named.starts_with('/') => (named, &message[named.len()..]),
+        _ => (own, message),
+    };
+    let callback = pointer.strip_prefix("/requests/");
+    let callback = callback.and_then(|rest| rest.split_once("/json"));
+    match callback {
+        Some((_, "")) => ("the callback".to_owned(), rest),
+        Some((_, pointer)) => (format!("`{}` of the callback", field(pointer)), rest),
+        None if pointer.is_empty() => (String::new(), rest),
+        None => (format!("`{}`", field(pointer)), rest),
+    }
+}
+
+/// The texts around `expected E, got A` in a message without its pointer.
+fn comparison<'a>(message: &'a str, expected: &str, actual: &str) -> Option<(&'a str, &'a str)> {
+    let both = format!("expected {expected}, got {actual}");
+    let (about, tail) = message.split_once(&both)?;
+    Some((about.trim_end_matches([' ', ':']), tail))
+}
+
+/// A finding whose message is not a mere comparison.
+fn described(finding: &Finding, place: &str) -> String {
+    let (expected, actual) = (finding.expected.as_str(), finding.actual.as_str());
+    let message = finding.message.as_str();
+    let (_, rest) = located(finding, message);
+    match finding.kind.as_str() {
+        _ if place.is_empty() => message.to_owned(),
+        "missing-field" if expected.starts_with("a field ") || !is_line(expected) => {
+            format!("{place} is missing")
+        }
+        "missing-field" => format!("{place} is missing, expected {expected}"),
+        "extra-field" if expected.starts_with("nothing") => {
+            format!("{place} is present, expected {expected}")
+        }
+        "extra-field" => format!("{place} is not a documented field"),
+        "default" if is_line(expected) && is_line(actual) => {
+            format!("{place} is {actual}, expected {expected} (the default)")
+        }
+        _ => {
+            let why = rest.split_once(" although ");
+            let why = why
+                .map(|(_, why)| format!(" although {why}"))
+                .unwrap_or_default();
+            if let (Some(before), true) = (before(expected), is_line(actual)) {
+                let (before, now) = same_day(before, actual);
+                format!("{place} changed (was {before}, now {now}){why}")
+            } else if rest.len() < message.len() {
+                format!("{place}{rest}")
+            } else if message.contains(&finding.pointer) {
+                message.replacen(&finding.pointer, place, 1)
+            } else if is_line(expected) && is_line(actual) {
+                format!("{place} is {actual}, expected {expected}")
+            } else {
+                format!("{place}: {message}")
+            }
+        }
+    }
+}
+
+/// Whether a value is short enough for a title.
+fn is_line(value: &str) -> bool {
+    /// Longer values are left to the message.
+    const VALUE_CHARACTERS_MAX: usize = 80;
+    let characters = || replace_names(value, shortened).chars().count();
+    !value.is_empty() && !value.contains('\n') && characters() <= VALUE_CHARACTERS_MAX
+}
+
+/// The earlier value of a field that must not change.
+fn before(expected: &str) -> Option<&str> {
+    let endings = [", as before", ", as shown before"];
+    endings
+        .iter()
+        .find_map(|ending| expected.strip_suffix(ending))
+}
+
+/// Two times without their common day: `22:33:54` and `22:33:55`.
+fn same_day(before: &str, now: &str) -> (String, String) {
+    let time = |value: &str| {
+        let text = value.strip_prefix('"')?.strip_suffix('"')?;
+        let (day, time) = text.split_once('T')?;
+        let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+        let plain = time.strip_suffix('Z').unwrap_or(time);
+        is_day.then(|| (day.to_owned(), plain.to_owned()))
+    };
+    match (time(before), time(now)) {
+        (Some((day, before)), Some((other, now))) if day == other && before != now => (before, now),
+        _ => (before.to_owned(), now.to_owned()),
+    }
+}
+
+/// A pointer as a person writes it: `/flows/0/name` is `flows[].name`.
+fn field(pointer: &str) -> String {
+    let mut field = String::new();
+    for name in pointer.split('/').skip(1) {
+        if name == "*" || (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())) {
+            field += "[]";
+            continue;
+        }
+        if !field.is_empty() {
+            field.push('.');
+        }
+        field += &name.replace("~1", "/").replace("~0", "~");
+    }
+    field
+}
+
+/// Truncates an observation for a title, between words where possible.
+fn short(seen: &str) -> String {
+    const CHARACTERS_MAX: usize = 140;
+    let line = seen.lines().next().unwrap_or_default();
+    if line.len() == seen.len() && seen.chars().count() <= CHARACTERS_MAX {
+        return seen.to_owned();
+    }
+    let begin: String = line.chars().take(CHARACTERS_MAX).collect();
+    let end = begin
+        .rfind(' ')
+        .filter(|_| begin.len() < line.len())
+        .unwrap_or(begin.len());
+    format!("{}…", begin[..end].trim_end())
+}
+
+/// Replaces every long identifier by `…`, so that similar findings compare equal.
+pub fn without_names(text: &str) -> String {
+    replace_names(text, |_| "…".to_owned())
+}
+
+/// A long identifier for a title: the type of a SID, the first word of a name.
+fn shortened(name: &str) -> String {
+    /// Letters and hexadecimal digits of a SID.
+    const SID_CHARACTERS: usize = 34;
+    let is_type = |begin: &str| begin.bytes().all(|b| b.is_ascii_uppercase());
+    let is_word = |word: &str| word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase());
+    match (name.get(..2), name.split_once('-')) {
+        (Some(begin), _) if name.len() == SID_CHARACTERS && is_type(begin) => format!("{begin}…"),
+        (_, Some((word, _))) if is_word(word) => format!("{word}-…"),
+        _ => "…".to_owned(),
+    }
+}
+
+/// Replaces every long identifier.
+fn replace_names(text: &str, replaced: impl Fn(&str) -> String) -> String {
+    /// Shorter words are not identifiers.
+    const ID_CHARACTERS_MIN: usize = 16;
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(is_part) {
+        let word_end = rest[start..]
+            .find(|c| !is_part(c))
+            .map_or(rest.len(), |end| start + end);
+        let word = &rest[start..word_end];
+        out.push_str(&rest[..start]);
+        let is_id = word.len() >= ID_CHARACTERS_MIN && word.contains(|c: char| c.is_ascii_digit());
+        if is_id {
+            out.push_str(&replaced(word));
+        } else {
+            out.push_str(word);
+        }
+        rest = &rest[word_end..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The title of a finding of this operation, pointer and kind, with its expectation, observation and message.
+    fn titled(rule: &str, at: [&str; 3], seen: [&str; 3]) -> String {
+        let ([operation, pointer, kind], [expected, actual, message]) =
+            (at.map(str::to_owned), seen.map(str::to_owned));
+        let both = format!("expected {expected}, got {actual}");
+        let finding = Finding {
+            rule: rule.into(),
+            service: rule.split('/').next().unwrap_or_default().into(),
+            exchange: usize::from(!operation.is_empty()),
+            message: message.replace("{both}", &both),
+            operation,
+            pointer,
+            kind,
+            expected,
+            actual,
+            ..Finding::default()
+        };
+        title(&finding)
+    }
+
+    #[test]
+    fn titles_of_each_kind_name_operation_field_expected_and_actual() {
+        for (rule, at, seen, expected) in [
+            (
+                "flow/read-flows/page-size",
+                ["read-flows", "/meta/page_size", "default"],
+                [
+                    "50",
+                    "51",
+                    "PageSize was left out: expected the default 50, got 51",
+                ],
+                "read-flows: `meta.page_size` is 51, expected 50 (the default)",
+            ),
+            (
+                "flow/flow/name",
+                ["read-flows", "/flows/0/name", "missing-field"],
+                ["a string", "nothing", "/flows/0/name is missing"],
+                "read-flows: `flows[].name` is missing, expected a string",
+            ),
+            (
+                "flow/flow/status",
+                ["create-flow", "/status", "enum"],
+                [
+                    "one of a, b",
+                    "\"c\"",
+                    "/status is \"c\", expected one of a, b",
+                ],
+                "create-flow: `status` is \"c\", expected one of a, b",
+            ),
+            (
+                "flow/flow/sid",
+                ["create-flow", "/sid", "not-honoured"],
+                ["\"x\"", "\"y\"", "sent \"x\", came back as \"y\""],
+                "create-flow: `sid` is \"y\", expected \"x\"",
+            ),
+            (
+                "chat/callback",
+                ["", "/count", "bound"],
+                ["at least 1", "0", "/count: {both} (waited 30s)"],
+                "no callback came within 30s, expected at least 1",
+            ),
+            (
+                "chat/channels/same-everywhere",
+                ["create-channel", "/date_created", "changed"],
+                [
+                    "\"2026-11-26T22:33:54Z\", as before",
+                    "\"2026-11-26T22:33:55Z\"",
+                    "{both}",
+                ],
+                "create-channel: `date_created` changed (was 22:33:54, now 22:33:55)",
+            ),
+            (
+                "chat/members/others-stay",
+                ["fetch-member", "/index", "changed"],
+                [
+                    "7, as before",
+                    "null",
+                    "/index of MB1 went from 7 to null although update-member named another",
+                ],
+                "fetch-member: `index` changed (was 7, now null) although update-member named another",
+            ),
+            (
+                "chat/create-channel/credentials",
+                ["create-channel", "", "accepted"],
+                [
+                    "a refusal",
+                    "accepted with 201",
+                    "create-channel was accepted, but must be rejected",
+                ],
+                "create-channel: accepted with 201, expected a refusal (credentials)",
+            ),
+            (
+                "chat/create-channel",
+                ["create-channel", "", "refused"],
+                [
+                    "an accepted request: 2xx",
+                    "status 404",
+                    "create-channel was refused: status 404",
+                ],
+                "create-channel: status 404, expected an accepted request",
+            ),
+            (
+                "chat/channels/members-count-default",
+                ["create-channel", "/members_count", "initial"],
+                ["0", "1", "/members_count of a new chat/channel: {both}"],
+                "create-channel: `members_count` of a new chat/channel is 1, expected 0",
+            ),
+            (
+                "auth/create-user/bad-email-error",
+                ["create-user", "/error_code", "story"],
+                ["\"60027\"", "\"60001\"", "/error_code: {both}"],
+                "create-user: `error_code` is \"60001\", expected \"60027\"",
+            ),
+            (
+                "auth/registration/completed-webhook",
+                ["", "", "story"],
+                [
+                    "\"a\" among them",
+                    "\"b\"",
+                    "/requests/*/json/events/*/event: {both} (waited 30s)",
+                ],
+                "registration: `events[].event` of the callback is \"b\", expected \"a\" among them (waited 30s)",
+            ),
+            (
+                "auth/registration-token/key-enforced",
+                ["", "/registered", "registered"],
+                [
+                    "not registered",
+                    "registered",
+                    "a token with another key: {both}",
+                ],
+                "registration-token: `registered` is registered, expected not registered (a token with another key)",
+            ),
+            (
+                "chat/bindings/listed",
+                ["read-bindings", "/bindings", "not-listed"],
+                [
+                    "BS891661ceb804fc0a4e52cb05abc6884d in the list",
+                    "a list without it",
+                    "{both}",
+                ],
+                "read-bindings: `bindings` is without BS…, expected it there",
+            ),
+            (
+                "flow/delete-flow/others-stay",
+                ["fetch-flow", "", "gone"],
+                [
+                    "FW4ca73706ca3e0055a6e12aa68ada58d9, which delete-flow did not name",
+                    "not found",
+                    "{both}",
+                ],
+                "fetch-flow: not found, expected FW…, which delete-flow did not name",
+            ),
+            (
+                "media/content/bytes",
+                ["", "", "bytes"],
+                ["the 6 uploaded bytes", "5 bytes", "{both}"],
+                "content: 5 bytes, expected the 6 uploaded bytes",
+            ),
+        ] {
+            assert_eq!(titled(rule, at, seen), expected);
+        }
+        let long = "x ".repeat(200);
+        let title = titled("f/a", ["create-flow", "", ""], ["", "", &long]);
+        assert!(
+            title.ends_with("x…") && title.chars().count() < 160,
+            "{title}"
+        );
+    }
+
+    #[test]
+    fn a_title_counts_the_other_operations_that_show_the_same() {
+        let finding = |operation: &str, pointer: &str| Finding {
+            operation: operation.into(),
+            pointer: pointer.into(),
+            message: "x is 1".into(),
+            ..Finding::default()
+        };
+        let all = [finding("a-b", ""), finding("c-d", ""), finding("e-f", "/x")];
+        let title = title_of(all.iter());
+        assert_eq!(title.unwrap(), "a-b and 1 more operation: x is 1");
+    }
+
+    #[test]
+    fn long_identifiers_are_left_out_of_what_findings_share() {
+        let text = "/items/0 is \"CH0123456789abcdef0123456789abcdef\", not-a-number";
+        assert_eq!(without_names(text), "/items/0 is \"…\", not-a-number");
+        let names = replace_names(&format!("{text} user-90de2604cd0a1"), shortened);
+        assert_eq!(names, "/items/0 is \"CH…\", not-a-number user-…");
+    }
+}

@@ -1,0 +1,225 @@
+//! Combines the records of `run --repeat`: a rule or scenario that failed in any run failed.
+//!
+//! - Findings of later runs at a place that an earlier run has are left out; the numbers of exchanges continue.
+//! - Of an interrupted run, only what was judged counts.
+//! - Mutation testing is that of the first run.
+
+use super::merge::{self, Shown};
+use conformant_record::{
+    Delivery, Finding, Repeats, RuleCounts, RunRecord, ScenarioResult, Summary, Verdict,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The record of several runs, which are given with their names; `None` without a run.
+pub fn repeated(requested: usize, mut runs: Vec<(String, RunRecord)>) -> Option<RunRecord> {
+    let repeats = Repeats::of(requested, &runs);
+    for (_, run) in runs.iter_mut().skip(1).filter(|(_, run)| !run.complete) {
+        let is_judged = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail);
+        run.rules.retain(|rule| is_judged(rule.verdict));
+        run.scenarios.retain(|scenario| is_judged(scenario.verdict));
+    }
+    let runs: Vec<RunRecord> = runs.into_iter().map(|(_, run)| run).collect();
+    let mut whole = runs.first()?.clone();
+    let mut seen = BTreeSet::new();
+    let mut shown = Shown::default();
+    let mut before = 0;
+    whole.findings.clear();
+    for (at, run) in runs.iter().enumerate() {
+        let place = |finding: &Finding| {
+            (
+                finding.rule.clone(),
+                finding.scenario.clone(),
+                finding.pointer.clone(),
+            )
+        };
+        let new = run.findings.iter().filter(|f| !seen.contains(&place(f)));
+        let new: Vec<_> = new.cloned().collect();
+        seen.extend(new.iter().map(place));
+        whole.findings.extend(new.into_iter().map(|mut finding| {
+            if finding.exchange > 0 {
+                finding.exchange += before;
+            }
+            finding
+        }));
+        if at > 0 {
+            add(&mut whole, run, before);
+        }
+        shown.add(run, before);
+        before += run.summary.exchanges;
+    }
+    whole
+        .findings
+        .sort_by(|a, b| (&a.scenario, a.step).cmp(&(&b.scenario, b.step)));
+    for rule in &mut whole.rules {
+        let listed = whole.findings.iter().filter(|f| f.rule == rule.id).count();
+        rule.findings = listed;
+    }
+    let mut places = BTreeSet::new();
+    let is_new = |d: &Delivery| places.insert((d.scenario.clone(), d.step, d.pointer.clone()));
+    whole.deliveries = shown.deliveries;
+    whole.deliveries.retain(is_new);
+    let named = exchanges_of(&whole);
+    let exchanges = shown.exchanges.into_values();
+    whole.exchanges = exchanges.filter(|e| named.contains(&e.exchange)).collect();
+    whole.open_points = merge::answers(&runs);
+    whole.summary = Summary {
+        rules: RuleCounts::count(&whole.rules),
+        scenarios: counts(&whole.scenarios),
+        exchanges: before,
+        seconds: runs.iter().map(|run| run.summary.seconds).sum(),
+        clock_seconds: whole.summary.clock_seconds,
+        services: merge::collect_asked(&runs),
+    };
+    whole.complete = runs.iter().all(|run| run.complete) && runs.len() == requested;
+    whole.repeats = Some(repeats);
+    Some(whole)
+}
+
+/// Adds the verdicts of a later run.
+fn add(whole: &mut RunRecord, run: &RunRecord, before: usize) {
+    for rule in &run.rules {
+        match whole.rules.iter_mut().find(|known| known.id == rule.id) {
+            Some(known) => merge::join(known, rule),
+            None => whole.rules.push(rule.clone()),
+        }
+    }
+    whole.rules.sort_by(|a, b| a.id.cmp(&b.id));
+    for scenario in &run.scenarios {
+        let mut scenario = scenario.clone();
+        for step in scenario.steps.iter_mut().filter(|step| step.exchange > 0) {
+            step.exchange += before;
+        }
+        match whole.scenarios.iter_mut().find(|s| s.id == scenario.id) {
+            Some(known) if rank(scenario.verdict) >= rank(known.verdict) => {
+                known.seconds += scenario.seconds;
+            }
+            Some(known) => {
+                scenario.seconds += known.seconds;
+                *known = scenario;
+            }
+            None => whole.scenarios.push(scenario),
+        }
+    }
+}
+
+/// The numbers of the exchanges that findings, steps and callbacks name.
+fn exchanges_of(run: &RunRecord) -> BTreeSet<usize> {
+    let findings = run.findings.iter().map(|finding| finding.exchange);
+    let steps = run.scenarios.iter().flat_map(|scenario| &scenario.steps);
+    let causes = run.deliveries.iter().map(|delivery| delivery.cause);
+    findings
+        .chain(steps.map(|step| step.exchange))
+        .chain(causes)
+        .collect()
+}
+
+/// The first one wins: a scenario that failed in any run failed.
+fn rank(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Fail => 0,
+        Verdict::Error => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::Waived => 3,
+        Verdict::Pass => 4,
+        Verdict::Open => 5,
+        Verdict::NotApplicable => 6,
+        Verdict::NotJudged => 7,
+    }
+}
+
+fn counts(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for scenario in scenarios {
+        *counts
+            .entry(scenario.verdict.word().to_owned())
+            .or_default() += 1;
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::records::run;
+    use super::*;
+
+    fn named(runs: Vec<RunRecord>) -> Vec<(String, RunRecord)> {
+        let names = |at: usize| format!("n{at}");
+        let runs = runs.into_iter().enumerate();
+        runs.map(|(at, run)| (names(at), run)).collect()
+    }
+
+    #[test]
+    fn a_rule_that_failed_in_any_run_fails_and_is_flaky() {
+        let runs = [Verdict::Pass, Verdict::Fail, Verdict::Fail];
+        let runs =
+            runs.map(|verdict| run("flow/a", &[("flow/x", verdict), ("flow/y", Verdict::Fail)]));
+        let whole = repeated(3, named(runs.to_vec())).unwrap();
+        let rules: Vec<_> = whole
+            .rules
+            .iter()
+            .map(|r| (r.id.as_str(), r.verdict, r.judged, r.findings))
+            .collect();
+        assert_eq!(
+            rules,
+            [
+                ("flow/x", Verdict::Fail, 3, 1),
+                ("flow/y", Verdict::Fail, 3, 1)
+            ]
+        );
+        let exchanges: Vec<_> = whole
+            .findings
+            .iter()
+            .map(|f| (f.rule.as_str(), f.exchange))
+            .collect();
+        assert_eq!(
+            exchanges,
+            [("flow/y", 1), ("flow/x", 3)],
+            "numbers continue"
+        );
+        let repeats = whole.repeats.unwrap();
+        let flaky: Vec<_> = repeats
+            .flaky()
+            .map(|r| (r.rule.as_str(), r.failures()))
+            .collect();
+        assert_eq!(flaky, [("flow/x", 2)]);
+        assert_eq!(
+            repeats.rules[0].distribution(),
+            [(Verdict::Pass, 1), (Verdict::Fail, 2)]
+        );
+        assert_eq!(repeats.runs[1].names, "n1");
+        assert_eq!(whole.summary.exchanges, 6);
+        assert_eq!(whole.summary.scenarios, [("fail".to_owned(), 1)].into());
+        assert!(whole.complete);
+    }
+
+    #[test]
+    fn an_interrupted_run_adds_only_what_was_judged() {
+        let first = run("flow/a", &[("flow/x", Verdict::Pass)]);
+        let mut cut = run("flow/a", &[("flow/x", Verdict::Inconclusive)]);
+        cut.scenarios[0].verdict = Verdict::Inconclusive;
+        cut.complete = false;
+        let whole = repeated(3, named(vec![first, cut])).unwrap();
+        assert_eq!(whole.rules[0].verdict, Verdict::Pass);
+        assert_eq!(whole.scenarios[0].verdict, Verdict::Pass);
+        assert!(!whole.complete);
+        let repeats = whole.repeats.unwrap();
+        assert_eq!((repeats.requested, repeats.runs.len()), (3, 2));
+        assert_eq!(repeats.flaky().count(), 0);
+    }
+
+    #[test]
+    fn runs_that_agree_are_one() {
+        let one = run("flow/a", &[("flow/x", Verdict::Pass)]);
+        let whole = repeated(2, named(vec![one.clone(), one.clone()])).unwrap();
+        assert_eq!(whole.repeats.clone().unwrap().rules, []);
+        let expected = RunRecord {
+            repeats: whole.repeats.clone(),
+            summary: whole.summary.clone(),
+            scenarios: whole.scenarios.clone(),
+            rules: whole.rules.clone(),
+            ..one
+        };
+        assert_eq!(whole, expected);
+        assert_eq!(repeated(2, Vec::new()), None);
+    }
+}

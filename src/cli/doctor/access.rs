@@ -1,0 +1,173 @@
+//! Whether a target can be reached and accepts the credentials, by one or two harmless requests.
+
+use crate::cli::Failure;
+use crate::cli::config::Config;
+use conformant_base::http::{Request, Response};
+use conformant_engine::request::{self, BuildError};
+use conformant_engine::settings::Target;
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Client, Fault, Limits};
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Credentials;
+use std::collections::BTreeMap;
+
+/// The targets with the client that a run would use.
+pub(in crate::cli) struct Targets<'a> {
+    config: &'a Config,
+    rulebook: &'a Rulebook,
+    bases: BTreeMap<String, BaseUrl>,
+    pub(super) client: Client,
+}
+
+/// How a target answers its probe.
+pub(super) enum Access {
+    /// It does not answer.
+    Unreachable(ProbeError),
+    /// It rejects the credentials, or requests without any.
+    Refused(Response),
+    /// It answers; `is_needed` if it rejects the same request without credentials.
+    Granted { answer: Response, is_needed: bool },
+}
+
+/// Why a probe failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ProbeError {
+    /// The credentials could not be applied.
+    #[error(transparent)]
+    Credentials(#[from] BuildError),
+    /// The target did not respond.
+    #[error(transparent)]
+    Silent(#[from] Fault),
+}
+
+impl<'a> Targets<'a> {
+    pub(in crate::cli) fn new(config: &'a Config, rulebook: &'a Rulebook) -> Result<Self, Failure> {
+        let mut bases = BTreeMap::new();
+        for (service, target) in &config.settings.targets {
+            let base = BaseUrl::parse(split_url(&target.url).0);
+            let base = base.map_err(|e| Failure::Usage(format!("targets.{service}.url: {e}")))?;
+            bases.insert(service.clone(), base);
+        }
+        let limits = Limits {
+            connect: config.connect,
+            timeout: config.timeout,
+            ..Limits::default()
+        };
+        let client = config.settings.reach.client(limits, &bases);
+        Ok(Self {
+            config,
+            rulebook,
+            bases,
+            client,
+        })
+    }
+
+    /// Each target that cannot be judged, because it is unreachable or rejects the credentials.
+    pub(in crate::cli) fn headlines(&self) -> Vec<String> {
+        let services = self.config.settings.targets.keys();
+        services
+            .filter_map(|service| {
+                headline(service, &self.target(service).url, &self.access(service))
+            })
+            .collect()
+    }
+
+    pub(super) fn target(&self, service: &str) -> &Target {
+        &self.config.settings.targets[service]
+    }
+
+    pub(super) fn is_tls(&self, service: &str) -> bool {
+        self.bases[service].origin().is_tls()
+    }
+
+    /// Path and query of the probe, below the origin.
+    pub(super) fn path(&self, service: &str) -> String {
+        let below = split_url(&self.target(service).url).1;
+        format!("{below}{}", probe(self.rulebook, service))
+    }
+
+    /// Sends a request with or without credentials.
+    pub(super) fn send(
+        &self,
+        service: &str,
+        mut asked: Request,
+        credentials: Credentials,
+    ) -> Result<Response, ProbeError> {
+        request::authorize(self.target(service), credentials, &mut asked)?;
+        let limit = self.client.limits().timeout;
+        Ok(self.client.send(&self.bases[service], &asked, limit)?)
+    }
+
+    pub(super) fn access(&self, service: &str) -> Access {
+        let ask = |credentials| {
+            let asked = Request::new("GET", self.path(service));
+            self.send(service, asked, credentials)
+        };
+        let answer = match ask(Credentials::Default) {
+            Ok(answer) => answer,
+            Err(error) => return Access::Unreachable(error),
+        };
+        let without = || ask(Credentials::None).ok().map(|answer| answer.status);
+        if !self.target(service).has_credentials() {
+            return match answer.status {
+                401 | 403 => Access::Refused(answer),
+                _ => Access::Granted {
+                    answer,
+                    is_needed: false,
+                },
+            };
+        }
+        match (answer.status, without()) {
+            // The credentials were recognized; what they may not read does not matter here.
+            (403, Some(401)) => Access::Granted {
+                answer,
+                is_needed: true,
+            },
+            (401 | 403, _) => Access::Refused(answer),
+            (_, without) => Access::Granted {
+                answer,
+                is_needed: matches!(without, Some(401 | 403)),
+            },
+        }
+    }
+}
+
+/// What makes judging a target impossible.
+pub(super) fn headline(service: &str, url: &str, access: &Access) -> Option<String> {
+    match access {
+        Access::Unreachable(error) => {
+            Some(format!("{service} cannot be reached at {url}: {error}"))
+        }
+        Access::Refused(answer) => Some(format!(
+            "{service} at {url} rejects the credentials: status {}",
+            answer.status
+        )),
+        Access::Granted { .. } => None,
+    }
+}
+
+/// Path and query of a request that changes nothing.
+fn probe(rulebook: &Rulebook, service: &str) -> String {
+    let base = rulebook.index.get(service).and_then(|s| s.base.as_ref());
+    let found = base.and_then(|base| {
+        let operation = rulebook.operation(service, &base.probe.call)?;
+        Some((operation, &base.probe.with))
+    });
+    let Some((operation, with)) = found else {
+        return "/".to_owned();
+    };
+    let mut path = operation.path.clone();
+    let mut query = Vec::new();
+    for (name, value) in with {
+        let place = format!("{{{name}}}");
+        if path.contains(&place) {
+            path = path.replace(&place, value);
+        } else {
+            query.push(format!("{name}={value}"));
+        }
+    }
+    match query.is_empty() {
+        true => path,
+        false => format!("{path}?{}", query.join("&")),
+    }
+}

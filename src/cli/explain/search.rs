@@ -1,0 +1,64 @@
+//! Finds ids by a part of them, whatever its spelling: `page_size`, `page-size` and `PageSize` are the same.
+
+/// A text without letter case and separators; slashes and dots stay, because they separate names.
+fn plain(text: &str) -> String {
+    let kept = text
+        .chars()
+        .filter(|c| c.is_alphanumeric() || is_border(*c));
+    kept.flat_map(char::to_lowercase).collect()
+}
+
+fn is_border(c: char) -> bool {
+    matches!(c, '/' | '.' | '[' | '=')
+}
+
+/// The ids that are spelled differently only; otherwise those with a name like this; otherwise those that contain it.
+pub(super) fn similar<'a>(ids: &[&'a str], wanted: &str) -> Vec<&'a str> {
+    const CHARS_MIN: usize = 3;
+    let wanted = plain(wanted);
+    if wanted.len() < CHARS_MIN {
+        return Vec::new();
+    }
+    let plain_ids: Vec<(String, &str)> = ids.iter().map(|id| (plain(id), *id)).collect();
+    let found = |is_found: &dyn Fn(&str) -> bool| -> Vec<&'a str> {
+        let matching = plain_ids.iter().filter(|(plain, _)| is_found(plain));
+        let mut matching: Vec<&str> = matching.map(|(_, id)| *id).collect();
+        matching.sort_unstable();
+        matching.dedup();
+        matching
+    };
+    let whole = found(&|id| id == wanted);
+    if !whole.is_empty() {
+        return whole;
+    }
+    let named = found(&|id| id.split(is_border).any(|name| name == wanted));
+    if !named.is_empty() {
+        return named;
+    }
+    found(&|id| id.contains(&wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::similar;
+
+    #[test]
+    fn spellings_of_one_name_find_the_same_ids() {
+        let ids = [
+            "flow/read-flows/page-size",
+            "chat/page-sizes",
+            "limits.rate",
+            "flow/x/pagesize[a=b]",
+        ];
+        let expected = ["flow/read-flows/page-size", "flow/x/pagesize[a=b]"];
+        for wanted in ["page_size", "page-size", "PageSize", "pagesize"] {
+            assert_eq!(similar(&ids, wanted), expected, "{wanted}");
+        }
+        assert_eq!(
+            similar(&ids, "Flow/ReadFlows/PageSize"),
+            ["flow/read-flows/page-size"]
+        );
+        assert_eq!(similar(&ids, "sizes"), ["chat/page-sizes"]);
+        assert!(similar(&ids, "none").is_empty() && similar(&ids, "x").is_empty());
+    }
+}
