@@ -14,8 +14,8 @@ use conformant_engine::{Options, Target};
 use conformant_judge::prove::Mode;
 use conformant_record::{KnownDefect, RunEvent, RunRecord};
 use conformant_reference::Fault;
-use conformant_report::console::{self, Look};
-use conformant_report::{Format, Settings, redact_record};
+use conformant_report::console::Look;
+use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
 use conformant_schema::Schemas;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -104,6 +104,15 @@ fn file_of(format: Format) -> &'static str {
     }
 }
 
+/// What the console prints at the end of a run.
+fn on_console(record: &RunRecord) -> String {
+    let mut out = Vec::new();
+    Console::new(&mut out, Look::default()).event(&RunEvent::Finished {
+        record: Box::new(record.clone()),
+    });
+    String::from_utf8(out).expect("UTF-8")
+}
+
 #[test]
 fn examples_are_what_is_written_today() {
     let record = record();
@@ -114,10 +123,7 @@ fn examples_are_what_is_written_today() {
     let formats = formats.filter(|format| ![Format::Statement, Format::Dir].contains(format));
     let reports = formats.map(|format| (file_of(format), format.render(&record, settings)));
     let reports = reports.map(|(name, text)| (name.to_owned(), text));
-    let console = (
-        "console.txt".to_owned(),
-        console::render(&record, &Look::default()),
-    );
+    let console = ("console.txt".to_owned(), on_console(&record));
     let folder_files = conformant_report::folder_files(&record, settings).into_iter();
     let folder_files =
         folder_files.map(|(name, text)| (format!("{}/{name}", file_of(Format::Dir)), text));

@@ -51,7 +51,7 @@ pub enum RunLine {
         /// Number of findings.
         findings: usize,
         /// Why there is no verdict.
-        #[serde(skip_serializing_if = "String::is_empty")]
+        #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
     /// The run ended; the last line.
@@ -59,7 +59,7 @@ pub enum RunLine {
         /// The conclusion in one line.
         verdict: String,
         /// The exit code.
-        #[serde(skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         exit: Option<u8>,
         /// False if the run was interrupted.
         complete: bool,
@@ -82,7 +82,7 @@ pub struct FindingLine {
     /// The service.
     pub service: String,
     /// The operation, if the finding belongs to one.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub operation: String,
     /// The scenario.
     pub scenario: String,
@@ -97,10 +97,10 @@ pub struct FindingLine {
     /// Both in one sentence.
     pub message: String,
     /// The command that repeats the request.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reproduce: String,
     /// Why it is waived.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub waived: String,
 }
 
