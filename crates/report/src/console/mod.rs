@@ -11,4 +11,3 @@ mod summary;
 pub use follow::ALIVE_SECONDS;
 pub use follow::Console;
 pub use look::{Look, Progress, Verbosity};
-pub use summary::render;

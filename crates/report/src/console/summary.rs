@@ -26,12 +26,6 @@ pub(super) struct Summary {
     pub(super) last_lines: String,
 }
 
-/// The summary as one text.
-pub fn render(record: &RunRecord, look: &Look) -> String {
-    let summary = summarize(record, look);
-    summary.body + &summary.last_lines
-}
-
 pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
@@ -276,6 +270,11 @@ mod tests {
     use super::*;
     use crate::sample::sample;
     use conformant_record::{Finding, Level, RuleResult, Verdict};
+
+    fn render(record: &RunRecord, look: &Look) -> String {
+        let summary = summarize(record, look);
+        summary.body + &summary.last_lines
+    }
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
