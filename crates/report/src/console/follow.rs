@@ -3,7 +3,7 @@
 //! A write error stops the output, never the run.
 
 use super::look::{Look, Paint, Progress, Verbosity, WIDTH_MIN};
-use super::summary::render;
+use super::summary::summarize;
 use crate::Consumer;
 use crate::cards;
 use crate::destination::unless_closed;
@@ -270,7 +270,7 @@ impl Consumer for Console<'_> {
             } => self.scenario(result, findings),
             RunEvent::Finished { record } => {
                 self.bar.finish_and_clear();
-                let summary = render(record, &self.look);
+                let summary = summarize(record, &self.look);
                 self.write(&summary.body);
                 match &mut self.held {
                     Some(held) => *held = summary.last_lines,

@@ -11,3 +11,4 @@ mod summary;
 pub use follow::ALIVE_SECONDS;
 pub use follow::Console;
 pub use look::{Look, Progress, Verbosity};
+pub use summary::render;

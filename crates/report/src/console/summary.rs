@@ -19,6 +19,12 @@ const ROWS_MAX: usize = 80;
 /// Defects of the last screen.
 const FIRST_MAX: usize = 5;
 
+/// The summary of a run with its last lines.
+pub fn render(record: &RunRecord, look: &Look) -> String {
+    let summary = summarize(record, look);
+    summary.body + &summary.last_lines
+}
+
 /// The summary of a run.
 pub(super) struct Summary {
     pub(super) body: String,
@@ -26,7 +32,7 @@ pub(super) struct Summary {
     pub(super) last_lines: String,
 }
 
-pub(super) fn render(record: &RunRecord, look: &Look) -> Summary {
+pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let record = &escaped(record);
     let cards = cards::cards(record, look.settings);
     let mut last_lines = conclusion(record, look);
@@ -270,11 +276,6 @@ mod tests {
     use super::*;
     use crate::sample::sample;
     use conformant_record::{Finding, Level, RuleResult, Verdict};
-
-    fn render(record: &RunRecord, look: &Look) -> String {
-        let summary = super::render(record, look);
-        summary.body + &summary.last_lines
-    }
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
