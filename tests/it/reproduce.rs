@@ -91,9 +91,12 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, &format!("{topic}/{scenario}"));
+        let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
+        let record: serde_json::Value = serde_json::from_str(&record).expect("it is JSON");
+        let rule = record["findings"][0]["rule"].as_str().expect("a rule");
         let (code, file, err) = run(
             folder,
-            &["reproduce", "run.json", "1", "--format", "scenario"],
+            &["reproduce", "run.json", rule, "--format", "scenario"],
         );
         assert_eq!(code, 0, "{fault}: {err}");
         assert!(!file.contains("expect") || file.contains("rule"), "{file}");
@@ -214,16 +217,19 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
     let last_screen = console.rsplit(" by urgency: ").next().unwrap_or_default();
     let defects: Vec<&str> = last_screen.lines().filter(numbered).collect();
     assert!(defects.len() >= 5, "{console}");
-    let fixed = Served::start(folder, &[]);
     for line in defects {
         let (number, title) = line["FAIL ".len()..].split_once(". ").expect("a number");
         let mut words = vec!["reproduce", "run.json", number];
         words.extend(of_target);
         let (code, script, err) = run(folder, &words);
         assert_eq!(code, 0, "{line}: {err}");
-        let begin: String = title.chars().take(30).collect();
+        let (_, seen) = title.split_once(": ").expect("operation and observation");
+        let begin: String = seen.chars().take(15).collect();
         assert!(
-            script.contains(&format!("\n# {begin}")),
+            script
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.contains(&begin)),
             "{title} is not the subject of\n{script}"
         );
         assert!(
@@ -233,8 +239,9 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
         let is_hidden = |c: char| c == '\u{200d}' || (c.is_control() && c != '\n');
         assert!(!script.contains(is_hidden), "{script}");
         std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
-        for (served, expected) in [(&broken, 1), (&fixed, 0)] {
-            let (code, err) = executed(folder, served);
+        for (faults, expected) in [(of_server.as_slice(), 1), (&[], 0)] {
+            let served = Served::start(folder, faults);
+            let (code, err) = executed(folder, &served);
             assert_eq!(code, Some(expected), "{line}: {err}\n{script}");
             assert!(expected == 0 || err.contains("The defect shows: "), "{err}");
         }
