@@ -249,7 +249,9 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
         let words = ["reproduce", "run.json", number, "--format", "scenario"];
         let (code, file, err) = run(folder, &words);
         assert_eq!(code, 0, "{line}: {err}");
-        let below = folder.join("again").join(number).join("any");
+        let id = file.split("- id: ").nth(1).expect("it has a scenario");
+        let service = id.split('/').next().unwrap_or_default();
+        let below = folder.join("again").join(number).join(service);
         std::fs::create_dir_all(&below).expect("the temporary folder is writable");
         std::fs::write(below.join("it.yaml"), &file).expect("the temporary folder is writable");
         let again = format!("again/{number}");
