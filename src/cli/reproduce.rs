@@ -170,7 +170,11 @@ fn decision(rulebook: &Rulebook, finding: &Finding) -> Decision {
         let is_read = finding.actual.starts_with("status ");
         operation.response.clone().filter(|_| !is_read)
     };
-    let due = serde_json::from_str::<Value>(&finding.expected).ok();
+    // A rule about a hook or a deletion states what it expects afterwards.
+    let expected = finding.expected.split(" after ").next().unwrap_or_default();
+    let due = serde_json::from_str::<Value>(expected).ok();
+    // The finding is about one member of the value at its pointer.
+    let due = due.filter(|_| finding.kind != "not-kept");
     let is_same_each_time = without_names(&finding.expected) == finding.expected;
     match (finding.kind.as_str(), due) {
         ("refused", _) => Decision::Accepted {

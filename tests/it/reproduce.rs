@@ -91,9 +91,12 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
         let broken = found(folder, fault, &format!("{topic}/{scenario}"));
+        let record = std::fs::read_to_string(folder.join("run.json")).expect("it was written");
+        let record: serde_json::Value = serde_json::from_str(&record).expect("it is JSON");
+        let rule = record["findings"][0]["rule"].as_str().expect("a rule");
         let (code, file, err) = run(
             folder,
-            &["reproduce", "run.json", "1", "--format", "scenario"],
+            &["reproduce", "run.json", rule, "--format", "scenario"],
         );
         assert_eq!(code, 0, "{fault}: {err}");
         assert!(!file.contains("expect") || file.contains("rule"), "{file}");
@@ -164,6 +167,138 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
     }
 }
 
+/// One run with several defects: a value, texts of any characters, a missing member, a refusal, and a rule of a history.
+/// `N` is the number on the console.
+#[test]
+fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_one() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let faults = [
+        ("flow/page-size-default", "flow/read-flows/happy"),
+        (
+            "flow/parameters-emoji-dropped",
+            "flow/create-execution/parameters-rich",
+        ),
+        ("flow/listed-flow-differs", "flow/flows/listed"),
+        (
+            "chat/channel-type-private-refused",
+            "chat/create-channel/type=private",
+        ),
+        (
+            "chat/wrong-credentials-accepted",
+            "chat/fetch-member/credentials-wrong",
+        ),
+        ("media/temporary-link-missing", "media/upload-media/happy"),
+    ];
+    let of_server: Vec<&str> = faults
+        .iter()
+        .flat_map(|(fault, _)| ["--fault", fault])
+        .collect();
+    let broken = Served::start(folder, &of_server);
+    let target = format!("all={}", broken.url);
+    let hooks = format!("{}/_control", broken.url);
+    let of_target = ["--target", &target, "--hooks", &hooks];
+    let filters = faults
+        .iter()
+        .flat_map(|(_, scenario)| ["--filter", scenario]);
+    let mut words = vec!["run", "--prove", "off", "--report", "json=run.json"];
+    words.extend(of_target);
+    words.extend(filters);
+    let (code, console, err) = run(folder, &words);
+    assert_eq!(code, 1, "{console}{err}");
+    assert!(
+        console.contains("conformant reproduce run.json N"),
+        "{console}"
+    );
+    let numbered = |line: &&str| {
+        line.strip_prefix("FAIL ")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let last_screen = console.rsplit(" by urgency: ").next().unwrap_or_default();
+    let defects: Vec<&str> = last_screen.lines().filter(numbered).collect();
+    assert!(defects.len() >= 5, "{console}");
+    for line in defects {
+        let (number, title) = line["FAIL ".len()..].split_once(". ").expect("a number");
+        let mut words = vec!["reproduce", "run.json", number];
+        words.extend(of_target);
+        let (code, script, err) = run(folder, &words);
+        assert_eq!(code, 0, "{line}: {err}");
+        let (_, seen) = title.split_once(": ").expect("operation and observation");
+        let begin: String = seen.chars().take(15).collect();
+        assert!(
+            script
+                .lines()
+                .nth(1)
+                .is_some_and(|line| line.contains(&begin)),
+            "{title} is not the subject of\n{script}"
+        );
+        assert!(
+            script.contains("\n# Expected: ") && script.contains("\n# Actual: "),
+            "{script}"
+        );
+        let is_hidden = |c: char| c == '\u{200d}' || (c.is_control() && c != '\n');
+        assert!(!script.contains(is_hidden), "{script}");
+        std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
+        for (faults, expected) in [(of_server.as_slice(), 1), (&[], 0)] {
+            let served = Served::start(folder, faults);
+            let (code, err) = executed(folder, &served);
+            assert_eq!(code, Some(expected), "{line}: {err}\n{script}");
+            assert!(expected == 0 || err.contains("The defect shows: "), "{err}");
+        }
+        // The project's own reader takes the same defect as a scenario.
+        let words = ["reproduce", "run.json", number, "--format", "scenario"];
+        let (code, file, err) = run(folder, &words);
+        assert_eq!(code, 0, "{line}: {err}");
+        let id = file.split("- id: ").nth(1).expect("it has a scenario");
+        let service = id.split('/').next().unwrap_or_default();
+        let below = folder.join("again").join(number).join(service);
+        std::fs::create_dir_all(&below).expect("the temporary folder is writable");
+        std::fs::write(below.join("it.yaml"), &file).expect("the temporary folder is writable");
+        let again = format!("again/{number}");
+        let words = [
+            "run",
+            "--reference",
+            "--dry-run",
+            "--scenarios",
+            &again,
+            "--filter",
+            "*/reproduced/*",
+        ];
+        let (code, out, err) = run(folder, &words);
+        assert_eq!(code, 0, "{line}: {out}{err}\n{file}");
+    }
+}
+
+/// Runs `again.sh` against a server: the exit code, and what it prints apart from the response.
+fn executed(folder: &Path, served: &Served) -> (Option<i32>, String) {
+    let output = Command::new("bash")
+        .arg("again.sh")
+        .current_dir(folder)
+        .env("CHAT_URL", format!("{}/chat", served.url))
+        .env("FLOW_URL", format!("{}/flow", served.url))
+        .env("MEDIA_URL", format!("{}/media", served.url))
+        .env("CONTROL_URL", format!("{}/_control", served.url))
+        .env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"))
+        .output()
+        .expect("bash can be started");
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    (output.status.code(), err)
+}
+
+#[test]
+fn a_script_without_its_variables_ends_with_2_and_names_them() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let served = found(folder, "flow/name-null", "flow/read-flows/happy");
+    let (code, script, err) = run(folder, &["reproduce", "run.json", "1"]);
+    assert_eq!(code, 0, "{err}");
+    std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
+    let (code, err) = executed(folder, &served);
+    assert_eq!(code, Some(2), "{err}");
+    let expected = "CONFORMANT_FLOW_USERNAME is not set: set it to the user name for flow\n";
+    assert_eq!(err, expected);
+}
+
 #[test]
 fn a_chain_contains_no_responses_and_no_secrets() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
@@ -199,8 +334,8 @@ fn irreproducible_findings_are_errors() {
         "flow/read-executions/all-optional",
     ));
     for (finding, expected) in [
-        ("0", "finding 0 does not exist"),
-        ("900000", "finding 900000 does not exist"),
+        ("0", "defect 0 does not exist"),
+        ("900000", "defect 900000 does not exist"),
         (
             "flow/no-such-rule",
             "has no finding of rule flow/no-such-rule",
@@ -313,6 +448,86 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
     }
 }
 
+/// The same for a run with a configuration file, a seed, names and settings from the environment.
+#[test]
+fn printed_commands_of_a_configured_run_find_their_findings_again() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    let faults = [
+        "--fault",
+        "flow/meta-page-size-wrong",
+        "--fault",
+        "chat/channel-type-private-refused",
+    ];
+    let served = Served::start(folder, &faults);
+    let url = &served.url;
+    let configuration = format!(
+        "targets:\n  flow: {{ url: '{url}/flow', username: reference-api-key, password: '${{FLOW_SECRET}}' }}\n  \
+         chat: {{ url: '{url}/chat', username: reference-api-key, password: '${{FLOW_SECRET}}' }}\n"
+    );
+    std::fs::write(folder.join("conformant.yaml"), configuration)
+        .expect("the temporary folder is writable");
+    let hooks = format!("{url}/_control");
+    let words = [
+        "run",
+        "--hooks",
+        &hooks,
+        "--seed",
+        "7",
+        "--names",
+        "red",
+        "--strict",
+        "--prove",
+        "off",
+        "--filter",
+        "flow/read-flows/happy",
+        "--filter",
+        "chat/create-channel/type=private",
+        "--report",
+        "json=run.json",
+    ];
+    let secret = "reference-api-secret";
+    let output = crate::program::conformant(folder, &words)
+        .env("FLOW_SECRET", secret)
+        .output();
+    let output = output.expect("the program can be started");
+    let console = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{console}");
+    assert!(!console.contains(secret), "{console}");
+    let lines = console
+        .lines()
+        .filter_map(|line| line.trim_start().strip_prefix("reproduce conformant "));
+    let printed: Vec<&str> = lines.collect();
+    assert!(printed.len() > 1, "{console}");
+    for command in printed {
+        for part in ["--hooks ", "--config ", "--seed 7", "--strict"] {
+            assert!(command.contains(part), "{part} is missing in {command}");
+        }
+        let command = crate::sessions::Session::new("the console", command).arguments;
+        let mut words: Vec<&str> = command.iter().map(String::as_str).collect();
+        words.extend(["--report", "json=again.json"]);
+        let again = crate::program::conformant(folder, &words)
+            .env("FLOW_SECRET", secret)
+            .output();
+        let again = again.expect("the program can be started");
+        assert_eq!(again.status.code(), Some(1), "{words:?}");
+        let scenario = words.iter().skip_while(|word| **word != "--filter").nth(1);
+        let rules = |name: &str| {
+            let text = std::fs::read_to_string(folder.join(name)).expect("it was written");
+            let record: serde_json::Value = serde_json::from_str(&text).expect("it is JSON");
+            let findings = record["findings"].as_array().expect("a list").clone();
+            let of_scenario = findings
+                .into_iter()
+                .filter(|f| f["scenario"].as_str() == scenario.copied());
+            of_scenario
+                .map(|f| f["rule"].to_string())
+                .collect::<std::collections::BTreeSet<_>>()
+        };
+        assert_eq!(rules("again.json"), rules("run.json"), "{words:?}");
+        assert!(!rules("again.json").is_empty(), "{words:?}");
+    }
+}
+
 #[test]
 fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
@@ -340,7 +555,7 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
     );
     assert_eq!(code, 1, "{out}{err}");
     assert!(
-        out.contains("FAIL no callback came within 1s, expected at least 1\n"),
+        out.contains(": no callback came within 1s, expected at least 1\n"),
         "{out}"
     );
     assert!(!out.contains("caused by"), "{out}");

@@ -1,7 +1,8 @@
 //! Reduces a finding of a run to a chain of requests that starts with an empty account.
 //!
 //! The chain consists of steps of the scenario and has no data of the target's responses. Of the steps before the failed
-//! one, only reads without effect on the rule are left out; a write may be the cause and stays.
+//! one, only reads without effect on the rule are left out; a write may be the cause and stays, unless the rule is about
+//! the response of another write alone.
 
 use super::scenario;
 use conformant_base::text;
@@ -12,7 +13,7 @@ use conformant_judge::{DocumentCache, Need, Sites, judge_with_cache, predicate_o
 use conformant_record::{Finding, RunRecord};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Demand, Step, Verb};
-use conformant_rulebook::{Rulebook, Service, interpolations};
+use conformant_rulebook::{Origin, Rulebook, Service, interpolations};
 use conformant_schema::Schemas;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -221,7 +222,8 @@ fn deciding(
     (!examples.is_empty()).then(|| steps.collect())
 }
 
-/// The steps that write, decide, or capture for others; other reads are left out.
+/// The steps that write, decide, or capture for others; other reads are left out. Where the schema of a write's own
+/// response is the rule, other writes are left out as well.
 fn without_looks(
     finding: &Finding,
     rulebook: &Rulebook,
@@ -231,16 +233,25 @@ fn without_looks(
 ) -> Vec<Step> {
     let predicate = rulebook.rules.get(&finding.rule).and_then(predicate_of);
     let is_of_history = predicate.is_some_and(|p| p.needs().contains(&Need::History));
+    let does_write = |step: &Step| {
+        let called = step.operation();
+        let operation = called.and_then(|call| rulebook.called(&service.name, call));
+        operation.is_some_and(|operation| operation.does.writes())
+    };
+    let is_of_schema = rulebook.rules.get(&finding.rule).is_some_and(|rule| {
+        matches!(
+            rule.origin,
+            Origin::Property { .. } | Origin::NoOtherFields { .. }
+        )
+    });
+    let is_of_last = is_of_schema && steps.last().is_some_and(does_write);
     let mut kept: Vec<&Step> = Vec::new();
     let mut read: BTreeSet<String> = BTreeSet::new();
     for (index, step) in steps.iter().enumerate().rev() {
         let is_last = index + 1 == steps.len();
         let is_read = step.names().is_some_and(|name| read.contains(name));
-        let operation = step
-            .operation()
-            .and_then(|call| rulebook.called(&service.name, call));
         let only_looks = step.address().is_some()
-            || operation.is_some_and(|operation| !operation.does.writes())
+            || (step.operation().is_some() && (is_of_last || !does_write(step)))
             || (step.rejected().is_some() && !is_of_history);
         if !(is_last || is_read || deciding.contains(&(index + 1)) || !only_looks) {
             continue;

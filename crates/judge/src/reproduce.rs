@@ -173,6 +173,7 @@ pub fn shell_word(text: &str) -> String {
     if text::escape_line(text) == text {
         return format!("'{}'", text.replace('\'', "'\\''"));
     }
+    let has_command = text.contains("::") || text.contains("##");
     let mut inner = String::new();
     for c in text.chars() {
         match c {
@@ -182,7 +183,7 @@ pub fn shell_word(text: &str) -> String {
             '\r' => inner.push_str("\\r"),
             '\t' => inner.push_str("\\t"),
             // Two of them may begin a command of a CI service.
-            c if text::is_deceptive(c) || matches!(c, ':' | '#') => {
+            c if text::is_deceptive(c) || (has_command && matches!(c, ':' | '#')) => {
                 for byte in c.encode_utf8(&mut [0; 4]).bytes() {
                     inner.push_str(&format!("\\x{byte:02x}"));
                 }

@@ -75,7 +75,7 @@ fn observation(finding: &Finding) -> String {
     }
 }
 
-/// The statement about an `await` step without a callback, which is no document of the target.
+/// The statement about an `await` step without a callback. It concerns the run, not a document of the target.
 fn missing_callback(finding: &Finding) -> Option<String> {
     if finding.exchange > 0 || finding.pointer != "/count" || !is_line(&finding.expected) {
         return None;

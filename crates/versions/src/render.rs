@@ -5,9 +5,9 @@
 use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
 use super::{Class, Comparison, LevelVerdict};
-use conformant_base::text::{escape_line, safe_json};
+use conformant_base::text::{count, escape_line, safe_json};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
-use conformant_record::{Finding, Verdict};
+use conformant_record::{Defect, Finding, Verdict};
 use std::fmt::Write as _;
 
 const MEMORY: &str = "writing to a String succeeds";
@@ -322,6 +322,18 @@ fn junit(comparison: &Comparison) -> String {
     junit::render("conformant diff", None, &[suite])
 }
 
+/// The first lines, and the number of the others.
+fn shortened(mut lines: Vec<String>) -> Vec<String> {
+    /// Lines of a section, so that one defect is compared on a screen.
+    const LINES_MAX: usize = 5;
+    if lines.len() > LINES_MAX {
+        let more = lines.len() - (LINES_MAX - 1);
+        lines.truncate(LINES_MAX - 1);
+        lines.push(format!("… {more} more (all: --format json)"));
+    }
+    lines
+}
+
 impl RunDifference {
     /// Renders the difference; none for test cases and changelog, which need changes.
     ///
@@ -363,8 +375,19 @@ impl RunDifference {
                 })
                 .collect()
         };
+        let defects = |list: &[Defect]| -> Vec<String> {
+            let line = |defect: &Defect| {
+                let rules = count(defect.rules.len(), "rule");
+                let findings = count(defect.findings, "finding");
+                let scenarios = count(defect.scenarios, "scenario");
+                format!("{} ({rules}, {findings}, {scenarios})", defect.title)
+            };
+            list.iter().map(line).collect()
+        };
         [
             ("limits of this comparison", self.cautions.clone()),
+            ("new defects", defects(&self.new_defects)),
+            ("defects of the first run only", defects(&self.gone_defects)),
             ("rules whose verdict differs", verdicts(&self.rules)),
             ("scenarios whose verdict differs", verdicts(&self.scenarios)),
             (
@@ -379,7 +402,12 @@ impl RunDifference {
         ]
         .into_iter()
         .filter(|(_, lines)| !lines.is_empty())
-        .map(|(title, lines)| (format!("{title}: {}", lines.len()), lines))
+        .map(|(title, lines)| {
+            let heading = format!("{title}: {}", lines.len());
+            // A defect is one line already.
+            let is_whole = title.contains("defects");
+            (heading, if is_whole { lines } else { shortened(lines) })
+        })
         .collect()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Compares verdicts and judges nothing again.
 
-use conformant_record::{Finding, Level, RunRecord, Verdict};
+use conformant_record::{Defect, Finding, Level, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,6 +23,10 @@ pub struct RunDifference {
     pub scenarios: Vec<VerdictDifference>,
     /// Unspecified behaviors with different answers, by id.
     pub open_points: Vec<AnswerDifference>,
+    /// Defects with findings of the second run only; their counts are of those findings.
+    pub new_defects: Vec<Defect>,
+    /// The same of the first run only.
+    pub gone_defects: Vec<Defect>,
     /// Findings of the second run only.
     pub new: Vec<Finding>,
     /// Findings of the first run only.
@@ -68,6 +72,8 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
             .map(|s| (s.id.clone(), s.verdict))
             .collect()
     };
+    let new = only_in(&b.1.findings, &a.1.findings);
+    let gone = only_in(&a.1.findings, &b.1.findings);
     RunDifference {
         schema_version: super::SCHEMA_VERSION,
         a: a.0.to_owned(),
@@ -76,9 +82,33 @@ pub fn runs(a: (&str, &RunRecord), b: (&str, &RunRecord)) -> RunDifference {
         rules: verdicts(&rules(a.1), &rules(b.1), |id| levels.get(id).copied()),
         scenarios: verdicts(&scenarios(a.1), &scenarios(b.1), |_| None),
         open_points: answers(a.1, b.1),
-        new: only_in(&b.1.findings, &a.1.findings),
-        gone: only_in(&a.1.findings, &b.1.findings),
+        new_defects: defects_of(b.1, &new),
+        gone_defects: defects_of(a.1, &gone),
+        new,
+        gone,
     }
+}
+
+/// The defects of a run that have some of these findings.
+fn defects_of(run: &RunRecord, findings: &[Finding]) -> Vec<Defect> {
+    let defects = match run.defects.as_slice() {
+        [] => conformant_record::defects(&run.rules, &run.findings, &[]),
+        defects => defects.to_vec(),
+    };
+    let of_findings = defects.into_iter().filter_map(|mut defect| {
+        let mut scenarios: BTreeSet<&str> = BTreeSet::new();
+        let mut rules: BTreeSet<&str> = BTreeSet::new();
+        defect.findings = 0;
+        for finding in findings.iter().filter(|f| defect.rules.contains(&f.rule)) {
+            defect.findings += 1;
+            scenarios.insert(&finding.scenario);
+            rules.insert(&finding.rule);
+        }
+        defect.scenarios = scenarios.len();
+        defect.rules.retain(|rule| rules.contains(rule.as_str()));
+        (defect.findings > 0).then_some(defect)
+    });
+    of_findings.collect()
 }
 
 impl RunDifference {
@@ -245,6 +275,30 @@ mod tests {
                 .contains("### new findings: 1")
         );
         assert_eq!(difference.render(Format::Junit), None);
+    }
+
+    #[test]
+    fn one_defect_of_many_rules_is_compared_in_40_lines() {
+        let ids: Vec<String> = (0..300).map(|n| format!("flow/x/r{n}")).collect();
+        let with = |verdict| ids.iter().map(move |id| (id.as_str(), verdict)).collect();
+        let passing: Vec<(&str, Verdict)> = with(Verdict::Pass);
+        let failing: Vec<(&str, Verdict)> = with(Verdict::Fail);
+        let (a, mut b) = (run("flow/a", &passing), run("flow/a", &failing));
+        b.defects = vec![Defect {
+            title: "read-x: status 500, expected an accepted request".into(),
+            known: Vec::new(),
+            service: "flow".into(),
+            level: Level::Must,
+            rules: ids.clone(),
+            findings: 300,
+            scenarios: 1,
+        }];
+        let difference = runs(("a", &a), ("b", &b));
+        assert_eq!(difference.new_defects.len(), 1);
+        let text = difference.render(Format::Text).unwrap();
+        assert!(text.lines().count() <= 40, "{text}");
+        let line = "new defects: 1\n  read-x: status 500, expected an accepted request (300 rules, 300 findings, ";
+        assert!(text.starts_with(line), "{text}");
     }
 
     #[test]

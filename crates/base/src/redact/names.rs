@@ -58,6 +58,7 @@ impl Names {
                 named_value(text, name.range())
             };
             let value = value.filter(|value| !value.is_empty() && value.start >= done)?;
+            let value = Some(value).filter(|value| !is_variable(&text[value.clone()]))?;
             done = value.end;
             Some(value)
         });
@@ -78,6 +79,17 @@ pub fn is_secret_header(name: &str) -> bool {
 /// True for query, form and body parameters whose value is a credential.
 pub fn is_secret_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
+/// Whether a value is only the name of a variable of the environment, as in commands to repeat a request.
+fn is_variable(value: &str) -> bool {
+    let name = value.strip_prefix('$').unwrap_or_default();
+    let braced = name
+        .strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'));
+    let name = braced.unwrap_or(name);
+    let is_part = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    name.contains('_') && name.bytes().all(is_part)
 }
 
 /// The signature of a JSON Web Token at `start`. Without it the token only is readable.

@@ -93,6 +93,20 @@ fn halves_in_front_of_a_cut_go() {
 }
 
 #[test]
+fn variables_that_hold_a_secret_are_shown() {
+    let redactor = Redactor::default();
+    for text in [
+        "curl -H \"X-Auth-API-Key: $CONFORMANT_AUTH_API_KEY\"",
+        "https://h/?token=${MY_TOKEN}&a=b",
+    ] {
+        assert_eq!(redactor.redact(text), text);
+    }
+    for text in ["password=$hunter2", "X-Api-Key: $ABC"] {
+        assert!(redactor.redact(text).contains(REDACTED), "{text}");
+    }
+}
+
+#[test]
 fn headers_go_by_name() {
     let mut headers = Headers::default();
     headers.add("cookie", "a=b");
