@@ -70,7 +70,7 @@ fn observation(finding: &Finding) -> String {
         (place, about) if about.starts_with(' ') => {
             format!("{place}{about} is {actual}, expected {expected}{tail}")
         }
-        (place, "") => format!("{place} is {actual}, expected {expected}{tail}"),
+        (place, "") => format!("{}{tail}", is_instead(place, (actual, expected))),
         (place, about) => format!("{place} is {actual}, expected {expected}{tail} ({about})"),
     }
 }
@@ -165,11 +165,20 @@ fn described(finding: &Finding, place: &str) -> String {
             } else if message.contains(&finding.pointer) {
                 message.replacen(&finding.pointer, place, 1)
             } else if is_line(expected) && is_line(actual) {
-                format!("{place} is {actual}, expected {expected}")
+                is_instead(place, (actual, expected))
             } else {
                 format!("{place}: {message}")
             }
         }
+    }
+}
+
+/// The actual and the expected value, unless a title would show the same for both.
+fn is_instead(place: &str, (actual, expected): (&str, &str)) -> String {
+    if replace_names(actual, shortened) == replace_names(expected, shortened) {
+        format!("{place} is not the expected {expected}")
+    } else {
+        format!("{place} is {actual}, expected {expected}")
     }
 }
 
@@ -336,6 +345,16 @@ mod tests {
                 ["create-flow", "/sid", "not-honoured"],
                 ["\"x\"", "\"y\"", "sent \"x\", came back as \"y\""],
                 "create-flow: `sid` is \"y\", expected \"x\"",
+            ),
+            (
+                "flow/flow/sid",
+                ["create-flow", "/sid", "not-honoured"],
+                [
+                    "\"IS316599da8ef4b3176873271edb4bf91f\"",
+                    "\"IS316599da8ef4b3176873271edb4bf910\"",
+                    "sent one SID, came back as another one",
+                ],
+                "create-flow: `sid` is not the expected \"IS…\"",
             ),
             (
                 "chat/callback",
