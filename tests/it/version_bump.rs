@@ -261,9 +261,13 @@ fn the_old_version_fails_after_the_event_type_has_moved() {
         "json=run.json",
     ]);
     assert_eq!(code, 1, "{out}{err}");
-    assert!(out.contains("FAIL  events/schema-address"), "{out}");
+    let is_broken = |rule: &str| {
+        let mut rows = out.lines().filter(|line| line.starts_with("FAIL "));
+        rows.any(|row| row.ends_with(&format!("  {rule}")))
+    };
+    assert!(is_broken("events/schema-address"), "{out}");
     // It sends valid data for the version that it announces.
-    assert!(!out.contains("FAIL  events/message-sent/from"), "{out}");
+    assert!(!is_broken("events/message-sent/from"), "{out}");
     // Old fixtures stay valid for their version.
     let (code, out, err) = run(&["fixtures", "verify", "fixtures", "--specs", "specs"]);
     assert_eq!(code, 0, "{out}{err}");

@@ -36,7 +36,7 @@ const BASE64_AT: &str = "/data_base64";
 /// CloudEvents member for the time of the event, in any envelope.
 const TIME_AT: &str = "/time";
 
-/// DocumentJudge event.
+/// One event.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Envelope<'a> {
     pub(super) r#type: Option<String>,

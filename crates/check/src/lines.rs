@@ -177,7 +177,7 @@ fn payloads(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|line| !line.is_empty())
 }
 
-/// Whether one of the first two lines is an object, and the whole is not a document. DocumentJudge of the two may be invalid;
+/// Whether one of the first two lines is an object, and the whole is not a document. One of the two may be invalid;
 /// the first line of an indented document is not an object.
 fn is_by_line(start: &[u8]) -> bool {
     let lines: Vec<&[u8]> = payloads(start).take(2).collect();

@@ -387,11 +387,11 @@ fn step_result(
                 Ok(_) => "done".to_owned(),
                 Err(why) => format!("failed: {}", text::excerpt(why, TEXT_BYTES_MAX)),
             },
-            sent: side(json::window(&hook.arguments, "").0),
-            received: hook
-                .result
-                .as_ref()
-                .map_or_else(|_| String::new(), |result| side(json::window(result, "").0)),
+            sent: side(&json::window(&hook.arguments, "").0),
+            received: hook.result.as_ref().map_or_else(
+                |_| String::new(),
+                |result| side(&json::window(result, "").0),
+            ),
             race: hook.race.map(|race| {
                 let result = hook.result.as_ref().ok();
                 race_times(
@@ -407,7 +407,7 @@ fn step_result(
             what: format!("{} {}", delivery.request.method, delivery.listener),
             at: since_begin(evidence, delivery.span.ended),
             outcome: format!("answered {}", delivery.answered),
-            sent: side(body_text(&delivery.request.body)),
+            sent: side(&body_text(&delivery.request.body)),
             ..StepResult::default()
         }),
         Event::Passed(_) => None,
@@ -415,7 +415,7 @@ fn step_result(
 }
 
 /// One side of a hook or callback, cut.
-fn side(text: String) -> String {
+fn side(text: &str) -> String {
     let lines: Vec<&str> = text.lines().take(SIDE_LINES_MAX).collect();
     text::excerpt(&lines.join("\n"), SIDE_BYTES_MAX).into_owned()
 }

@@ -312,6 +312,7 @@ mod tests {
     }
 
     #[test]
+    #[expect(clippy::too_many_lines, reason = "a table of findings")]
     fn titles_of_each_kind_name_operation_field_expected_and_actual() {
         for (rule, at, seen, expected) in [
             (

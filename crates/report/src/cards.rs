@@ -64,10 +64,9 @@ impl Card<'_> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
         let faults = match self.defect.known.as_slice() {
-            [] => return None,
             [_] => "the built-in example fault",
             [_, ..] if self.defect.known.len() <= NAMED_MAX => "the built-in example faults",
-            _ => return None,
+            [] | [..] => return None,
         };
         let names = self.defect.known.join(", ");
         Some(format!("looks like {faults} {names} (guess)"))

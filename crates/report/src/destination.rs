@@ -158,7 +158,9 @@ impl Report {
                     reason,
                 })
             }
-            _ => self.put(&self.format.render(record, settings), stdout),
+            Destination::File(_) | Destination::Stdout => {
+                self.put(&self.format.render(record, settings), stdout)
+            }
         }
     }
 

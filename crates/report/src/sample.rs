@@ -22,6 +22,29 @@ fn services() -> BTreeMap<String, Asked> {
     [("flow".to_owned(), asked)].into()
 }
 
+fn defects() -> Vec<Defect> {
+    vec![
+        Defect {
+            title: "An execution has a third state".into(),
+            known: vec!["flow/execution-status-wrong".into()],
+            service: "flow".into(),
+            level: Level::Must,
+            rules: vec!["flow/execution/status".into()],
+            findings: 2,
+            scenarios: 1,
+        },
+        Defect {
+            title: "/shape is not a documented field".into(),
+            known: Vec::new(),
+            service: "flow".into(),
+            level: Level::Should,
+            rules: vec!["flow/execution/no-other-fields".into()],
+            findings: 1,
+            scenarios: 1,
+        },
+    ]
+}
+
 /// A finished run with an example of everything.
 pub(super) fn sample() -> RunRecord {
     RunRecord {
@@ -70,26 +93,7 @@ pub(super) fn sample() -> RunRecord {
             treatment: "Any value passes.".into(),
         }],
         scenarios: scenarios(),
-        defects: vec![
-            Defect {
-                title: "An execution has a third state".into(),
-                known: vec!["flow/execution-status-wrong".into()],
-                service: "flow".into(),
-                level: Level::Must,
-                rules: vec!["flow/execution/status".into()],
-                findings: 2,
-                scenarios: 1,
-            },
-            Defect {
-                title: "/shape is not a documented field".into(),
-                known: Vec::new(),
-                service: "flow".into(),
-                level: Level::Should,
-                rules: vec!["flow/execution/no-other-fields".into()],
-                findings: 1,
-                scenarios: 1,
-            },
-        ],
+        defects: defects(),
         exchanges: vec![exchange()],
         deliveries: vec![Delivery {
             scenario: "flow/create-execution/happy".into(),
