@@ -266,7 +266,11 @@ impl SelectedRun<'_> {
                     targets,
                 }),
                 RunEvent::Finished { record: ended } => record = Some(*ended),
-                event => stream.send(self.with_waivers(event)),
+                event @ (RunEvent::ScenarioBegan { .. }
+                | RunEvent::ScenarioPlayed { .. }
+                | RunEvent::Waiting { .. }
+                | RunEvent::Alive { .. }
+                | RunEvent::ScenarioEnded { .. }) => stream.send(self.with_waivers(event)),
             };
             let ended = conformant_engine::run(
                 self.rulebook,
