@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 /// The hook that moves the target's clock.
 const ADVANCE_CLOCK: &str = "advance_clock";
-/// Tasks about hooks; the list of rules that are not judged names all.
+/// At most this many tasks about hooks; `not judged` lists all of them.
 const TASKS_OF_HOOKS_MAX: usize = 5;
 
 /// One check and its result.

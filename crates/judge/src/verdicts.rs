@@ -60,8 +60,8 @@ impl Vacuity {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Empty => "the list was empty",
-            Self::Absent => "nothing stood there",
-            Self::Alone => "there was nothing to compare it with",
+            Self::Absent => "the field was absent",
+            Self::Alone => "there were no two values to compare",
             Self::Silence => "no callback came at all",
         }
     }

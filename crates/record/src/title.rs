@@ -1,4 +1,4 @@
-//! Words findings as the title of a defect: operation, field, expected and actual value.
+//! Writes the title of a defect: operation, field, expected and actual value of its first finding.
 
 use super::Finding;
 use conformant_base::text::count;
@@ -45,7 +45,7 @@ fn topic(rule: &str) -> &str {
 fn observation(finding: &Finding) -> String {
     let (expected, actual) = (finding.expected.as_str(), finding.actual.as_str());
     let message = finding.message.as_str();
-    if let Some(text) = missing_callback(finding) {
+    if let Some(text) = callback_count(finding) {
         return text;
     }
     if let "accepted" | "refused" = finding.kind.as_str() {
@@ -53,7 +53,7 @@ fn observation(finding: &Finding) -> String {
     }
     let (place, message) = located(finding, message);
     let (about, tail) = match comparison(message, expected, actual) {
-        Some((about, tail)) if is_line(expected) && is_line(actual) => (about, tail),
+        Some((about, tail)) if fits_title(expected) && fits_title(actual) => (about, tail),
         _ => return described(finding, &place),
     };
     if actual == "a list without it" && !place.is_empty() {
@@ -70,14 +70,14 @@ fn observation(finding: &Finding) -> String {
         (place, about) if about.starts_with(' ') => {
             format!("{place}{about} is {actual}, expected {expected}{tail}")
         }
-        (place, "") => format!("{}{tail}", is_instead(place, (actual, expected))),
+        (place, "") => format!("{}{tail}", compared(place, (actual, expected))),
         (place, about) => format!("{place} is {actual}, expected {expected}{tail} ({about})"),
     }
 }
 
 /// The statement about an `await` step without a callback. It concerns the run, not a document of the target.
-fn missing_callback(finding: &Finding) -> Option<String> {
-    if finding.exchange > 0 || finding.pointer != "/count" || !is_line(&finding.expected) {
+fn callback_count(finding: &Finding) -> Option<String> {
+    if finding.exchange > 0 || finding.pointer != "/count" || !fits_title(&finding.expected) {
         return None;
     }
     let waited = finding.message.split_once("(waited ");
@@ -98,7 +98,7 @@ fn missing_callback(finding: &Finding) -> Option<String> {
 fn decision(finding: &Finding) -> String {
     let expected = finding.expected.split(':').next().unwrap_or_default();
     let message = finding.message.as_str();
-    // The operation precedes a title.
+    // The title already begins with the operation.
     let is_general = message.starts_with(&format!("{} was ", finding.operation));
     let seen = if is_general { &finding.actual } else { message };
     let request = format!("{}/{}/", finding.service, finding.operation);
@@ -141,7 +141,7 @@ fn described(finding: &Finding, place: &str) -> String {
     let (_, rest) = located(finding, message);
     match finding.kind.as_str() {
         _ if place.is_empty() => message.to_owned(),
-        "missing-field" if expected.starts_with("a field ") || !is_line(expected) => {
+        "missing-field" if expected.starts_with("a field ") || !fits_title(expected) => {
             format!("{place} is missing")
         }
         "missing-field" => format!("{place} is missing, expected {expected}"),
@@ -149,7 +149,7 @@ fn described(finding: &Finding, place: &str) -> String {
             format!("{place} is present, expected {expected}")
         }
         "extra-field" => format!("{place} is not a documented field"),
-        "default" if is_line(expected) && is_line(actual) => {
+        "default" if fits_title(expected) && fits_title(actual) => {
             format!("{place} is {actual}, expected {expected} (the default)")
         }
         _ => {
@@ -157,15 +157,15 @@ fn described(finding: &Finding, place: &str) -> String {
             let why = why
                 .map(|(_, why)| format!(" although {why}"))
                 .unwrap_or_default();
-            if let (Some(before), true) = (before(expected), is_line(actual)) {
+            if let (Some(before), true) = (before(expected), fits_title(actual)) {
                 let (before, now) = same_day(before, actual);
                 format!("{place} changed (was {before}, now {now}){why}")
             } else if rest.len() < message.len() {
                 format!("{place}{rest}")
             } else if message.contains(&finding.pointer) {
                 message.replacen(&finding.pointer, place, 1)
-            } else if is_line(expected) && is_line(actual) {
-                is_instead(place, (actual, expected))
+            } else if fits_title(expected) && fits_title(actual) {
+                compared(place, (actual, expected))
             } else {
                 format!("{place}: {message}")
             }
@@ -174,7 +174,7 @@ fn described(finding: &Finding, place: &str) -> String {
 }
 
 /// The actual and the expected value, unless a title would show the same for both.
-fn is_instead(place: &str, (actual, expected): (&str, &str)) -> String {
+fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
     if replace_names(actual, shortened) == replace_names(expected, shortened) {
         format!("{place} is not the expected {expected}")
     } else {
@@ -183,7 +183,7 @@ fn is_instead(place: &str, (actual, expected): (&str, &str)) -> String {
 }
 
 /// Whether a value is short enough for a title.
-fn is_line(value: &str) -> bool {
+fn fits_title(value: &str) -> bool {
     /// Longer values are left to the message.
     const VALUE_CHARACTERS_MAX: usize = 80;
     let characters = || replace_names(value, shortened).chars().count();

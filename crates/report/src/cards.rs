@@ -205,13 +205,14 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
 ///
 /// A live target may keep the names of the run, so that another run needs new ones.
 pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
-    /// Flags with a value that select scenarios, or say where output goes.
-    const LEFT_OUT: [&str; 9] = [
+    /// Flags with a value that select scenarios, or that only a whole run needs.
+    const LEFT_OUT: [&str; 10] = [
         "--filter",
         "--service",
         "--partition",
         "--since",
         "--rerun",
+        "--repeat",
         "--names",
         "--min-judged",
         "--keep-evidence",
@@ -267,7 +268,7 @@ fn flags(words: &[String]) -> Vec<(&str, &[String])> {
 
 /// What the command line left out of a run: `--service chat`, `--prove off`.
 pub(super) fn limits(record: &RunRecord) -> Vec<String> {
-    /// Flags whose use makes a run smaller.
+    /// Flags that make a run smaller.
     const LIMITS: [&str; 8] = [
         "--service",
         "--filter",
@@ -280,8 +281,9 @@ pub(super) fn limits(record: &RunRecord) -> Vec<String> {
     ];
     let words = text::shell_words(&record.invocation);
     let limits = flags(&words).into_iter().map(|(flag, words)| {
-        let value = words.join(" ");
-        (flag, value.replacen('=', " ", 1))
+        let mut words = words.to_vec();
+        words[0] = words[0].replacen('=', " ", 1);
+        (flag, words.join(" "))
     });
     limits
         .filter(|(flag, text)| {
@@ -706,11 +708,11 @@ mod tests {
     fn limits_of_a_run_are_its_flags() {
         let mut record = sample();
         record.invocation =
-            "conformant run --service chat --prove=off --races on --filter 'a b' --names 1a"
+            "conformant run --service chat --prove=off --races on --filter 'a[b=c d]' --names 1a"
                 .to_owned();
         assert_eq!(
             limits(&record),
-            ["--service chat", "--prove off", "--filter a b"]
+            ["--service chat", "--prove off", "--filter a[b=c d]"]
         );
         assert_eq!(seed(&record), "7, names 1a");
     }

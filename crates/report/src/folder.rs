@@ -13,7 +13,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Files of defects; later defects are counted.
+/// At most this many files of defects; the index counts the others.
 const DEFECTS_MAX: usize = 100;
 /// Bytes of one file of a defect.
 const FILE_BYTES_MAX: usize = 40_000;

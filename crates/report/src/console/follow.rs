@@ -52,7 +52,7 @@ struct State {
 }
 
 impl State {
-    /// `3 failing · 2 rules broken so far · about 40 s left · chat: 429, waiting 1 s · longest running: chat/x (33 s)`.
+    /// `3 failing · at least 2 rules broken · about 40 s left · chat: 429, waiting 1 s · longest running: chat/x (33 s)`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
         if !self.failing.is_empty() {
@@ -60,7 +60,7 @@ impl State {
         }
         if !self.broken.is_empty() {
             let rules = view::count(self.broken.len(), "rule");
-            parts.push(format!("{rules} broken so far"));
+            parts.push(format!("at least {rules} broken"));
         }
         if self.inconclusive > 0 {
             parts.push(format!("{} inconclusive", self.inconclusive));
@@ -401,7 +401,7 @@ mod tests {
             "target: http://127.0.0.1:4010/flow\n\
              … 10 s: 2 of 4 scenarios · 2 failing · about 10 s left\n\
              FAIL flow/x/c: 1 finding\n\
-             … 20 s: 2 of 4 scenarios · 1 failing · 1 rule broken so far · about 20 s left\n"
+             … 20 s: 2 of 4 scenarios · 1 failing · at least 1 rule broken · about 20 s left\n"
         );
     }
 

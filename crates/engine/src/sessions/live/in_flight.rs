@@ -1,8 +1,9 @@
-//! Changes that are in flight, so that a rejection is known to overlap another change of this run.
+//! Changes that are in flight, to know whether a rejected change overlapped another one of this run.
 //!
 //! - A target may reject a change while it processes another one. That shows neither a rate limit nor a defect.
-//! - After the first such rejection changes are sent one after the other. A target that then rejects a request which is
-//!   alone has a rate limit, and changes overlap again.
+//! - After the first such rejection changes are sent one after the other.
+//! - A rejection with 429, or 503 and `Retry-After`, of a read or of a change that was alone shows a rate limit. From then on
+//!   changes overlap.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -14,43 +15,43 @@ const CHECK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     state: Mutex<State>,
-    fewer: Condvar,
+    decreased: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     count: usize,
-    /// Number of requests so far.
+    /// Number of changes so far.
     begun: u64,
     order: Order,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Order {
-    /// Requests overlap.
+    /// Changes overlap.
     #[default]
     Free,
-    /// Each request waits for the one before.
+    /// Each change waits for the one before.
     OneByOne,
     /// The target has a rate limit, so overlapping is not what it rejects.
     RateLimited,
 }
 
-/// Requests that were sent together.
+/// Changes that are sent together, until it is dropped.
 #[derive(Debug)]
 pub(super) struct Sent<'a> {
     within: &'a InFlight,
     count: usize,
-    /// Number of requests when these were sent; none if another one was in flight.
+    /// Value of [`State::begun`] right after these were registered; none if others were in flight.
     begun: Option<u64>,
 }
 
 impl InFlight {
-    /// Registers requests, after those in flight if requests are sent one after the other.
-    pub(super) fn send(&self, count: usize, is_over: impl Fn() -> bool) -> Sent<'_> {
+    /// Registers changes before they are sent. Waits for those in flight if changes are sent one after the other.
+    pub(super) fn register(&self, count: usize, is_over: impl Fn() -> bool) -> Sent<'_> {
         let mut state = self.state();
         while state.order == Order::OneByOne && state.count > 0 && !is_over() {
-            let waited = self.fewer.wait_timeout(state, CHECK_EVERY);
+            let waited = self.decreased.wait_timeout(state, CHECK_EVERY);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let was_quiet = state.count == 0;
@@ -63,18 +64,18 @@ impl InFlight {
         }
     }
 
-    /// Sends requests one after the other from now on, unless the target has a rate limit.
-    pub(super) fn one_by_one(&self) {
+    /// Lets changes wait for each other from now on, unless the target has a rate limit.
+    pub(super) fn serialize(&self) {
         let mut state = self.state();
         if state.order == Order::Free {
             state.order = Order::OneByOne;
         }
     }
 
-    /// Lets requests overlap again: the target rejects them for their number.
-    pub(super) fn is_rate_limited(&self) {
+    /// Lets changes overlap: the target rejects requests because there are too many.
+    pub(super) fn allow_overlap(&self) {
         self.state().order = Order::RateLimited;
-        self.fewer.notify_all();
+        self.decreased.notify_all();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -83,7 +84,7 @@ impl InFlight {
 }
 
 impl Sent<'_> {
-    /// Whether another request was in flight since these were sent.
+    /// Whether another change was in flight since these were registered.
     pub(super) fn has_overlapped(&self) -> bool {
         self.begun != Some(self.within.state().begun)
     }
@@ -92,7 +93,7 @@ impl Sent<'_> {
 impl Drop for Sent<'_> {
     fn drop(&mut self) {
         self.within.state().count -= self.count;
-        self.within.fewer.notify_all();
+        self.within.decreased.notify_all();
     }
 }
 
@@ -106,35 +107,35 @@ mod tests {
     }
 
     #[test]
-    fn requests_overlap_until_one_of_them_is_rejected_for_it() {
+    fn changes_overlap_until_they_wait_for_each_other() {
         let in_flight = InFlight::default();
-        let first = in_flight.send(1, never);
+        let first = in_flight.register(1, never);
         assert!(!first.has_overlapped());
-        let second = in_flight.send(1, never);
+        let second = in_flight.register(1, never);
         assert!(first.has_overlapped() && second.has_overlapped());
         drop(first);
-        in_flight.one_by_one();
+        in_flight.serialize();
         let (done, ended) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let third = in_flight.send(2, never);
+                let third = in_flight.register(2, never);
                 done.send(third.has_overlapped()).expect("a receiver");
             });
             assert!(ended.try_recv().is_err());
             drop(second);
             assert_eq!(ended.recv(), Ok(false));
         });
-        in_flight.is_rate_limited();
-        in_flight.one_by_one();
-        let _fourth = in_flight.send(1, never);
-        assert!(in_flight.send(1, never).has_overlapped());
+        in_flight.allow_overlap();
+        in_flight.serialize();
+        let _fourth = in_flight.register(1, never);
+        assert!(in_flight.register(1, never).has_overlapped());
     }
 
     #[test]
     fn the_end_of_a_run_ends_the_wait() {
         let in_flight = InFlight::default();
-        in_flight.one_by_one();
-        let _first = in_flight.send(1, never);
-        assert!(in_flight.send(1, || true).has_overlapped());
+        in_flight.serialize();
+        let _first = in_flight.register(1, never);
+        assert!(in_flight.register(1, || true).has_overlapped());
     }
 }

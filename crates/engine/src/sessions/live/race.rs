@@ -25,7 +25,7 @@ impl LiveScenario<'_> {
         let count = departures.len();
         let sent = self.spending(
             |s| &mut s.turn,
-            || live.in_flight.send(count, || live.is_over()),
+            || live.in_flight.register(count, || live.is_over()),
         );
         let acted = self.spending(
             |s| &mut s.answers,

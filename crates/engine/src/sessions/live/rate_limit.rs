@@ -1,9 +1,10 @@
 //! Rate limits of a target: all scenarios wait as requested and continue, at the rate that the target's answers show.
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
-//! - The rate is what the target served in the time that it asks to wait, or what remains until its limit is reset.
-//! - Only a rejection of a request that was sent alone and at the present rate lowers the rate. Otherwise the target may
-//!   reject requests because they arrive at the same time.
+//! - The new rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
+//!   or what remains of the limit, spread over the time until it is reset.
+//! - A rejected change that overlapped another change does not lower the rate: the target may reject changes because they
+//!   arrive at the same time.
 
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
@@ -38,7 +39,7 @@ struct State {
     interval: Duration,
     /// How often the rate was lowered.
     epoch: u32,
-    /// Requests since the last rejection.
+    /// Requests since the rate was lowered last.
     served: u32,
     /// When requests were served within the longest period.
     served_at: VecDeque<Instant>,
@@ -60,7 +61,7 @@ pub(super) struct Attempt {
     pub(super) place: Place,
     /// Number of tries before it.
     pub(super) tries: u32,
-    /// Whether another request of this run was in flight.
+    /// Whether it is a change that was in flight together with another change of this run.
     pub(super) has_overlapped: bool,
 }
 

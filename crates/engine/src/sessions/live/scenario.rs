@@ -367,7 +367,7 @@ impl Session for LiveScenario<'_> {
     fn avoid_overlap(&self) -> bool {
         let has_overlapped = self.has_overlapped.take();
         if has_overlapped {
-            self.live.in_flight.one_by_one();
+            self.live.in_flight.serialize();
         }
         has_overlapped
     }
@@ -452,7 +452,7 @@ impl LiveScenario<'_> {
             let sent = is_change.then(|| {
                 self.spending(
                     |s| &mut s.turn,
-                    || live.in_flight.send(1, || live.is_over()),
+                    || live.in_flight.register(1, || live.is_over()),
                 )
             });
             let response = self.spending(|s| &mut s.answers, send)?;
@@ -460,8 +460,8 @@ impl LiveScenario<'_> {
             self.has_overlapped.set(has_overlapped);
             if is_limit(&response) {
                 match has_overlapped {
-                    true => live.in_flight.one_by_one(),
-                    false => live.in_flight.is_rate_limited(),
+                    true => live.in_flight.serialize(),
+                    false => live.in_flight.allow_overlap(),
                 }
             }
             let attempt = Attempt {
