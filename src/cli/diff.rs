@@ -105,7 +105,7 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
         }
         judge_levels(&mut comparison, &current, args, &declarations)?;
     }
-    write(&reports, |format| Some(comparison.render(format)))?;
+    write(&reports, |format| comparison.render(format))?;
     let undeclared = comparison.undeclared().count();
     if undeclared > 0 && args.compat.is_empty() {
         note(&format!(
@@ -132,7 +132,15 @@ fn matrix(rulebook: &Rulebook, event: &str, content: Option<Content>, reports: &
     let matrix = VersionMatrix::new(rulebook, event, content, &documents);
     let matrix = matrix.map_err(|e| Failure::Usage(e.to_string()))?;
     contradicted(&matrix.contradictions)?;
-    write(reports, |format| matrix.render(format))?;
+    let page = || {
+        let (numbers, reasons) = (matrix.numbers(), matrix.reasons());
+        conformant_report::versions_page(&matrix.event, &numbers, &matrix.readers(), &reasons)
+    };
+    write(reports, |format| {
+        (format == Format::Html)
+            .then(page)
+            .or_else(|| matrix.render(format))
+    })?;
     Ok(Exit::Conformant)
 }
 
@@ -355,7 +363,7 @@ pub(super) fn destinations(given: &[String]) -> Result<Vec<To>, Failure> {
     given
         .iter()
         .map(|text| {
-            let wrong = || Failure::Usage(format!("invalid --report `{text}`: expected text, json, markdown, changelog or junit and a path, such as json=diff.json (`-` is standard output)"));
+            let wrong = || Failure::Usage(format!("invalid --report `{text}`: expected text, json, markdown, html, changelog or junit and a path, such as json=diff.json (`-` is standard output)"));
             read(text).ok_or_else(wrong)
         })
         .collect()
@@ -369,7 +377,7 @@ pub(super) fn write(
     for (format, path) in reports {
         let text = render(*format).ok_or_else(|| {
             Failure::Usage(
-                "--report junit and changelog are not available here: use text, json or markdown"
+                "this format of --report is not available here: use text, json or markdown"
                     .to_owned(),
             )
         })?;

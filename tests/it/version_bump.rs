@@ -502,3 +502,37 @@ fn each_of_ten_edits_is_reported_with_a_witness() {
     }
     assert!(changes.is_empty(), "without an edit: {:?}", changes.keys());
 }
+
+#[test]
+fn the_matrix_of_versions_is_a_table_and_a_page() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    bumped(folder.path());
+    let matrix = ["diff", "--specs", "specs", "--matrix", "MessageSent"];
+    let reports = ["--report", "text=-", "--report", "html=versions.html"];
+    let (code, out, err) = run(folder.path(), &[matrix.as_slice(), &reports].concat());
+    assert_eq!(code, 0, "{out}{err}");
+    let page =
+        std::fs::read_to_string(folder.path().join("versions.html")).expect("it was written");
+    let mut reasons = out
+        .lines()
+        .filter(|line| line.contains(" does not read "))
+        .peekable();
+    assert!(reasons.peek().is_some(), "{out}");
+    for reason in reasons {
+        let (versions, _) = reason.split_once(':').expect("the reason follows");
+        assert!(page.contains(versions), "{reason}: {page}");
+    }
+    for part in [
+        "<title>Versions of ",
+        "writes 5</th>",
+        "reads 4</th>",
+        "tag fail\">no<",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let versions = ["diff", "--specs", "specs", "MessageSent/4", "MessageSent/5"];
+    let page = ["--report", "html=-"];
+    let (code, _, err) = run(folder.path(), &[versions.as_slice(), &page].concat());
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("is not available here"), "{err}");
+}

@@ -40,7 +40,7 @@ pub use self::destination::{Destination, Growing, Report, ReportError, WriteErro
 pub use self::folder::files as folder_files;
 pub use self::json::{ReadError, read};
 pub use self::jsonl::{EventLines, RunLine};
-pub use self::matrix::{FeatureScenarios, Matrix};
+pub use self::matrix::{FeatureScenarios, Matrix, versions_page};
 pub use self::repeats::render as render_repeats;
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};

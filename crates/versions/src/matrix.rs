@@ -71,7 +71,7 @@ impl VersionMatrix {
         })
     }
 
-    /// Renders the matrix; none for test cases and changelog, which need changes.
+    /// Renders the matrix; none for test cases and changelog, which need changes, and as a page, which the caller writes.
     ///
     /// # Panics
     /// Never: it has no maps.
@@ -80,22 +80,38 @@ impl VersionMatrix {
             Format::Text => Some(self.text()),
             Format::Json => Some(safe_json(self).expect("it has no maps")),
             Format::Markdown => Some(self.markdown()),
-            Format::Changelog | Format::Junit => None,
+            Format::Changelog | Format::Junit | Format::Html => None,
         }
     }
 
+    /// The numbers of the versions in order.
+    pub fn numbers(&self) -> Vec<&str> {
+        self.versions.iter().map(|one| number(one)).collect()
+    }
+
     /// A reader, and for each writer whether it is read.
-    fn rows(&self) -> impl Iterator<Item = (&str, Vec<&'static str>)> {
+    pub fn readers(&self) -> Vec<(&str, Vec<bool>)> {
         let count = self.versions.len().max(1);
-        self.pairs
-            .chunks(count)
-            .zip(&self.versions)
-            .map(|(pairs, reader)| {
-                let words = pairs
-                    .iter()
-                    .map(|pair| if pair.reads { "yes" } else { "no" });
-                (number(reader), words.collect())
-            })
+        let rows = self.pairs.chunks(count).zip(&self.versions);
+        rows.map(|(pairs, reader)| {
+            let reads = pairs.iter().map(|pair| pair.reads).collect();
+            (number(reader), reads)
+        })
+        .collect()
+    }
+
+    /// What is not read, one line for each reason.
+    pub fn reasons(&self) -> Vec<String> {
+        let reasons = self.refused().map(|(pair, refusal)| {
+            let (reader, writer) = (number(&pair.reader), number(&pair.writer));
+            let words = refusal.words();
+            let line = format!(
+                "{reader} does not read {writer}: {words} ({})",
+                refusal.change
+            );
+            escape_line(&line).into_owned()
+        });
+        reasons.collect()
     }
 
     fn refused(&self) -> impl Iterator<Item = (&MatrixPair, &Refusal)> {
@@ -108,7 +124,6 @@ impl VersionMatrix {
             "{}: a reader of each row, a writer of each column\n",
             self.event
         );
-        let numbers = self.versions.iter().map(|version| number(version));
         let mut line = |first: &str, cells: &mut dyn Iterator<Item = &str>| {
             write!(out, "{first:>8}").expect(MEMORY);
             for cell in cells {
@@ -116,31 +131,26 @@ impl VersionMatrix {
             }
             out.push('\n');
         };
-        line("", &mut numbers.into_iter());
-        for (reader, cells) in self.rows() {
-            line(reader, &mut cells.into_iter());
+        line("", &mut self.numbers().into_iter());
+        for (reader, reads) in self.readers() {
+            line(reader, &mut reads.into_iter().map(yes_or_no));
         }
-        for (pair, refusal) in self.refused() {
-            let (reader, writer) = (number(&pair.reader), number(&pair.writer));
-            let words = format!(
-                "{reader} does not read {writer}: {} ({})",
-                refusal.words(),
-                refusal.change
-            );
-            writeln!(out, "{}", escape_line(&words)).expect(MEMORY);
+        for reason in self.reasons() {
+            writeln!(out, "{reason}").expect(MEMORY);
         }
         out
     }
 
     fn markdown(&self) -> String {
         let mut out = format!("## Versions of {}\n\n| reader | ", code(&self.event));
-        for version in &self.versions {
-            write!(out, "writes {} | ", number(version)).expect(MEMORY);
+        for version in self.numbers() {
+            write!(out, "writes {version} | ").expect(MEMORY);
         }
         out.push_str("\n|---|");
         out.push_str(&"---|".repeat(self.versions.len()));
         out.push('\n');
-        for (reader, cells) in self.rows() {
+        for (reader, reads) in self.readers() {
+            let cells: Vec<_> = reads.into_iter().map(yes_or_no).collect();
             writeln!(out, "| reads {reader} | {} |", cells.join(" | ")).expect(MEMORY);
         }
         for (turn, (pair, refusal)) in self.refused().enumerate() {
@@ -158,6 +168,10 @@ impl VersionMatrix {
         }
         out
     }
+}
+
+fn yes_or_no(reads: bool) -> &'static str {
+    if reads { "yes" } else { "no" }
 }
 
 /// `events/MessageSent/5` -> `5`.

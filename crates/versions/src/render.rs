@@ -26,6 +26,8 @@ pub enum Format {
     Changelog,
     /// `JUnit` XML: one test case for each change, failed if it fails the gate.
     Junit,
+    /// A page, of the versions of an event only.
+    Html,
 }
 
 impl Format {
@@ -37,24 +39,27 @@ impl Format {
             "markdown" => Some(Self::Markdown),
             "junit" => Some(Self::Junit),
             "changelog" => Some(Self::Changelog),
+            "html" => Some(Self::Html),
             _ => None,
         }
     }
 }
 
 impl Comparison {
-    /// Renders the comparison.
+    /// Renders the comparison; none as a page.
     ///
     /// # Panics
     /// Never: its map keys are texts.
-    pub fn render(&self, format: Format) -> String {
-        match format {
+    pub fn render(&self, format: Format) -> Option<String> {
+        let text = match format {
             Format::Text => text(self),
             Format::Json => safe_json(self).expect("its map keys are texts"),
             Format::Markdown => markdown(self),
             Format::Changelog => changelog(self),
             Format::Junit => junit(self),
-        }
+            Format::Html => return None,
+        };
+        Some(text)
     }
 
     /// `2 breaking for consumers, 1 additive`.
@@ -344,7 +349,7 @@ impl RunDifference {
             Format::Text => Some(self.text()),
             Format::Json => Some(safe_json(self).expect("it has no maps")),
             Format::Markdown => Some(self.markdown()),
-            Format::Changelog | Format::Junit => None,
+            Format::Changelog | Format::Junit | Format::Html => None,
         }
     }
 

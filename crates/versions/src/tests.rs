@@ -277,7 +277,7 @@ fn every_format_has_the_same_content() {
     let mut comparison = kinds(&rulebook, "MessageSent/4", "MessageSent/5").unwrap();
     comparison.fixtures = vec!["fixtures/MessageSent/4/valid/1.json".to_owned()];
     for format in [Format::Text, Format::Json, Format::Markdown, Format::Junit] {
-        let text = comparison.render(format);
+        let text = comparison.render(format).unwrap();
         for change in &comparison.changes {
             assert!(
                 text.contains(&change.id),
@@ -286,17 +286,24 @@ fn every_format_has_the_same_content() {
             );
         }
     }
-    let json: serde_json::Value = serde_json::from_str(&comparison.render(Format::Json)).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&comparison.render(Format::Json).unwrap()).unwrap();
     assert_eq!(json["schema_version"], 1);
     assert_eq!(
         json["changes"][0]["class"],
         json!(["breaking-for-consumers"])
     );
     assert_eq!(json["changes"][0]["what"], "closed-property");
-    assert!(comparison.render(Format::Junit).contains("failures=\"2\""));
+    assert!(
+        comparison
+            .render(Format::Junit)
+            .unwrap()
+            .contains("failures=\"2\"")
+    );
     assert!(
         comparison
             .render(Format::Text)
+            .unwrap()
             .contains("fixtures affected: 1")
     );
 }

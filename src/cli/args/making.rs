@@ -214,7 +214,7 @@ pub struct DiffArgs {
     /// List the payloads in this folder (JSON, NDJSON, HAR) that were valid and now break.
     #[arg(long, value_name = "DIR")]
     pub sdk: Option<PathBuf>,
-    /// Write the comparison: text, json, markdown, changelog or junit, and a path (`-` is standard output).
+    /// Write the comparison: text, json, markdown, changelog, junit or, with --matrix, html, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
 }

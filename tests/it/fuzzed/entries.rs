@@ -595,6 +595,6 @@ fn diff(data: &[u8]) {
         conformant_versions::Format::Changelog,
         conformant_versions::Format::Junit,
     ] {
-        harmless(&there.render(format));
+        harmless(&there.render(format).expect("a text format"));
     }
 }

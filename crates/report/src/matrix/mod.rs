@@ -11,6 +11,8 @@ mod page;
 #[cfg(test)]
 mod tests;
 
+pub use page::versions_page;
+
 use super::texts::escaped;
 use conformant_record::RunRecord;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The table as a page.
+//! Tables as pages without a script: implementations, and versions of an event.
 
 use super::{Cell, Column, Matrix, Row, ServiceRows, State};
 use crate::html::hash;
@@ -6,25 +6,48 @@ use conformant_base::page::STYLE;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
 const PAGE: &str = include_str!("matrix.html");
+const PAGE_OF_VERSIONS: &str = include_str!("versions.html");
 const STYLE_OF_TABLES: &str = ".m { overflow-x: auto; } .m th[scope=row] { color: var(--ink); } \
      .m .of th { padding-left: 2.2rem; color: var(--soft); font-weight: 400; } .m td .tag { white-space: normal; }";
 
 pub(super) fn render(matrix: &Matrix) -> String {
-    let mut templates = Environment::new();
-    templates.set_undefined_behavior(UndefinedBehavior::Strict);
-    // The name's extension enables HTML escaping.
-    templates
-        .add_template("matrix.html", PAGE)
-        .expect("the template is well-formed");
-    let template = templates.get_template("matrix.html").expect("it was added");
-    let style = format!("{STYLE}{STYLE_OF_TABLES}");
     let context = context! {
-        style_hash => hash(&style),
-        style,
         notes => matrix.notes.clone(),
         columns => values(&matrix.columns, column),
         services => values(&matrix.services, service),
     };
+    fill(PAGE, context)
+}
+
+/// A page with the versions of an event: for each reader whether it reads each writer, and what is not read.
+pub fn versions_page(
+    event: &str,
+    versions: &[&str],
+    readers: &[(&str, Vec<bool>)],
+    reasons: &[String],
+) -> String {
+    let row = |(name, cells): &(&str, Vec<bool>)| {
+        context! { name => (*name).to_owned(), cells => cells.clone() }
+    };
+    let context = context! {
+        event => event.to_owned(),
+        versions => versions.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>(),
+        rows => values(readers, row),
+        reasons => reasons.to_vec(),
+    };
+    fill(PAGE_OF_VERSIONS, context)
+}
+
+fn fill(page: &str, content: Value) -> String {
+    let mut templates = Environment::new();
+    templates.set_undefined_behavior(UndefinedBehavior::Strict);
+    // The name's extension enables HTML escaping.
+    templates
+        .add_template("page.html", page)
+        .expect("the template is well-formed");
+    let template = templates.get_template("page.html").expect("it was added");
+    let style = format!("{STYLE}{STYLE_OF_TABLES}");
+    let context = context! { style_hash => hash(&style), style, ..content };
     template
         .render(context)
         .expect("the template uses only what it is given")
