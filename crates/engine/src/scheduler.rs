@@ -11,14 +11,14 @@ use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Which other scenarios may run at the same time. The order of the variants is the order of execution.
+/// Which other scenarios may run at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Concurrency {
     /// The scenario claims a resource that its services have only once. No scenario that uses one of these services runs
     /// at the same time, and no scenario that moves the clock.
     Exclusive,
     /// The scenario moves the target's clock. Other scenarios that move it may run at the same time: the clock moves
-    /// once all of them wait. Any other scenario may run at the same time if it uses none of the same services.
+    /// once all of them wait. A `Shared` scenario may run at the same time if it uses none of the same services.
     SharedClock,
     /// The scenario needs no resource for itself. It runs alongside other `Shared` scenarios.
     #[default]
@@ -165,9 +165,8 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// The first scenario that can start. A scenario with a higher priority may have to wait for the running ones.
-    /// Starting incompatible scenarios before it could delay it without end, so they are skipped, unless the waiting
-    /// scenario is `Shared`.
+    /// The first scenario that can start. While a scenario that is not `Shared` waits for the running ones, no later
+    /// scenario that is incompatible with it starts. Otherwise it could wait forever.
     fn first_startable(
         &self,
         waiting: &[(usize, usize)],

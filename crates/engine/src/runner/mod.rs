@@ -161,7 +161,7 @@ struct Runner<'a> {
     step: usize,
     /// Races so far.
     races: usize,
-    /// Number of earlier runs of the scenario in this session.
+    /// Number of earlier attempts of the scenario in this run.
     attempt: usize,
     /// Bytes of all bodies so far.
     body_bytes: usize,
