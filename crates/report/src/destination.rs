@@ -166,6 +166,9 @@ impl Report {
 
     /// An error if the report cannot be written. Makes its folder.
     pub fn check(&self) -> Result<(), String> {
+        if let (Format::Dir, Destination::File(folder)) = (self.format, &self.destination) {
+            folder::check(folder)?;
+        }
         match self.file() {
             Some(file) => Destination::File(file).check(),
             None => Ok(()),

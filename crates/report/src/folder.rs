@@ -25,7 +25,10 @@ const BLOCK_BYTES_MAX: usize = 6_000;
 /// Bytes of a title.
 const TITLE_BYTES_MAX: usize = 300;
 
-/// Name and content of each file but the record.
+/// The last line of the index. A `README.md` without it was not written by a report.
+const MARK: &str = "\n<!-- Written by conformant. -->\n";
+
+/// Name and content of each file except `run.json`.
 pub fn files(record: &RunRecord, settings: Settings) -> Vec<(String, String)> {
     let record = &escaped(record);
     let cards = cards::cards(record, settings);
@@ -35,6 +38,18 @@ pub fn files(record: &RunRecord, settings: Settings) -> Vec<(String, String)> {
         .collect();
     files.push(("README.md".to_owned(), index(record, settings, &cards)));
     files
+}
+
+/// An error if the folder has a `README.md` that no report wrote.
+pub(super) fn check(folder: &Path) -> Result<(), String> {
+    let index = folder.join("README.md");
+    match fs::read_to_string(&index) {
+        Ok(content) if !content.ends_with(MARK) => Err(format!(
+            "{} was not written by conformant and would be replaced: name another folder",
+            index.display()
+        )),
+        Ok(_) | Err(_) => Ok(()),
+    }
 }
 
 /// Writes the folder, and removes the defects of an earlier run.
@@ -101,7 +116,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     }
     out += "\n## Services\n\n";
     services(record, settings, &mut out);
-    out
+    out + MARK
 }
 
 /// One defect with its rules.
@@ -236,6 +251,13 @@ mod tests {
             "it is of an earlier run"
         );
         assert_eq!(read("defect-4.md"), "notes of mine\n");
+        assert_eq!(report.check(), Ok(()));
+        fs::write(path.join("README.md"), "# My project\n").unwrap();
+        let refused = report.check().unwrap_err();
+        assert!(
+            refused.contains("was not written by conformant"),
+            "{refused}"
+        );
     }
 
     #[test]
