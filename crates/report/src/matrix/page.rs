@@ -5,6 +5,7 @@ use crate::html::hash;
 use conformant_base::page::STYLE;
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 
+const LAYOUT: &str = include_str!("layout.html");
 const PAGE: &str = include_str!("matrix.html");
 const PAGE_OF_VERSIONS: &str = include_str!("versions.html");
 const STYLE_OF_TABLES: &str = ".m { overflow-x: auto; } .m th[scope=row] { color: var(--ink); } \
@@ -12,6 +13,7 @@ const STYLE_OF_TABLES: &str = ".m { overflow-x: auto; } .m th[scope=row] { color
 
 pub(super) fn render(matrix: &Matrix) -> String {
     let context = context! {
+        title => "Implementations by service and feature",
         notes => matrix.notes.clone(),
         columns => values(&matrix.columns, column),
         services => values(&matrix.services, service),
@@ -30,6 +32,7 @@ pub fn versions_page(
         context! { name => (*name).to_owned(), cells => cells.clone() }
     };
     let context = context! {
+        title => format!("Versions of {event}"),
         event => event.to_owned(),
         versions => versions.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>(),
         rows => values(readers, row),
@@ -42,9 +45,11 @@ fn fill(page: &str, content: Value) -> String {
     let mut templates = Environment::new();
     templates.set_undefined_behavior(UndefinedBehavior::Strict);
     // The name's extension enables HTML escaping.
-    templates
-        .add_template("page.html", page)
-        .expect("the template is well-formed");
+    for (name, source) in [("layout.html", LAYOUT), ("page.html", page)] {
+        templates
+            .add_template(name, source)
+            .expect("the template is well-formed");
+    }
     let template = templates.get_template("page.html").expect("it was added");
     let style = format!("{STYLE}{STYLE_OF_TABLES}");
     let context = context! { style_hash => hash(&style), style, ..content };
