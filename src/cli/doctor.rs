@@ -1,8 +1,9 @@
 //! `doctor`: checks whether a run can judge the targets, what it would leave out, and what to do about it.
 //!
 //! - Sends harmless requests to each target: a read with and without credentials, and empty bodies in both encodings.
-//! - Calls `advance_clock` (by zero seconds) and `call_back`. With `--probe` it calls each hook that declares a harmless call.
-//! - Judges nothing, and reports configured services only.
+//! - Calls `advance_clock` (by zero seconds) and `call_back`, and HTTP hooks that need arguments without any, to see whether
+//!   they are supported. With `--probe` it calls each hook that declares a harmless call.
+//! - Reports configured services only.
 
 mod access;
 mod callbacks;
@@ -27,10 +28,10 @@ const TASKS_OF_HOOKS_MAX: usize = 5;
 /// One check and its result.
 struct Check {
     what: String,
-    /// Nothing: not tried.
+    /// None if it was not tried.
     is_ok: Option<bool>,
     says: String,
-    /// What to do about a failure.
+    /// What to do about it.
     todo: Option<String>,
 }
 
@@ -53,12 +54,12 @@ impl Check {
         }
     }
 
-    fn untried(what: String, says: String) -> Self {
+    fn untried(what: String, says: String, todo: Option<String>) -> Self {
         Self {
             what,
             is_ok: None,
             says,
-            todo: None,
+            todo,
         }
     }
 }
@@ -69,10 +70,23 @@ struct Diagnosis {
     /// What makes judging impossible.
     headlines: Vec<String>,
     checks: Vec<Check>,
-    /// Rules that would not be judged, by reason.
-    left_out: Vec<(String, Vec<String>)>,
+    left_out: Vec<LeftOut>,
     /// What to do, most important first.
     tasks: Vec<String>,
+}
+
+/// Rules that would not be judged, because a hook is missing.
+struct LeftOut {
+    hook: String,
+    /// What the hook lacks.
+    why: &'static str,
+    rules: Vec<String>,
+}
+
+impl LeftOut {
+    fn reason(&self) -> String {
+        format!("hook {} {}", self.hook, self.why)
+    }
 }
 
 impl Diagnosis {
@@ -105,7 +119,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         diagnosis.push(callbacks::check(&config, client));
     }
     diagnosis.left_out = left_out(&config, &rulebook, &unsupported);
-    diagnosis.tasks = tasks(&diagnosis, &config, args.probe);
+    diagnosis.tasks = tasks(&diagnosis, &config);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
         ListFormat::Text => as_text(&diagnosis),
@@ -123,12 +137,8 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     })
 }
 
-/// The rules of the configured services that would not be judged, by reason.
-fn left_out(
-    config: &Config,
-    rulebook: &Rulebook,
-    unsupported: &[String],
-) -> Vec<(String, Vec<String>)> {
+/// The rules of the configured services that would not be judged, by hook.
+fn left_out(config: &Config, rulebook: &Rulebook, unsupported: &[String]) -> Vec<LeftOut> {
     let untargeted = rulebook.index.targets();
     let untargeted: Vec<&str> = untargeted
         .into_iter()
@@ -147,33 +157,33 @@ fn left_out(
         };
         rules.retain(is_targeted);
         if !rules.is_empty() {
-            left_out.push((format!("hook {hook} {why}"), rules));
+            left_out.push(LeftOut { hook, why, rules });
         }
     }
     left_out
 }
 
 /// What to do: failed checks first, then what makes a run judge more or faster.
-fn tasks(diagnosis: &Diagnosis, config: &Config, is_probed: bool) -> Vec<String> {
-    let checks = diagnosis.checks.iter();
-    let mut tasks: Vec<String> = checks.filter_map(|check| check.todo.clone()).collect();
-    let is_untried = |check: &Check| check.is_ok.is_none() && check.says.contains("--probe");
-    if !is_probed && diagnosis.checks.iter().any(is_untried) {
-        let task = "try the hooks by harmless calls: conformant doctor --probe";
-        tasks.push(task.to_owned());
-    }
+fn tasks(diagnosis: &Diagnosis, config: &Config) -> Vec<String> {
+    let mut checks: Vec<&Check> = diagnosis.checks.iter().collect();
+    checks.sort_by_key(|check| check.is_ok.is_none());
+    let mut tasks: Vec<String> = checks
+        .iter()
+        .filter_map(|check| check.todo.clone())
+        .collect();
+    // Several hooks have the same task.
+    tasks.dedup();
     if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
         tasks.push(format!(
             "configure the hook {ADVANCE_CLOCK}: a run is then about six times faster, because it does not wait in real time"
         ));
     }
-    let mut hooks: Vec<&(String, Vec<String>)> = diagnosis.left_out.iter().collect();
-    hooks.sort_by_key(|(_, rules)| std::cmp::Reverse(rules.len()));
-    hooks.retain(|(why, _)| !why.contains(ADVANCE_CLOCK));
-    for (why, rules) in hooks.iter().take(TASKS_OF_HOOKS_MAX) {
-        let name = why.split(' ').nth(1).unwrap_or_default();
+    let hooks = diagnosis.left_out.iter();
+    let mut hooks: Vec<&LeftOut> = hooks.filter(|one| one.hook != ADVANCE_CLOCK).collect();
+    hooks.sort_by_key(|one| std::cmp::Reverse(one.rules.len()));
+    for LeftOut { hook, rules, .. } in hooks.into_iter().take(TASKS_OF_HOOKS_MAX) {
         tasks.push(format!(
-            "implement the hook {name}, needed by {}: `conformant explain {name}` describes it",
+            "implement the hook {hook}, needed by {}: `conformant explain {hook}` describes it",
             text::count(rules.len(), "rule")
         ));
     }
@@ -194,9 +204,10 @@ fn as_text(diagnosis: &Diagnosis) -> String {
         out.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
     }
     if diagnosis.left_out.is_empty() {
-        out.push_str("a run would leave out nothing\n");
+        out.push_str("all rules of these services can be judged\n");
     }
-    for (why, rules) in &diagnosis.left_out {
+    for left_out in &diagnosis.left_out {
+        let (why, rules) = (left_out.reason(), &left_out.rules);
         let first: Vec<&str> = rules.iter().take(3).map(String::as_str).collect();
         let more = if rules.len() > first.len() {
             ", …"
@@ -227,7 +238,7 @@ fn as_json(diagnosis: &Diagnosis) -> String {
     let left_out: Vec<Value> = diagnosis
         .left_out
         .iter()
-        .map(|(why, rules)| json!({"why": why, "rules": rules}))
+        .map(|one| json!({"why": one.reason(), "rules": one.rules}))
         .collect();
     let whole = json!({
         "headlines": diagnosis.headlines,

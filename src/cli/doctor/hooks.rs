@@ -21,12 +21,15 @@ const ADVANCE_CLOCK: &str = "advance_clock";
 /// The hook that the check of callbacks calls.
 const CALL_BACK: &str = "call_back";
 
+/// The task of all hooks that declare a harmless call.
+const TRY_HOOKS: &str = "try the hooks by harmless calls: conformant doctor --probe";
+
 /// What is known of a hook.
 enum State {
     /// A call succeeded, with this result.
     Works(String),
-    /// It is there, but was not called; the reason.
-    Untried(String),
+    /// It was found, but was not called: the reason, and whether `--probe` would call it.
+    Untried(String, bool),
     /// It reports that the target does not support it.
     Unsupported,
     /// It is missing, or its call failed.
@@ -54,11 +57,14 @@ pub(super) fn check(
         let what = format!("hook {name}");
         diagnosis.push(match state(hook, known, given, client, is_probed) {
             State::Works(result) => Check::ok(what, format!("{result}; {needed}")),
-            State::Untried(why) => Check::untried(what, format!("{why}; {needed}")),
+            State::Untried(why, is_probeable) => {
+                let todo = is_probeable.then(|| TRY_HOOKS.to_owned());
+                Check::untried(what, format!("{why}; {needed}"), todo)
+            }
             State::Unsupported => {
                 unsupported.push(name.clone());
                 let says = format!("reports that it is not supported; {needed}");
-                Check::untried(what, says)
+                Check::untried(what, says, None)
             }
             State::Fails(why) => {
                 let todo =
@@ -93,13 +99,16 @@ fn state(
     {
         return State::Unsupported;
     }
-    State::Untried(match (probe, is_probed) {
-        (Some(_), _) => format!("{there}, not called; add --probe"),
-        (None, _) => format!(
-            "{there}, not called, because no harmless call is declared (hooks.{}.probe)",
-            known.name
-        ),
-    })
+    match probe {
+        Some(_) => State::Untried(format!("{there}, not called; add --probe"), true),
+        None => {
+            let why = format!(
+                "{there}, not called, because no harmless call is declared (hooks.{}.probe)",
+                known.name
+            );
+            State::Untried(why, false)
+        }
+    }
 }
 
 /// Calls a hook and checks the members of its result.
