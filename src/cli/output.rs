@@ -24,6 +24,11 @@ pub(super) fn stream(reports: &[Report]) -> Box<dyn Write> {
     }
 }
 
+/// Prints a text where the console writes.
+pub(super) fn say(reports: &[Report], text: &str) {
+    finish(reports, &conformant_base::text::escape(text));
+}
+
 /// Prints the last lines of the console. A write error is reported at the end of the process.
 pub(super) fn finish(reports: &[Report], last_lines: &str) {
     let mut out = stream(reports);

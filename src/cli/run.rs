@@ -198,9 +198,7 @@ impl SelectedRun<'_> {
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
-            print(&conformant_base::text::escape(
-                &conformant_report::render_timings(wall),
-            ));
+            output::say(reports, &conformant_report::render_timings(wall));
         }
         let previous = finish.previous.as_ref();
         print_notes(
