@@ -160,6 +160,28 @@ fn a_part_of_a_run_on_the_clean_target_passes_and_the_whole_judges_every_rule() 
 }
 
 /// Each run uses new unique names, because a live target keeps those of the last one.
+/// The target rejects a change with 409 while it processes another one, which is legal.
+#[test]
+fn changes_that_a_busy_target_rejects_are_repeated_alone() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let served = Served::start(folder.path(), &["--variant", "contended-409"]);
+    let selection = [
+        "--filter",
+        "chat/create-service/*",
+        "--races",
+        "off",
+        "--jobs",
+        "16",
+    ];
+    let (code, out, record) = judge(&served, folder.path(), &selection);
+    assert_eq!(code, 0, "{out}");
+    let rule = record
+        .rules
+        .iter()
+        .find(|rule| rule.id == "chat/create-service");
+    assert_eq!(rule.map(|rule| rule.verdict), Some(Verdict::Pass));
+}
+
 #[test]
 fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
