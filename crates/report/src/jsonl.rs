@@ -50,7 +50,7 @@ pub enum RunLine {
         seconds: f64,
         /// Number of findings.
         findings: usize,
-        /// Why there is no verdict.
+        /// Reason of a missing verdict.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },
