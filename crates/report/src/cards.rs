@@ -18,10 +18,10 @@ pub(super) struct Card<'a> {
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
-    /// The highest weight of its rules.
+    /// The most severe weight of its rules.
     pub(super) weight: Weight,
     /// Number of scenarios whose set-up fails because of it.
-    pub(super) stopped: usize,
+    pub(super) blocked_scenarios: usize,
 }
 
 impl Card<'_> {
@@ -124,7 +124,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    // Without the settings of the caller, so that a defect has one number.
+    // `--strict` must not change the numbers of defects.
     cards.sort_by_key(|card| card.first().map(Finding::urgency));
     for (at, card) in cards.iter_mut().enumerate() {
         card.number = at + 1;
@@ -134,7 +134,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
             scenario.verdict == Verdict::Inconclusive && card.explains(&scenario.reason)
         });
         if let Some(card) = cause {
-            card.stopped += 1;
+            card.blocked_scenarios += 1;
         }
     }
     cards
@@ -151,7 +151,7 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         defect,
         rules,
         weight: weight.unwrap_or(Weight::Fails),
-        stopped: 0,
+        blocked_scenarios: 0,
     }
 }
 
@@ -204,7 +204,7 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
 /// The command that reproduces a finding: a run of its scenario against the same target, or the check of its file.
 ///
 /// A live target may keep the names of the run, so that another run needs new ones.
-pub(super) fn repeat(record: &RunRecord, finding: &Finding) -> Option<String> {
+pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option<String> {
     /// Flags with a value that select scenarios, or that only a whole run needs.
     const LEFT_OUT: [&str; 10] = [
         "--filter",
@@ -650,7 +650,7 @@ mod tests {
         let mut repeated = |invocation: &str, target: &str| {
             record.invocation = invocation.to_owned();
             record.targets = [("flow".to_owned(), target.to_owned())].into();
-            repeat(&record, &first).expect("a command")
+            reproduce_command(&record, &first).expect("a command")
         };
         let live = "http://127.0.0.1:4010/flow";
         for (invocation, target, expected) in [

@@ -178,7 +178,7 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         (
             "command",
             "sh",
-            cards::repeat(record, first).unwrap_or_default(),
+            cards::reproduce_command(record, first).unwrap_or_default(),
         ),
     ];
     for (label, language, text) in blocks.iter().filter(|(_, _, text)| !text.is_empty()) {

@@ -406,7 +406,7 @@ pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
         ("request", finding.reproduce.clone()),
         (
             "reproduce",
-            cards::repeat(record, finding).unwrap_or_default(),
+            cards::reproduce_command(record, finding).unwrap_or_default(),
         ),
         ("waived", finding.waived.clone()),
     ];

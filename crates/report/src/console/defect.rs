@@ -89,8 +89,8 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
     let heading = format!("{}. {title}", card.number);
     let mut out = format!("\n{}", headed(card.weight, &heading, look));
     let mut extent = card.extent();
-    if card.stopped > 0 {
-        let stopped = view::count(card.stopped, "more scenario");
+    if card.blocked_scenarios > 0 {
+        let stopped = view::count(card.blocked_scenarios, "more scenario");
         extent += &format!(" · stops the set-up of {stopped}");
     }
     if let Some(guess) = card.guess() {
@@ -251,7 +251,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     if let Some(note) = view::credentials_note(&finding.reproduce) {
         out += &labelled("with", &note, look);
     }
-    if let Some(command) = cards::repeat(record, finding) {
+    if let Some(command) = cards::reproduce_command(record, finding) {
         out += &view::labelled("reproduce", &command);
     }
     out

@@ -206,7 +206,7 @@ fn commands(record: &RunRecord, finding: &Finding) -> Vec<String> {
     if !finding.reproduce.is_empty() {
         commands.push(cut(&finding.reproduce));
     }
-    commands.extend(cards::repeat(record, finding).map(|command| cut(&command)));
+    commands.extend(cards::reproduce_command(record, finding).map(|command| cut(&command)));
     commands
 }
 
