@@ -6,7 +6,7 @@ use super::effects::on_create;
 use super::garble::Garble;
 
 super::faults::switches! {
-    /// An allowed variation: conforming implementations differ in these.
+    /// An allowed variation with its id and its behavior. Rows without `=>` are implemented in code.
     Variant {
         CreatedIs200 = "created-is-200": "Creation in chat, media and flow returns 200 instead of 201.",
         OtherErrorBody = "other-error-body": "Refusals carry plain text instead of a JSON object.",

@@ -73,7 +73,7 @@ impl<'a> ScenarioRun<'a> {
 
 /// Runs a scenario in `session`.
 pub fn run_scenario(
-    telling: ScenarioRun<'_>,
+    run: ScenarioRun<'_>,
     session: &dyn Session,
     interrupted: &AtomicBool,
 ) -> ScenarioOutcome {
@@ -83,9 +83,9 @@ pub fn run_scenario(
         planned: Planned { service, scenario },
         attempt: (seed, attempt),
         earlier,
-    } = telling;
+    } = run;
     let names = &session.settings().names;
-    let salt = match attempt {
+    let name_seed = match attempt {
         0 => format!("{names}{seed}/{}", scenario.id),
         again => format!("{names}{seed}/{}/{again}", scenario.id),
     };
@@ -100,7 +100,7 @@ pub fn run_scenario(
         session,
         interrupted,
         earlier,
-        scope: Scope::new(rulebook, schemas, target, salt),
+        scope: Scope::new(rulebook, schemas, target, name_seed),
         evidence: Evidence {
             scenario: scenario.id.clone(),
             configured,
@@ -166,22 +166,22 @@ struct Runner<'a> {
     /// Bytes of all bodies so far.
     body_bytes: usize,
     depth: usize,
-    /// Within a group or set-up, where failures are not reported.
+    /// Whether this is a group or set-up, where a failure makes the scenario inconclusive.
     setup: bool,
-    /// A statement could not be evaluated, but the scenario continued.
+    /// The first statement that could not be evaluated; the scenario continued.
     soft_stop: Option<Stop>,
     /// Index of the exchange of each capture, by name.
     captured_at: BTreeMap<String, usize>,
-    /// Captures of calls that could legally be rejected and were. Steps that need them are skipped.
+    /// Captures of calls that may be rejected, and were. Steps that need them are skipped.
     refused: BTreeSet<String>,
-    /// Type that the callbacks at an address are judged as.
+    /// Schema type of the callbacks, by name of the callback address.
     judged_as: BTreeMap<String, String>,
     listeners: Vec<Listener>,
     /// When callbacks were last checked.
     callbacks_checked_at: Timestamp,
 }
 
-/// An address of this scenario.
+/// A callback address of this scenario.
 struct Listener {
     name: String,
     url: String,
@@ -197,7 +197,7 @@ struct Called {
     value: Arc<Value>,
     /// The type that the answer is judged as.
     kind: Option<String>,
-    /// The broken rule of a value in the request.
+    /// The rule broken by a value that the request reuses.
     taint: Option<String>,
 }
 
