@@ -1,6 +1,6 @@
 //! `run --repeat N`: collects several runs of one plan and finds what differs between them.
 //!
-//! Evidence is held in memory, compressed: that of the first run and of the present one.
+//! The evidence of the first run is kept in memory, compressed; each later run is compared with it.
 
 use super::config::Config;
 use conformant_base::redact::Redactor;
@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The runs that ended.
+/// The runs that ended so far. Without `--repeat` it is one.
 pub(super) struct Repetition {
     requested: usize,
     runs: Vec<(String, RunRecord)>,
@@ -46,7 +46,7 @@ impl Repetition {
     }
 
     /// Notes that the next run could not begin.
-    pub(super) fn fail(&mut self) {
+    pub(super) fn note_failed_start(&mut self) {
         self.ended.has_infrastructure_error = true;
     }
 
@@ -67,21 +67,21 @@ impl Repetition {
         Some((record, self.ended))
     }
 
-    /// For each rule that passed in one of both runs and failed in the other, finds the first differing exchange.
+    /// For each rule that passed in one run and failed in the other, finds the first differing exchange.
     fn compare_with_first(&mut self, now: &RunRecord, evidence: &[u8]) {
         let (_, first) = &self.runs[0];
-        let differing = turned(first, now)
+        let differing = flipped(first, now)
             .into_iter()
-            .filter(|turned| !self.differences.contains_key(turned.rule));
-        let differing: Vec<Turned<'_>> = differing.collect();
+            .filter(|flipped| !self.differences.contains_key(flipped.rule));
+        let differing: Vec<Flipped<'_>> = differing.collect();
         if differing.is_empty() {
             return;
         }
-        let scenarios: BTreeSet<&str> = differing.iter().map(|turned| turned.scenario).collect();
+        let scenarios: BTreeSet<&str> = differing.iter().map(|flipped| flipped.scenario).collect();
         let before = evidence_of(&self.first, &scenarios);
         let after = evidence_of(evidence, &scenarios);
         let run = self.runs.len() + 1;
-        for Turned {
+        for Flipped {
             rule,
             scenario,
             fails_now,
@@ -103,34 +103,34 @@ impl Repetition {
 }
 
 /// A rule that passed in one of two runs and failed in the other.
-struct Turned<'a> {
+struct Flipped<'a> {
     rule: &'a str,
     /// The scenario of its first finding.
     scenario: &'a str,
     fails_now: bool,
 }
 
-fn turned<'a>(first: &'a RunRecord, now: &'a RunRecord) -> Vec<Turned<'a>> {
+fn flipped<'a>(first: &'a RunRecord, now: &'a RunRecord) -> Vec<Flipped<'a>> {
     let before: BTreeMap<&str, Verdict> = first
         .rules
         .iter()
         .map(|rule| (rule.id.as_str(), rule.verdict))
         .collect();
     let rules = now.rules.iter();
-    let turned = rules.filter_map(|rule| {
+    let flipped = rules.filter_map(|rule| {
         let (failed, fails_now) = match (before.get(rule.id.as_str())?, rule.verdict) {
             (Verdict::Pass, Verdict::Fail) => (now, true),
             (Verdict::Fail, Verdict::Pass) => (first, false),
             _ => return None,
         };
         let finding = failed.findings.iter().find(|f| f.rule == rule.id)?;
-        Some(Turned {
+        Some(Flipped {
             rule: &rule.id,
             scenario: &finding.scenario,
             fails_now,
         })
     });
-    turned.collect()
+    flipped.collect()
 }
 
 /// An evidence file in memory.

@@ -241,7 +241,7 @@ impl SelectedRun<'_> {
             let sessions = match sessions(&config, options, signals) {
                 Err(failure) if run > 1 => {
                     note(&failure.to_string());
-                    runs.fail();
+                    runs.note_failed_start();
                     break;
                 }
                 opened => opened?,
@@ -321,7 +321,7 @@ struct Finish<'a> {
 /// The result of a run.
 struct RunConclusion {
     exit: Exit,
-    /// Why, where the console does not show it.
+    /// Reasons for the exit code that the console does not print.
     reasons: Vec<String>,
     /// Waivers that expired or match no failure.
     waiver_problems: Vec<String>,
@@ -405,7 +405,7 @@ fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
-/// Prints what the reports do not contain.
+/// Prints notes on waivers, the target and earlier runs, which no report contains.
 fn print_notes(
     waiver_problems: &[String],
     ended: &RunEnd,
@@ -723,7 +723,7 @@ fn offline(
     Ok(wanted)
 }
 
-/// The ids that `selected` contains, too. An empty `selected` contains all ids.
+/// The ids that `selected` contains, or all if it is empty.
 fn narrowed(selected: &[String], ids: Vec<String>) -> Vec<String> {
     ids.into_iter()
         .filter(|id| selected.is_empty() || selected.contains(id))
