@@ -551,7 +551,10 @@ fn conclude_unguarded(
             session.shorten_callback_wait();
         }
         let began = session.now();
-        let scenario_run = ScenarioRun::new(rulebook, schemas, planned, (seed, attempt));
+        let scenario_run = ScenarioRun {
+            looks_early: planned.is_race() && round < session.settings().rounds,
+            ..ScenarioRun::new(rulebook, schemas, planned, (seed, attempt))
+        };
         let outcome = run_scenario(scenario_run, session.as_ref(), interrupted);
         let (mut evidence, stop, memo) = (outcome.evidence, outcome.stop, outcome.memo);
         let seconds = session.seconds_since(began);

@@ -46,6 +46,9 @@ pub struct Evidence {
     /// Whether people and devices may have acted unobserved: a recording contains requests only.
     #[serde(rename = "deeds_unseen", alias = "has_unobserved_actions")]
     pub has_unobserved_actions: bool,
+    /// From this event on, everything before it counts as settled, however little time has passed: an early look.
+    #[serde(skip)]
+    pub settled_from: Option<usize>,
 }
 
 /// A rule that was not judged, and why.

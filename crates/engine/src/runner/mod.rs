@@ -3,6 +3,7 @@
 //! Draws no conclusions; the judge evaluates the evidence.
 
 mod calls;
+mod early_look;
 mod hooks;
 mod links;
 mod polling;
@@ -51,6 +52,8 @@ pub struct ScenarioRun<'a> {
     pub attempt: (u64, usize),
     /// The exchanges of an earlier run. An equal document at the same position shares its validation results.
     pub earlier: &'a [Exchange],
+    /// Whether a race reads the state at once, and waits for it only if it breaks a rule.
+    pub looks_early: bool,
 }
 
 impl<'a> ScenarioRun<'a> {
@@ -67,6 +70,7 @@ impl<'a> ScenarioRun<'a> {
             planned,
             attempt,
             earlier: &[],
+            looks_early: false,
         }
     }
 }
@@ -83,6 +87,7 @@ pub fn run_scenario(
         planned: Planned { service, scenario },
         attempt: (seed, attempt),
         earlier,
+        looks_early,
     } = run;
     let names = &session.settings().names;
     let name_seed = match attempt {
@@ -128,8 +133,12 @@ pub fn run_scenario(
     runner
         .scope
         .set_local("matrix", Some(Value::Object(matrix)));
-    let mut stop = None;
+    let (mut stop, mut early) = (None, None);
     for (index, step) in scenario.steps.iter().enumerate() {
+        if looks_early && runner.can_skip(step) {
+            early.get_or_insert_with(|| runner.begin_early_look(index));
+            continue;
+        }
         runner.step = index + 1;
         if let Err(why) = runner.step(step) {
             runner.record_missed(&scenario.steps[index..], &why);
@@ -139,6 +148,8 @@ pub fn run_scenario(
     }
     if stop.is_none() {
         runner.poll_lagging_lists();
+        let again = early.map(|early| runner.look_again(early, &scenario.steps, schemas));
+        stop = again.and_then(Result::err);
     }
     runner.evidence.now = Some(session.now());
     let stop = stop.or(runner.soft_stop);

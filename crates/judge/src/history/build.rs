@@ -12,7 +12,7 @@ use super::writes::{NamedValue, Origin, Outcome, Write};
 use crate::acceptance::Acceptance;
 use crate::compare::{as_text, spelled};
 use crate::context::{Context, Representation, Seen};
-use crate::evidence::{Event, HookCall, Poll};
+use crate::evidence::{Event, HookCall, Poll, Race, Span};
 use conformant_rulebook::annotations::Annotations;
 use conformant_rulebook::hooks::Effect;
 use conformant_rulebook::{Action, Operation, ParameterLocation, Rulebook, reach};
@@ -94,16 +94,22 @@ struct HistoryBuilder<'c, 'a> {
 }
 
 impl<'a> HistoryBuilder<'_, 'a> {
+    fn moment(&self, event: usize, span: Span, race: Option<Race>) -> Moment {
+        let settled_from = self.context.evidence.settled_from;
+        Moment {
+            span,
+            event,
+            race,
+            counts_as_settled: settled_from.is_some_and(|from| event >= from),
+        }
+    }
+
     /// Adds an exchange: its observations, and its write if the operation changes something.
     fn add_exchange(&mut self, index: usize, event: usize) {
         let Some(seen) = self.context.seen.get(index) else {
             return;
         };
-        let moment = Moment {
-            span: seen.exchange.span,
-            event,
-            race: seen.exchange.race,
-        };
+        let moment = self.moment(event, seen.exchange.span, seen.exchange.race);
         self.history.moments[index] = moment;
         let Some(operation) = seen.operation else {
             return;
@@ -436,11 +442,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
                     Ok(_) => Outcome::Done,
                     Err(_) => Outcome::Unknown,
                 },
-                moment: Moment {
-                    span: call.span,
-                    event,
-                    race: call.race,
-                },
+                moment: self.moment(event, call.span, call.race),
             };
             self.apply_write(
                 write,
@@ -456,11 +458,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
                 parents: Vec::new(),
                 named: Vec::new(),
                 outcome: Outcome::Unknown,
-                moment: Moment {
-                    span: call.span,
-                    event,
-                    race: call.race,
-                },
+                moment: self.moment(event, call.span, call.race),
             });
         }
     }

@@ -96,9 +96,7 @@ impl History<'_> {
             return true;
         }
         self.writes.iter().any(|write| {
-            let since = from.span.began.duration_since(write.moment.span.ended);
-            let is_over = write.moment.is_before(from) && since.unsigned_abs() >= lag;
-            let is_between = !is_over && !until.is_before(&write.moment);
+            let is_between = !write.moment.is_over(from, lag) && !until.is_before(&write.moment);
             is_between
                 && write.outcome != Outcome::Refused
                 && by.contains(&done_by(context, write))

@@ -5,6 +5,7 @@ use super::identity::ResourceId;
 use crate::context::{Context, Representation};
 use crate::evidence::{Poll, Race, Span};
 use serde_json::Value;
+use std::time::Duration;
 
 /// One observation of one resource.
 #[derive(Clone, Debug)]
@@ -38,6 +39,8 @@ pub struct Moment {
     pub event: usize,
     /// Set if it was sent at the same time as others.
     pub race: Option<Race>,
+    /// Whether what came before [`Evidence::settled_from`](crate::evidence::Evidence::settled_from) counts as settled.
+    pub counts_as_settled: bool,
 }
 
 /// The resources in the path of an exchange.
@@ -83,6 +86,7 @@ impl Moment {
         span: Span::UNKNOWN,
         event: usize::MAX,
         race: None,
+        counts_as_settled: false,
     };
 
     /// Whether this one ended before the other began. Overlapping moments are unordered.
@@ -105,8 +109,14 @@ impl Moment {
 
     /// Whether the consistency window after this moment ended before the other.
     pub fn is_settled(&self, until: &Self) -> bool {
+        self.is_over(until, SETTLE)
+    }
+
+    /// Whether this moment and that time after it ended before the other.
+    pub fn is_over(&self, until: &Self, lag: Duration) -> bool {
         let since = until.span.began.duration_since(self.span.ended);
-        self.is_before(until) && since.unsigned_abs() >= SETTLE
+        let has_settled = until.counts_as_settled && !self.counts_as_settled;
+        self.is_before(until) && (has_settled || since.unsigned_abs() >= lag)
     }
 }
 

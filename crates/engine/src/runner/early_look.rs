@@ -1,0 +1,165 @@
+//! Early looks: a race that has another round does not wait until the state has settled, as long as what it shows at once
+//! satisfies the rules.
+//!
+//! - The rules judge the answers as if the time had passed. Only a finding makes the scenario wait for it.
+//! - It then reads the state again. Statements about early answers do not count, because the state may lag; the answers
+//!   themselves remain, with the time at which they came.
+
+use super::Runner;
+use crate::stop::Stop;
+use crate::template::CONSISTENCY_WINDOW;
+use conformant_rulebook::Action;
+use conformant_rulebook::step::{Step, Verb, Wait};
+use conformant_schema::Schemas;
+
+/// Where a scenario began to look without waiting.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EarlyLook {
+    /// Index of the step that waits.
+    step: usize,
+    /// Number of events and statements before it.
+    events: usize,
+    statements: usize,
+}
+
+impl Runner<'_> {
+    /// Whether a step only waits until an earlier race has settled.
+    pub(super) fn can_skip(&self, step: &Step) -> bool {
+        self.races > 0 && step.wait() == Some(Wait::SETTLED)
+    }
+
+    pub(super) fn begin_early_look(&self, step: usize) -> EarlyLook {
+        EarlyLook {
+            step,
+            events: self.evidence.events.len(),
+            statements: self.evidence.statements.len(),
+        }
+    }
+
+    /// Waits and reads the state again if the early answers would break a rule after the wait.
+    pub(super) fn look_again(
+        &mut self,
+        early: EarlyLook,
+        steps: &[Step],
+        schemas: &Schemas,
+    ) -> Result<(), Stop> {
+        self.evidence.now = Some(self.session.now());
+        self.evidence.settled_from = Some(early.events);
+        let judgment = conformant_judge::judge(self.rulebook, schemas, &self.evidence);
+        self.evidence.settled_from = None;
+        if judgment.findings.is_empty() {
+            return Ok(());
+        }
+        self.evidence.statements.truncate(early.statements);
+        self.pass(CONSISTENCY_WINDOW);
+        for (index, step) in steps.iter().enumerate().skip(early.step) {
+            if self.reads_state(step) {
+                self.step = index + 1;
+                self.step(step)?;
+            }
+        }
+        self.poll_lagging_lists();
+        Ok(())
+    }
+
+    /// Whether a step shows the state and may be repeated.
+    fn reads_state(&self, step: &Step) -> bool {
+        match &step.verb {
+            Verb::Call(call) => {
+                let operation = self.operation(&call.call);
+                operation.is_ok_and(|operation| {
+                    matches!(
+                        operation.does,
+                        Action::Shows | Action::Lists | Action::Changes
+                    )
+                })
+            }
+            Verb::Get(_) => true,
+            Verb::Hook(_)
+            | Verb::Listen(_)
+            | Verb::Await(_)
+            | Verb::Token(_)
+            | Verb::Wait(_)
+            | Verb::Use(_)
+            | Verb::Concurrently(_) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CONSISTENCY_WINDOW;
+    use crate::sessions::Offline;
+    use crate::{Planned, ScenarioRun, Sessions, Target, plan, run_scenario};
+    use conformant_judge::evidence::{Event, Evidence};
+    use conformant_judge::load::shared;
+    use conformant_reference::Fault;
+    use conformant_rulebook::step::{Step, Wait};
+    use conformant_schema::Schemas;
+    use std::collections::BTreeSet;
+    use std::sync::atomic::AtomicBool;
+
+    /// Races that wait until the state has settled.
+    fn races() -> Vec<Planned<'static>> {
+        let settles = |step: &Step| step.wait() == Some(Wait::SETTLED);
+        let all = plan::all(shared()).into_iter();
+        all.filter(|p| p.is_race() && p.any_step(&settles))
+            .collect()
+    }
+
+    fn evidence(worlds: &Offline<'_>, planned: &Planned<'_>, looks_early: bool) -> Evidence {
+        let schemas = Schemas::default();
+        let session = worlds.open(planned).unwrap();
+        let scenario_run = ScenarioRun {
+            looks_early,
+            ..ScenarioRun::new(shared(), &schemas, planned, (0, 0))
+        };
+        run_scenario(scenario_run, session.as_ref(), &AtomicBool::new(false)).evidence
+    }
+
+    fn waits(evidence: &Evidence) -> usize {
+        let is_window =
+            |event: &&Event| matches!(event, Event::Passed(time) if *time == CONSISTENCY_WINDOW);
+        evidence.events.iter().filter(is_window).count()
+    }
+
+    #[test]
+    fn a_correct_target_is_not_waited_for() {
+        let none = (BTreeSet::new(), BTreeSet::new());
+        let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
+        for planned in races() {
+            let id = &planned.scenario.id;
+            assert_eq!(waits(&evidence(&worlds, &planned, true)), 0, "{id}");
+            assert!(waits(&evidence(&worlds, &planned, false)) > 0, "{id}");
+        }
+    }
+
+    /// Each scenario with the faults of its service.
+    #[test]
+    fn an_early_look_finds_what_a_late_one_finds() {
+        let mut found = 0;
+        for planned in races() {
+            let (id, service) = (&planned.scenario.id, &planned.service.name);
+            let of_service = format!("{service}/race-");
+            for fault in Fault::ALL
+                .iter()
+                .filter(|f| f.id().starts_with(&of_service))
+            {
+                let switches = (BTreeSet::from([*fault]), BTreeSet::new());
+                let targets = Target::all_of_reference();
+                let worlds = Offline::in_process(0, switches.0, switches.1, targets);
+                let broken = |looks_early| {
+                    let evidence = evidence(&worlds, &planned, looks_early);
+                    let judgment =
+                        conformant_judge::judge(shared(), &Schemas::default(), &evidence);
+                    let rules = judgment.findings.into_iter().map(|f| f.rule);
+                    rules.collect::<BTreeSet<String>>()
+                };
+                let late = broken(false);
+                found += late.len();
+                assert_eq!(broken(true), late, "{}, {id}", fault.id());
+            }
+        }
+        assert!(found > 0);
+    }
+}
