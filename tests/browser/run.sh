@@ -56,6 +56,7 @@ node -e '
   const record = JSON.parse(require("fs").readFileSync(process.argv[1] + "/many.json"));
   console.log(`${record.defects.length >= 45 && record.complete ? "ok   " : "FAIL "}many: ${record.defects.length} defects, expected at least 45`)' "$work"
 node "$here/records.mjs" "$work"
+node "$here/book.mjs" "$here/../../docs/search-names.js"
 for name in repeated worst hostile; do
   "$conformant" judge "$work/$name.json" --quiet --report "html=$work/$name.html" >/dev/null 2>&1 || true
 done
