@@ -17,8 +17,10 @@ use super::config::{self, Config};
 use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
+use conformant_engine::features;
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// The hook that moves the target's clock.
 const ADVANCE_CLOCK: &str = "advance_clock";
@@ -71,6 +73,8 @@ struct Diagnosis {
     headlines: Vec<String>,
     checks: Vec<Check>,
     left_out: Vec<LeftOut>,
+    /// Settings that are not set, each with the scenarios that read it.
+    unset: Vec<(String, Vec<String>)>,
     /// What to do, most important first.
     tasks: Vec<String>,
 }
@@ -119,6 +123,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         diagnosis.push(callbacks::check(&config, client));
     }
     diagnosis.left_out = left_out(&config, &rulebook, &unsupported);
+    diagnosis.unset = unset(&config, &rulebook);
     diagnosis.tasks = tasks(&diagnosis, &config);
     let redactor = Redactor::new(&config.secrets);
     let text = match args.format {
@@ -163,6 +168,37 @@ fn left_out(config: &Config, rulebook: &Rulebook, unsupported: &[String]) -> Vec
     left_out
 }
 
+/// The settings of the configured services that scenarios read and that nothing provides.
+fn unset(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
+    let targets = &config.settings.targets;
+    let mut unset: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (service, features) in features(rulebook) {
+        if !targets.contains_key(&service) {
+            continue;
+        }
+        for (feature, scenarios) in features {
+            let key = feature.strip_prefix("key targets.");
+            let Some((owner, name)) = key.and_then(|key| key.split_once('.')) else {
+                continue;
+            };
+            let Some(target) = targets.get(owner) else {
+                continue;
+            };
+            let mut value = target
+                .values
+                .get(name.split('.').next().unwrap_or_default());
+            for member in name.split('.').skip(1) {
+                value = value.and_then(|value| value.get(member));
+            }
+            if value.is_none() {
+                let key = format!("targets.{owner}.{name}");
+                unset.entry(key).or_default().extend(scenarios);
+            }
+        }
+    }
+    unset.into_iter().collect()
+}
+
 /// What to do: failed checks first, then what makes a run judge more or faster.
 fn tasks(diagnosis: &Diagnosis, config: &Config) -> Vec<String> {
     let mut checks: Vec<&Check> = diagnosis.checks.iter().collect();
@@ -176,6 +212,15 @@ fn tasks(diagnosis: &Diagnosis, config: &Config) -> Vec<String> {
     if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
         tasks.push(format!(
             "configure the hook {ADVANCE_CLOCK}: a run is then about six times faster, because it does not wait in real time"
+        ));
+    }
+    for (key, scenarios) in &diagnosis.unset {
+        let scenarios = match scenarios.len() {
+            1 => "1 scenario reads".to_owned(),
+            n => format!("{n} scenarios read"),
+        };
+        tasks.push(format!(
+            "set {key}, which {scenarios}: `conformant explain {key}` describes it"
         ));
     }
     let hooks = diagnosis.left_out.iter();
@@ -203,20 +248,19 @@ fn as_text(diagnosis: &Diagnosis) -> String {
         };
         out.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
     }
-    if diagnosis.left_out.is_empty() {
+    if diagnosis.left_out.is_empty() && diagnosis.unset.is_empty() {
         out.push_str("all rules of these services can be judged\n");
     }
-    for left_out in &diagnosis.left_out {
-        let (why, rules) = (left_out.reason(), &left_out.rules);
-        let first: Vec<&str> = rules.iter().take(3).map(String::as_str).collect();
-        let more = if rules.len() > first.len() {
-            ", …"
-        } else {
-            ""
-        };
+    let hooks = diagnosis.left_out.iter();
+    let hooks = hooks.map(|one| ("rule", one.reason(), &one.rules));
+    let settings = diagnosis.unset.iter();
+    let settings = settings.map(|(key, ids)| ("scenario", format!("{key} is not set"), ids));
+    for (what, why, ids) in hooks.chain(settings) {
+        let first: Vec<&str> = ids.iter().take(3).map(String::as_str).collect();
+        let more = if ids.len() > first.len() { ", …" } else { "" };
         out.push_str(&format!(
             "not judged: {}, {why} ({}{more})\n",
-            text::count(rules.len(), "rule"),
+            text::count(ids.len(), what),
             first.join(", ")
         ));
     }
@@ -240,10 +284,15 @@ fn as_json(diagnosis: &Diagnosis) -> String {
         .iter()
         .map(|one| json!({"why": one.reason(), "rules": one.rules}))
         .collect();
+    let unset = diagnosis.unset.iter();
+    let unset: Vec<Value> = unset
+        .map(|(key, scenarios)| json!({"key": key, "scenarios": scenarios}))
+        .collect();
     let whole = json!({
         "headlines": diagnosis.headlines,
         "checks": checks,
         "not_judged": left_out,
+        "not_set": unset,
         "to_do": diagnosis.tasks,
     });
     format!("{whole:#}\n")

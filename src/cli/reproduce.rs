@@ -74,7 +74,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let none = (BTreeSet::new(), BTreeSet::new());
     let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
     let found = Chain::of(finding, &rulebook, &worlds)?;
-    let requests = found.scenario.steps.len();
+    let requests = text::count(found.scenario.steps.len(), "step");
     let left = match found.left_out {
         0 => String::new(),
         count => format!(", {count} of the scenario left out"),
@@ -84,7 +84,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
             let (file, text) = found.file(&rulebook, finding);
             print(&text);
             note(&format!(
-                "{requests} steps{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
+                "{requests}{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
                 found.scenario.id
             ));
             return Ok(Exit::Conformant);
@@ -127,7 +127,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
     // Texts in it are quoted so that they are harmless; escaping would change what is sent.
     print(&Redactor::new(&config.secrets).redact(&script));
-    note(&format!("{requests} steps{left}"));
+    note(&format!("{requests}{left}"));
     Ok(Exit::Conformant)
 }
 

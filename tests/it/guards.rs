@@ -106,6 +106,44 @@ fn every_flag_is_read() {
     );
 }
 
+/// Scripts that run on machines of users: macOS still has bash 3.2.
+#[test]
+fn scripts_for_users_need_no_more_than_bash_3_2() {
+    let newer = concat!(
+        r"\b(mapfile|readarray|coproc)\b|\b(declare|local|typeset) -\w*[Anglu]|&>>|\|&|;;?&(\s|$)|\bwait -n\b|\[\[ -v |",
+        r"\$\{[^}]*[\w\]](,,?|\^\^?|@\w)\}|\$\{\w+: -|\$\{\w+:[^}:]*: ?-|printf -v \S+\[|%\([^)]*\)T|\bglobstar\b|\$\{?EPOCH|\$\{?BASHPID",
+    );
+    let mut scripts: Vec<(String, String)> = [
+        "action.yml",
+        "docs/screenshot.sh",
+        "crates/fixtures/src/export/prelude.sh",
+        "crates/fixtures/src/export/sh.rs",
+        "tests/browser/run.sh",
+    ]
+    .iter()
+    .map(|path| ((*path).to_owned(), read(path)))
+    .collect();
+    for folder in [".ci", "packaging", "templates", "src/cli/init"] {
+        for path in files(&root().join(folder), &[]) {
+            let text = std::fs::read_to_string(&path).expect("scripts are UTF-8");
+            scripts.push((shown(&path), text));
+        }
+    }
+    let hits = hits(&scripts, newer);
+    assert!(hits.is_empty(), "bash 3.2 does not have this:\n{hits}");
+    for newer_line in [
+        "mapfile -t x",
+        "echo ${x,,}",
+        "declare -A x",
+        "a &>> b",
+        "echo ${x: -1}",
+        "echo ${x:0: -1}",
+    ] {
+        let line = [(String::new(), newer_line.to_owned())];
+        assert!(!self::hits(&line, newer).is_empty(), "{newer_line}");
+    }
+}
+
 #[test]
 fn the_tree_has_no_unfinished_code() {
     // In two parts, so that this file does not match.

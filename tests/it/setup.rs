@@ -99,6 +99,17 @@ fn doctor_reports_what_a_run_would_leave_out() {
         reasons.contains(&"hook create_flow is not configured"),
         "{reasons:?}"
     );
+    let unset: Vec<&str> = report["not_set"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["key"].as_str())
+        .collect();
+    assert!(unset.contains(&"targets.flow.to"), "{unset:?}");
+    assert!(
+        out.contains("set targets.flow.to, which ") && out.contains("explain targets.flow.to`"),
+        "{out}"
+    );
     // Only what is configured is mentioned.
     assert!(
         !reasons

@@ -294,7 +294,8 @@ impl<'a> Checker<'a> {
         match limited.read_to_end(&mut start) {
             Ok(_) => {}
             // The lines before the cut are judged.
-            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {}
+            Err(error)
+                if error.kind() == std::io::ErrorKind::UnexpectedEof && !start.is_empty() => {}
             Err(source) => {
                 return Err(CheckError::Unreadable {
                     name: name.to_owned(),

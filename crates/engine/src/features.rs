@@ -56,7 +56,9 @@ fn keys_of(rulebook: &Rulebook, step: &Step) -> Vec<String> {
                 continue;
             };
             let file = rulebook.index.get(service);
-            let setting = file.and_then(|file| file.setting(key));
+            // A member of a group is configured with it.
+            let group = key.split('.').next().unwrap_or_default();
+            let setting = file.and_then(|file| file.setting(group));
             if setting.is_some_and(|one| one.default.is_none() && one.provisioned.is_none()) {
                 keys.push(format!("key targets.{service}.{key}"));
             }

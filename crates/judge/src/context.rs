@@ -487,9 +487,11 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
         return String::new();
     }
     let mut wanted = value.clone();
-    // Values are shown as they are, descriptions of values in brackets.
-    let placeholder = serde_json::from_str::<Value>(expected)
-        .unwrap_or_else(|_| Value::String(format!("<{expected}>")));
+    let described = Value::String(format!("\u{1}{expected}"));
+    let is_value = serde_json::from_str::<Value>(expected).ok();
+    // A description is no value, so it has no quotation marks.
+    let quoted = is_value.is_none().then(|| described.to_string());
+    let placeholder = is_value.unwrap_or(described);
     if let Some(slot) = wanted.pointer_mut(pointer) {
         *slot = placeholder;
     } else if let Some((parent, name)) = pointer.rsplit_once('/') {
@@ -498,7 +500,11 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
             members.insert(name.replace("~1", "/").replace("~0", "~"), placeholder);
         }
     }
-    text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
+    let mut wanted = text::canonical_json(&wanted);
+    if let Some(quoted) = quoted {
+        wanted = wanted.replace(&quoted, expected);
+    }
+    text::unified_diff(&wanted, &text::canonical_json(value))
 }
 
 /// The largest part of a document around a place that fits into a diff, and the pointer within that part.
@@ -532,7 +538,10 @@ mod tests {
         assert_eq!(surroundings(&page, "/flows").1, "/flows");
         assert_eq!(surroundings(&page, ""), (&page, ""));
         let diff = field_diff(&page, "/flows/7/sid", "a text");
-        assert!(diff.contains("<a text>") && diff.len() < 1_000, "{diff}");
+        assert!(
+            diff.contains("-  \"sid\": a text\n") && diff.len() < 1_000,
+            "{diff}"
+        );
         assert_eq!(field_diff(&page, "/flows", "a list"), "");
     }
 

@@ -91,7 +91,9 @@ impl<'a> Seen<'a> {
         rules.sort_by_key(|rule| {
             let found = self.of_rule(rule);
             let urgency = found.iter().map(|finding| finding.urgency()).min();
-            (urgency.is_none(), urgency, Reverse(found.len()))
+            // Where pages lack items, the addresses of pages lead elsewhere, too.
+            let is_effect = found.iter().all(|finding| finding.kind == "page-url");
+            (urgency.is_none(), urgency, is_effect, Reverse(found.len()))
         });
         let of_rules = rules.iter().flat_map(|rule| self.of_rule(rule)).copied();
         let scenarios: BTreeSet<&str> = of_rules.clone().map(|f| f.scenario.as_str()).collect();

@@ -56,9 +56,13 @@ fn observation(finding: &Finding) -> String {
         Some((about, tail)) if fits_title(expected) && fits_title(actual) => (about, tail),
         _ => return described(finding, &place),
     };
-    if actual == "a list without it" && !place.is_empty() {
-        let item = expected.trim_end_matches(" in the list");
-        return format!("{place} is without {item}, expected it there{tail}");
+    if let (Some((item, of)), false) = (expected.split_once(" in the list"), place.is_empty()) {
+        let missing = actual.strip_suffix("a list without it").map(str::to_owned);
+        let pages = actual.strip_suffix(" without it");
+        let missing = missing.or_else(|| pages.map(|pages| format!(" ({pages})")));
+        if let Some(pages) = missing {
+            return format!("{place} lacks {item}{pages}, expected in the list{of}{tail}");
+        }
     }
     if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
         let (before, now) = same_day(before, actual);
@@ -68,7 +72,8 @@ fn observation(finding: &Finding) -> String {
         ("", "") => format!("{actual}, expected {expected}{tail}"),
         ("", about) => format!("{about}: {actual}, expected {expected}{tail}"),
         (place, about) if about.starts_with(' ') => {
-            format!("{place}{about} is {actual}, expected {expected}{tail}")
+            let place = format!("{place}{about}");
+            format!("{}{tail}", compared(&place, (actual, expected)))
         }
         (place, "") => format!("{}{tail}", compared(place, (actual, expected))),
         (place, about) => format!("{place} is {actual}, expected {expected}{tail} ({about})"),
@@ -175,7 +180,11 @@ fn described(finding: &Finding, place: &str) -> String {
 
 /// The actual and the expected value, unless a title would show the same for both.
 fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
-    if replace_names(actual, shortened) == replace_names(expected, shortened) {
+    let plain = |value: &str| replace_names(value, shortened).replace('"', "");
+    let (shown, due) = (plain(actual), plain(expected));
+    if due.starts_with("one of ") && shown.contains('…') && due.contains(&shown) {
+        format!("{place} is not {expected}")
+    } else if shown.contains('…') && due.starts_with(&shown) || shown == due {
         format!("{place} is not the expected {expected}")
     } else {
         format!("{place} is {actual}, expected {expected}")
@@ -358,6 +367,16 @@ mod tests {
                 "create-flow: `sid` is not the expected \"IS…\"",
             ),
             (
+                "chat/user-bindings/of-the-user",
+                ["read-user-bindings", "/bindings/0/user_sid", "elsewhere"],
+                [
+                    "US316599da8ef4b3176873271edb4bf91f, the resource of that name",
+                    "\"US316599da8ef4b3176873271edb4bf910\"",
+                    "{both}",
+                ],
+                "read-user-bindings: `bindings[].user_sid` is not the expected US…, the resource of that name",
+            ),
+            (
                 "chat/callback",
                 ["", "/count", "bound"],
                 ["at least 1", "0", "/count: {both} (waited 30s)"],
@@ -406,8 +425,22 @@ mod tests {
             (
                 "chat/channels/members-count-default",
                 ["create-channel", "/members_count", "initial"],
-                ["0", "1", "/members_count of a new chat/channel: {both}"],
-                "create-channel: `members_count` of a new chat/channel is 1, expected 0",
+                [
+                    "0",
+                    "1",
+                    "/members_count of a channel created without it: {both}",
+                ],
+                "create-channel: `members_count` of a channel created without it is 1, expected 0",
+            ),
+            (
+                "chat/create-user/role-default",
+                ["create-user", "/role_sid", "initial"],
+                [
+                    "\"RL316599da8ef4b3176873271edb4bf91f\"",
+                    "\"RL316599da8ef4b3176873271edb4bf910\"",
+                    "/role_sid of a user created without it: {both}",
+                ],
+                "create-user: `role_sid` of a user created without it is not the expected \"RL…\"",
             ),
             (
                 "auth/create-user/bad-email-error",
@@ -443,7 +476,17 @@ mod tests {
                     "a list without it",
                     "{both}",
                 ],
-                "read-bindings: `bindings` is without BS…, expected it there",
+                "read-bindings: `bindings` lacks BS…, expected in the list",
+            ),
+            (
+                "flow/read-executions/from-is-inclusive",
+                ["read-executions", "/executions", "not-listed"],
+                [
+                    "FN891661ceb804fc0a4e52cb05abc6884d in the list for PageSize=1",
+                    "3 pages without it",
+                    "{both}",
+                ],
+                "read-executions: `executions` lacks FN… (3 pages), expected in the list for PageSize=1",
             ),
             (
                 "flow/delete-flow/others-stay",

@@ -518,7 +518,12 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
             .or_default()
             .take(rule, settings);
     }
-    for scenario in &record.scenarios {
+    // The scenarios of `check` are files.
+    let is_service = |id: &str| {
+        let name = view::service(id);
+        documents.contains_key(name) || record.targets.contains_key(name)
+    };
+    for scenario in record.scenarios.iter().filter(|one| is_service(&one.id)) {
         let tally = tallies.entry(key(&scenario.id)).or_default();
         tally.scenarios += 1;
         tally.scenarios_passed += usize::from(scenario.verdict == Verdict::Pass);

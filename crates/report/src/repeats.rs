@@ -1,4 +1,4 @@
-//! Formats the verdicts of a repeated run: one block for the console, one table for markdown, and one line for each
+//! Formats the verdicts of a repeated run: one block for the console, one table for markdown and the page, and one line for each
 //! flaky rule.
 
 use super::markdown::cell;
@@ -61,7 +61,7 @@ pub(super) fn of_rule(repeats: Option<&Repeats>, id: &str) -> String {
     out
 }
 
-fn summary(repeats: &Repeats) -> String {
+pub(super) fn summary(repeats: &Repeats) -> String {
     let complete = repeats.runs.iter().filter(|run| run.complete).count();
     let flaky = repeats.flaky().count();
     let other = repeats.rules.len() - flaky;
@@ -83,7 +83,7 @@ fn summary(repeats: &Repeats) -> String {
 }
 
 /// `failed in 2 of 5 runs (3 pass, 2 fail)`
-fn verdicts(rule: &RepeatedRule) -> String {
+pub(super) fn verdicts(rule: &RepeatedRule) -> String {
     let counts = rule.distribution().into_iter();
     let counts: Vec<String> = counts
         .map(|(verdict, count)| format!("{count} {}", verdict.word()))
@@ -96,7 +96,7 @@ fn verdicts(rule: &RepeatedRule) -> String {
     )
 }
 
-fn first_difference(difference: &ExchangeDifference) -> String {
+pub(super) fn first_difference(difference: &ExchangeDifference) -> String {
     let ExchangeDifference {
         scenario,
         step,
@@ -152,6 +152,14 @@ mod tests {
             )),
             "{markdown}"
         );
+        let page = Format::Html.render(&record, Settings::default());
+        for part in [
+            "<th scope=\"col\">Runs 1 to 2</th>",
+            "aria-label=\"pass, broken\"><i title=\"run 1: pass\"></i><i class=\"f\" title=\"run 2: broken\"></i>",
+            "failed in 1 of 2 runs (1 pass, 1 fail)",
+        ] {
+            assert!(page.contains(part), "{part}\nis missing in\n{page}");
+        }
         let junit = Format::Junit.render(&record, Settings::default());
         assert!(
             junit.contains("flaky: failed in 1 of 2 runs (1 pass, 1 fail)\n"),

@@ -76,7 +76,10 @@ pub(super) struct TargetEntry {
 
 /// The encodings of bodies.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "invalid body: expected form, json, or one of them by operation, such as { create-user: json }"
+)]
 pub(super) enum BodyForms {
     /// All bodies.
     All(BodyForm),
@@ -99,6 +102,7 @@ pub(super) enum BodyForm {
 #[serde(deny_unknown_fields)]
 pub(super) struct HookEntry {
     /// A command with its arguments.
+    #[serde(default, deserialize_with = "command")]
     pub(super) command: Option<Vec<String>>,
     /// An HTTP request.
     pub(super) http: Option<HttpHookEntry>,
@@ -108,6 +112,20 @@ pub(super) struct HookEntry {
     pub(super) result: BTreeMap<String, String>,
     /// Arguments of a call that changes nothing, for `doctor --probe`.
     pub(super) probe: Option<Map<String, Value>>,
+}
+
+/// A list of words; a line of a shell is a frequent mistake.
+fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(
+        untagged,
+        expecting = "invalid command: expected a list, such as [./hook.sh, approve, \"${uuid}\"]"
+    )]
+    enum Words {
+        List(Vec<String>),
+    }
+    let words = Option::<Words>::deserialize(deserializer)?;
+    Ok(words.map(|Words::List(words)| words))
 }
 
 /// A hook that is an HTTP request.

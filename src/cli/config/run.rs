@@ -54,7 +54,7 @@ pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<()
         return Ok(());
     }
     let why = if args.require_target {
-        "--require-target"
+        "--require-target is given"
     } else {
         "CI is set"
     };

@@ -71,6 +71,14 @@ impl List<'_> {
         self.operation.items_at().unwrap_or_default()
     }
 
+    /// What a list without an expected item is called in a finding.
+    pub fn without_it(&self) -> String {
+        match self.pages.len() {
+            0 | 1 => "a list without it".to_owned(),
+            pages => format!("{pages} pages without it"),
+        }
+    }
+
     /// Whether the key of each item can be read.
     pub fn is_readable(&self) -> bool {
         self.items.iter().all(|item| item.resource.is_some())

@@ -3,7 +3,6 @@
 //! Does not judge later states, nor resources whose creation was not observed.
 
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::Event;
 use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, STEADY, Write};
 use std::collections::BTreeMap;
@@ -307,17 +306,17 @@ impl InitialValue {
         let got = parsed.as_ref().unwrap_or(got);
         let wrong = !expected.iter().any(|value| json::equal(value, got));
         let fact = || {
+            let kind = context.history.resources.get(id).kind;
             let words: Vec<String> = expected.iter().map(json::short).collect();
             Fact {
                 kind: "initial",
                 expected: words.join(" or "),
                 actual: json::short(got),
                 message: format!(
-                    "{} of a new {} that was given none: expected {}, got {}",
-                    at,
-                    context.history.resources.get(id).kind,
+                    "{at} of a {} created without it: expected {}, got {}",
+                    kind.rsplit('/').next().unwrap_or_default(),
                     words.join(" or "),
-                    as_text(got)
+                    json::short(got)
                 ),
             }
         };

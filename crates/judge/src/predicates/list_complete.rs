@@ -130,7 +130,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
                 fact(
                     "not-listed",
                     format!("{key} in the list"),
-                    "a list without it".to_owned(),
+                    list.without_it(),
                 ),
             )),
             [.., again] if items.len() > 1 && list.pages.len() == 1 => {

@@ -136,11 +136,18 @@ impl ListFilterComplete {
         let missing = wanted.into_iter().find(|&id| !list.holds(id));
         let wrong = missing.map(|id| {
             let key = &history.resources.get(id).key;
-            let filters = json::short(&json!(list.filters));
+            let filters = list
+                .filters
+                .iter()
+                .map(|(name, value)| match value.as_str() {
+                    Some(text) => format!("{name}={text}"),
+                    None => format!("{name}={}", json::short(value)),
+                });
+            let filters: Vec<String> = filters.collect();
             Fact {
                 kind: "not-listed",
-                expected: format!("{key}, which fits {filters}"),
-                actual: "a list without it".to_owned(),
+                expected: format!("{key} in the list for {}", filters.join(" and ")),
+                actual: list.without_it(),
                 ..Fact::default()
             }
         });

@@ -165,7 +165,8 @@ impl Predicate for PageLinks {
 enum Holds {
     Unknown,
     It,
-    Another(&'static str),
+    /// The page that it contains, and the first item that differs: its number, the expected and the actual key.
+    Another(&'static str, (usize, String, String)),
 }
 
 /// A link from a page that was followed.
@@ -233,7 +234,12 @@ impl Link<'_> {
                 return;
             }
             Holds::It => None,
-            Holds::Another(actual) => Some(wrong(actual)),
+            Holds::Another(actual, (item, wanted, got)) => {
+                let mut fact = wrong(actual);
+                fact.expected = format!("{expected}, whose item {item} is {wanted}");
+                fact.actual = format!("{actual}, whose item {item} is {got}");
+                Some(fact)
+            }
         };
         let mut shown = self.context.representations.iter();
         let first = shown.find(|r| r.exchange == Some(index));
@@ -273,10 +279,14 @@ impl Link<'_> {
         if !is_known(wanted) || !is_known(got) || self.is_open(page) || !self.is_quiet(at) {
             return None;
         }
-        let both = wanted.len().min(got.len());
-        if wanted[..both] == got[..both] {
+        let mut both = wanted.iter().zip(got);
+        let Some(differs) = both.position(|(wanted, got)| wanted != got) else {
             return Some(Holds::It);
-        }
+        };
+        let key = |item: Option<ResourceId>| {
+            item.map_or_else(String::new, |id| history.resources.get(id).key.clone())
+        };
+        let item = (differs + 1, key(wanted[differs]), key(got[differs]));
         let mut pages = list.pages.iter();
         let other = pages.position(|page| {
             self.held
@@ -289,11 +299,12 @@ impl Link<'_> {
                 .scope()
                 .is_some_and(|scope| history.is_exclusive(scope));
         let is_earlier = other.is_some_and(|other| other < place);
-        (is_own || place == 0 || is_earlier).then_some(match other {
-            Some(0) => Holds::Another("the first page"),
-            Some(other) if other == from => Holds::Another("itself"),
-            Some(_) | None => Holds::Another("another page"),
-        })
+        let actual = match other {
+            Some(0) => "the first page",
+            Some(other) if other == from => "itself",
+            Some(_) | None => "another page",
+        };
+        (is_own || place == 0 || is_earlier).then_some(Holds::Another(actual, item))
     }
 
     /// Whether something was done since that page was read that may have moved what it holds.

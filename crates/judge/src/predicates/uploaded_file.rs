@@ -187,13 +187,13 @@ impl UploadedFile {
                 got.as_str()
                     .is_some_and(|got| essence(got) == essence(media_type))
             };
-            judge(at, media_type.clone(), &same);
+            judge(at, json::short(&json!(media_type)), &same);
         }
         if let (Some(at), Some(name)) = (&self.name, &file.name) {
             let counts = name.is_ascii() == (self.names == Spelled::InAscii);
             // Clients encode names with one of these characters differently.
             if counts && !name.is_empty() && !name.contains(['"', '\\', '%', '/']) {
-                judge(at, name.clone(), &|got| got == name);
+                judge(at, json::short(&json!(name)), &|got| got == name);
             }
         }
     }

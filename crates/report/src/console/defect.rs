@@ -132,7 +132,7 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
     }
     if shown < others.len() {
         let more = view::count(others.len() - shown, "more rule");
-        writeln!(out, "    … {more} in the table below").expect(MEMORY);
+        writeln!(out, "    … {more} in the reports (see all: `--verbose`)").expect(MEMORY);
     }
     out
 }

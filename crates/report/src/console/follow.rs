@@ -55,6 +55,10 @@ impl State {
     /// `3 failing · at least 2 rules broken · about 40 s left · chat: 429, waiting 1 s · longest running: chat/x (33 s)`.
     fn words(&self) -> String {
         let mut parts = Vec::new();
+        // The first scenarios wait for clocks and callbacks.
+        if self.done == 0 && !self.running.is_empty() {
+            parts.push(format!("{} running, none ended yet", self.running.len()));
+        }
         if !self.failing.is_empty() {
             parts.push(format!("{} failing", self.failing.len()));
         }
@@ -353,7 +357,7 @@ mod tests {
         let text = shown(&sample(), look);
         assert!(
             text.starts_with(
-                "target: http://127.0.0.1:4010/flow\n… 12 s: 0 of 1 scenarios · flow: 429, waiting 1 s · longest running: flow/create-execution/happy (12 s)\n\
+                "target: http://127.0.0.1:4010/flow\n… 12 s: 0 of 1 scenarios · 1 running, none ended yet · flow: 429, waiting 1 s · longest running: flow/create-execution/happy (12 s)\n\
                  FAIL flow/create-execution/happy: 2 findings\n"
             ),
             "{text}"

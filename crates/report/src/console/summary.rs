@@ -1,21 +1,19 @@
-//! Summary of a run: results by service, a block per defect, a table of broken rules, and the last screen: the
+//! Summary of a run: results by service, a block per defect, and the last screen: the
 //! first defects, the verdict, the reports, the next command. The tail of a log is enough.
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, first_place, headed, title, word};
+use super::defect::{blocks, first_place, headed, title};
 use super::leftover::{blind, flaky, not_judged, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
 use crate::texts::escaped;
-use crate::view::{self, Broken};
+use crate::view;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 /// Lines in total unless verbose; with lines about scenarios fewer than 400.
 const LINES_MAX: usize = 375;
-/// Rows of the table.
-const ROWS_MAX: usize = 80;
 /// Defects of the last screen.
 const FIRST_MAX: usize = 5;
 
@@ -41,7 +39,6 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     tail += &not_judged(record, &cards, look);
     tail += &blind(record, look);
     tail += &flaky(record, look);
-    tail += &table(&cards, look);
     tail += &first(record, &cards, look);
     tail += "\n";
     let used = [&body, &tail, &last_lines].map(|text| text.lines().count());
@@ -76,11 +73,11 @@ fn services(record: &RunRecord, look: &Look) -> String {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<8} {:>7} {:>7} {:>8} {:>15}  scenarios\n",
+        "\n{:<8} {:>7}  {:>6}  {:>8}  {:>15}  scenarios\n",
         "rules", "pass", "broken", "warnings", "without verdict"
     );
     for tally in tallies {
-        let broken = format!("{:>7}", tally.broken);
+        let broken = format!("{:>6}", tally.broken);
         let broken = if tally.broken > 0 {
             Paint::Red.on(&broken, look)
         } else {
@@ -94,7 +91,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
         };
         writeln!(
             out,
-            "{:<8} {:>7} {broken} {warned} {:>15}  {} of {} pass",
+            "{:<8} {:>7}  {broken}  {warned}  {:>15}  {} of {} pass",
             tally.name,
             tally.hold,
             tally.unjudged(),
@@ -102,43 +99,6 @@ fn services(record: &RunRecord, look: &Look) -> String {
             tally.scenarios
         )
         .expect(MEMORY);
-    }
-    out
-}
-
-/// Findings and scenarios of each broken rule.
-fn table(cards: &[Card], look: &Look) -> String {
-    let rows: Vec<&Broken> = cards.iter().flat_map(|card| &card.rules).collect();
-    if rows.is_empty() {
-        return String::new();
-    }
-    let shown = if look.is_verbose() {
-        rows.len()
-    } else {
-        rows.len().min(ROWS_MAX)
-    };
-    let mut out = "\nbroken rules, with the number of their findings and scenarios\n".to_owned();
-    for row in &rows[..shown] {
-        let scenarios: std::collections::BTreeSet<&str> = row
-            .findings
-            .iter()
-            .map(|f| f.scenario.as_str())
-            .filter(|s| !s.is_empty())
-            .collect();
-        let (word, paint) = word(row.weight);
-        writeln!(
-            out,
-            "{} {:>5} {:>5}  {}",
-            paint.on(word, look),
-            row.findings.len(),
-            scenarios.len(),
-            look.linked(row.id),
-        )
-        .expect(MEMORY);
-    }
-    if shown < rows.len() {
-        let more = view::count(rows.len() - shown, "more broken rule");
-        writeln!(out, "… {more} in the reports (see all: `--verbose`)").expect(MEMORY);
     }
     out
 }
@@ -340,10 +300,6 @@ undetected mutations
       end_execution)
   … 2 more places in the reports
 
-broken rules, with the number of their findings and scenarios
-FAIL     2     1  flow/execution/status
-WARN     1     1  flow/execution/no-other-fields
-
 2 defects, by urgency: must before should, then most failing scenarios
 FAIL 1. An execution has a third state
         1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
@@ -431,10 +387,6 @@ next: conformant explain flow/execution/status
             assert!(text.contains(&format!(
                 "\nnot conformant: {rules} defects, {rules} rules broken, 5 without verdict"
             )));
-            assert!(
-                text.contains("FAIL     7     1  flow/thing-0/field"),
-                "the table is there"
-            );
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();
             let first = format!("{rules} defects, by urgency: ");

@@ -9,6 +9,7 @@ mod facts;
 mod listing;
 mod open;
 mod page;
+mod repeats;
 mod scenarios;
 mod schedule;
 mod services;

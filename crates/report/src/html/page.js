@@ -164,7 +164,7 @@
       lens.replaceChildren(make("span", { className: "tag " + rule.verdict }, rule.word), " ", rule.says, " ", make("code", { className: "soft" }, rule.id));
     };
     const go = (cells, at) => { const rule = of(cells)[at]; if (rule) location.hash = "#" + encodeURIComponent(rule.id); };
-    for (const cells of all(".cells")) {
+    for (const cells of all(".cells[data-s]")) {
       const index = (event) => Array.prototype.indexOf.call(cells.children, event.target);
       cells.setAttribute("role", "group"); cells.tabIndex = 0; cells.at = 0;
       cells.addEventListener("pointerover", (event) => { if (event.target !== cells) look(cells, index(event)); });

@@ -195,6 +195,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         slowest => facts::slowest(record),
         schedule => super::schedule::schedule(record),
         archive => record.archive.as_ref().map(super::archive::archive),
+        repeats => record.repeats.as_ref().map(super::repeats::repeats),
         scenarios => super::scenarios::scenarios(record),
         scenarios_said => thousands(record.scenarios.len()),
         build => record.build.as_ref().map(top::build),

@@ -60,15 +60,15 @@ pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
     drawn.collect()
 }
 
-/// `48 exchanges, 12 ms each, 950 ms at most`; times only with a real clock.
+/// `48 exchanges, 12 ms each, at most 950`; times only with a real clock.
 fn exchanges_with(asked: Asked, timed: bool) -> String {
     let many = if asked.exchanges == 1 { "" } else { "s" };
     let count = format!("{} exchange{many}", thousands(asked.exchanges));
     match asked.mean_milliseconds().filter(|_| timed) {
-        Some(mean) => format!(
-            "{count}, {mean} ms each, {} ms at most",
-            asked.longest_milliseconds
-        ),
+        Some(mean) => {
+            let longest = usize::try_from(asked.longest_milliseconds).unwrap_or(usize::MAX);
+            format!("{count}, {mean} ms each, at most {}", thousands(longest))
+        }
         None => count,
     }
 }

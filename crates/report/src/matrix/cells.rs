@@ -117,6 +117,20 @@ fn rules<'a>(record: &'a RunRecord, service: &'a str) -> impl Iterator<Item = &'
 }
 
 /// Whether a service is claimed; none without claims.
+/// The verdict of one rule.
+pub(super) fn verdict(verdict: Verdict) -> Cell {
+    let state = match verdict {
+        Verdict::Pass => State::Pass,
+        Verdict::Fail | Verdict::Error => State::Fail,
+        Verdict::Waived | Verdict::Open => State::Warn,
+        Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotJudged => State::NotJudged,
+    };
+    Cell {
+        state,
+        text: verdict.word().to_owned(),
+    }
+}
+
 fn is_claimed(record: &RunRecord, service: &str) -> Option<bool> {
     let claims = record.claims.as_ref()?;
     Some(claims.services.contains_key(service))

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(matrix: &Matrix) -> String {
-    let mut out = "# Implementations by service and feature\n\n".to_owned();
+    let mut out = format!("# {}\n\n", matrix.title());
     head(matrix, "", &mut out);
     row("**result**", &verdicts(matrix), &mut out);
     for service in &matrix.services {
@@ -24,6 +24,16 @@ pub(super) fn render(matrix: &Matrix) -> String {
     }
     for note in &matrix.notes {
         writeln!(out, "- Note: {note}").expect(MEMORY);
+    }
+    if !matrix.differing.is_empty() {
+        out.push_str("\n## Rules with verdicts that differ\n\n");
+        head(matrix, "rule", &mut out);
+        for rule in &matrix.differing {
+            row(&code(&rule.name), &cells(&rule.cells), &mut out);
+        }
+        if let Some(note) = matrix.differing_note() {
+            writeln!(out, "\n{note}").expect(MEMORY);
+        }
     }
     for service in &matrix.services {
         writeln!(out, "\n## Rules of {}\n", code(&service.name)).expect(MEMORY);

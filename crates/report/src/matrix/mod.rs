@@ -14,8 +14,11 @@ mod tests;
 pub use page::versions_page;
 
 use super::texts::escaped;
-use conformant_record::RunRecord;
+use conformant_record::{Repeats, RunRecord};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Rows of the table of differing rules.
+const DIFFERING_MAX: usize = 200;
 
 /// Scenarios by service and optional feature.
 pub type FeatureScenarios = BTreeMap<String, BTreeMap<String, Vec<String>>>;
@@ -25,6 +28,11 @@ pub type FeatureScenarios = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 pub struct Matrix {
     columns: Vec<Column>,
     services: Vec<ServiceRows>,
+    /// Rules whose verdict is not the same in all columns.
+    differing: Vec<Row>,
+    differing_left: usize,
+    /// All columns are runs of one target.
+    is_one_target: bool,
     /// Why the columns cannot be compared without reserve.
     notes: Vec<String>,
 }
@@ -81,7 +89,14 @@ impl Matrix {
         let records: Vec<&RunRecord> = runs.iter().map(|(_, record)| record).collect();
         let rules = records.iter().flat_map(|record| &record.rules);
         let services: BTreeSet<&str> = rules.map(|rule| part(&rule.id, 0)).collect();
+        let mut differing = differing(&runs);
+        let differing_left = differing.len().saturating_sub(DIFFERING_MAX);
+        differing.truncate(DIFFERING_MAX);
+        let targets: BTreeSet<_> = records.iter().map(|record| &record.targets).collect();
         Self {
+            differing,
+            differing_left,
+            is_one_target: runs.len() > 1 && targets.len() == 1,
             columns: runs
                 .iter()
                 .map(|(name, record)| cells::column(name, record))
@@ -92,6 +107,20 @@ impl Matrix {
                 .collect(),
             notes: notes(&records),
         }
+    }
+
+    /// The heading.
+    fn title(&self) -> &'static str {
+        match self.is_one_target {
+            true => "Runs of one target by service and feature",
+            false => "Implementations by service and feature",
+        }
+    }
+
+    /// What was left out of the table of differing rules.
+    fn differing_note(&self) -> Option<String> {
+        let left = crate::view::count(self.differing_left, "more rule");
+        (self.differing_left > 0).then(|| format!("{left} with verdicts that differ"))
     }
 
     pub fn markdown(&self) -> String {
@@ -128,6 +157,16 @@ fn service_rows(service: &str, records: &[&RunRecord], features: &FeatureScenari
             })
             .collect(),
     }
+}
+
+/// The rules whose verdict differs between the runs.
+fn differing(runs: &[(String, RunRecord)]) -> Vec<Row> {
+    let rules = Repeats::of(runs.len(), runs).rules;
+    let rows = rules.into_iter().map(|rule| Row {
+        cells: rule.verdicts.into_iter().map(cells::verdict).collect(),
+        name: rule.rule,
+    });
+    rows.collect()
 }
 
 /// A part of an id.

@@ -13,7 +13,9 @@ const STYLE_OF_TABLES: &str = ".m { overflow-x: auto; } .m th[scope=row] { color
 
 pub(super) fn render(matrix: &Matrix) -> String {
     let context = context! {
-        title => "Implementations by service and feature",
+        title => matrix.title(),
+        differing => values(&matrix.differing, row),
+        differing_note => matrix.differing_note(),
         notes => matrix.notes.clone(),
         columns => values(&matrix.columns, column),
         services => values(&matrix.services, service),

@@ -50,6 +50,25 @@ fn each_implementation_has_a_column_and_each_feature_a_row() {
 }
 
 #[test]
+fn runs_of_one_target_have_a_table_of_rules_that_differ() {
+    let mut second = sample();
+    let rule = second.rules.iter_mut().find(|r| r.verdict == Verdict::Pass);
+    let rule = rule.unwrap();
+    rule.verdict = Verdict::Fail;
+    let id = rule.id.clone();
+    let runs = [("run-1".to_owned(), sample()), ("run-2".to_owned(), second)];
+    let matrix = Matrix::of(&runs, &FeatureScenarios::new());
+    let markdown = matrix.markdown();
+    let row = format!("| `{id}` | ✓ pass | ✗ fail |");
+    assert!(markdown.contains(&row), "{row} in\n{markdown}");
+    assert!(markdown.starts_with("# Runs of one target"), "{markdown}");
+    let page = matrix.page();
+    assert!(page.contains("Rules with verdicts that differ"), "{page}");
+    let same = Matrix::of(&runs[..1], &FeatureScenarios::new());
+    assert!(!same.page().contains("verdicts that differ"));
+}
+
+#[test]
 fn runs_of_different_rulebooks_are_noted() {
     let mut other = sample();
     other.rulebook.digest = "other".to_owned();
