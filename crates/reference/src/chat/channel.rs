@@ -92,9 +92,13 @@ impl Channel {
             (0, 0)
         };
         let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
-        let last_message = self
-            .messages
-            .last()
+        let last_message = match self.messages.rows().next() {
+            Some(first) if self.messages.len() > 1 && core.fails(Fault::ChatLastMessageOfFirst) => {
+                Some(first)
+            }
+            _ => self.messages.last(),
+        };
+        let last_message = last_message
             .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
         json!({
             "sid": self.sid,
@@ -204,6 +208,14 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         if core.varies(Variant::ChatSecondChannelIsFirst) {
             return Ok(core.ok(&known.represent(service, core)));
         }
+        if known.friendly_name != friendly_name
+            && core.fails(Fault::ChatRefusedNamesakeRenamesChannel)
+        {
+            let sid = known.sid.clone();
+            if let Some(known) = service.channels.by_sid_mut(&sid) {
+                known.friendly_name = friendly_name;
+            }
+        }
         return Err(Refusal::conflict("the unique name exists"));
     }
     if let Some(name) = friendly_name.as_ref().filter(|name| !name.is_empty())
@@ -289,6 +301,14 @@ pub(super) fn update_type(
         .channels
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
+    if asked.is_err()
+        && let Some(kind) = call.form.get("Type")
+        && UPDATE_TYPE.values.contains(&kind)
+        && kind != channel.kind
+        && core.fails(Fault::ChatRefusedV3Stored)
+    {
+        kind.clone_into(&mut channel.kind);
+    }
     if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
         channel.updated = call.now;
     }

@@ -111,6 +111,16 @@ pub(super) fn create(
     let channel_sid = channel::find(service, core, channel)?.sid.clone();
     let unchecked = Fault::ChatMessageAttributesUnchecked;
     let attributes = inputs::attributes(core, form, unchecked);
+    if attributes.is_err() && webhooks && core.fails(Fault::ChatRefusedMessageTold) {
+        let happening = Happening {
+            before: "onMessageSend",
+            after: "onMessageSent",
+            fields: vec![("ChannelSid", channel_sid.clone())],
+            message_body: form.get("Body").map(str::to_owned),
+        };
+        let channel = service.channels.find(&channel_sid, false)?;
+        delivery::announce(core, service, Some(channel), &happening);
+    }
     let refusal = match &attributes {
         Err(refusal) if core.fails(Fault::ChatRefusedMessageCounts) => Some(refusal.clone()),
         Err(_) | Ok(_) => None,
@@ -155,7 +165,14 @@ pub(super) fn create(
     let is_first = core.read(Fault::ChatRaceWebhookUntold, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
-    let value = message.represent(service, channel, core);
+    let mut value = message.represent(service, channel, core);
+    let with_media = channel.messages.rows().filter(|m| m.attachment.is_some());
+    if message.attachment.is_some()
+        && with_media.count() > 1
+        && core.fails(Fault::ChatSecondMediaNotCarried)
+    {
+        value["media"] = Value::Null;
+    }
     let is_named = named != channel_sid && webhooks;
     if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
         announce(service, core, channel, &message);
@@ -216,10 +233,13 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
 }
 
 fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) {
+    let channel = service.channels.by_sid(channel_sid);
+    let is_later = channel.is_some_and(|c| c.messages.rows().any(|m| m.attachment.is_some()));
     if let Some(attachment) = &message.attachment
         && let Some(media) = service.media.by_sid_mut(&attachment.sid)
         && media.attached_to.is_none()
         && !core.fails(Fault::MediaNotAttached)
+        && !(is_later && core.fails(Fault::MediaSecondUnattached))
     {
         let place = (channel_sid.to_owned(), message.sid.clone());
         media.attached_to = Some(place.clone());

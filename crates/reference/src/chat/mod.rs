@@ -50,9 +50,24 @@ impl Chat {
 
     /// Answers below `/chat`.
     pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
-        authenticate(core, call, &CHAT_CREDENTIALS)?;
         let (method, path) = call.route();
-        match (method, path.as_slice()) {
+        if let Err(refusal) = authenticate(core, call, &CHAT_CREDENTIALS) {
+            let done = match (method, call.path.len() % 2) {
+                ("POST", 0) => core.fails(Fault::ChatUnauthorisedCreationDone),
+                ("POST", _) => core.fails(Fault::ChatUnauthorisedUpdateDone),
+                ("DELETE", _) => core.fails(Fault::ChatUnauthorisedDeletionDone),
+                _ => false,
+            };
+            if done {
+                let _ = self.route(core, call, method, &path);
+            }
+            return Err(refusal);
+        }
+        self.route(core, call, method, &path)
+    }
+
+    fn route(&mut self, core: &mut Core, call: &Call<'_>, method: &str, path: &[&str]) -> Answer {
+        match (method, path) {
             ("POST", ["v2", "Services"]) => service::create(&mut self.services, core, call),
             ("GET", ["v2", "Services"]) => service::read(&self.services, core, call),
             (_, ["v2", "Services", sid, rest @ ..]) => {
