@@ -14,8 +14,8 @@ use super::effects::ResponseCondition::{
 use super::effects::Sent::{Dropped, FirstOnly, LastOnly, Misspelled, Refused, SecondDropped, Set};
 use super::effects::Shown::{
     Added, After, AsNumber, AsText, AtMost, Copied, DigitChanged, Epoch, Garbled, Json, Later,
-    LinkOfFirst, ListReversed, Mistyped, Now, Null, OfFirst, Only, Plus, Removed, Replaced,
-    Rounded, SecondRemoved, Shortened, Swapped, Text, Unescaped, Unfiltered, Whole, Without,
+    LinkOfFirst, Mistyped, Now, Null, OfFirst, Only, Plus, Removed, Replaced, Rounded,
+    SecondRemoved, Shortened, Swapped, Text, Unescaped, Unfiltered, Whole, Without,
 };
 use super::effects::{
     created, fetched, listed, on_any, on_create, on_delete, on_fetch, on_list, on_update, paged,
@@ -264,7 +264,6 @@ switches! {
         FlowListedContextEmpty = "flow/listed-context-empty": "Listed executions have an empty context." => [listed("Executions", "/context", Json("{}"))],
         FlowListedStepContextEmpty = "flow/listed-step-context-empty": "Listed steps have an empty context." => [listed("Steps", "/context", Json("{}"))],
         FlowListedStepGoesNowhere = "flow/listed-step-goes-nowhere": "Listed steps show no widget after them." => [listed("Steps", "/transitioned_to", Null)],
-        FlowParametersRounded = "flow/parameters-rounded": "Integers beyond 2^53 in Parameters lose digits." => [shown("Executions|Steps|Context", "/context/flow/data", Rounded)],
         // flow: refused and yet done
         FlowRefusedExecutionEndsActive = "flow/refused-execution-ends-active": "An execution that is refused for its Parameters ends the active ones of its flow.",
         FlowUnauthorisedExecutionMade = "flow/unauthorised-execution-made": "A creation without valid credentials is refused, and the execution exists.",
@@ -875,8 +874,6 @@ switches! {
         ChatMessageMediaNameLost = "chat/message-media-name-lost": "The media of a message have no filename." => [created("Messages", "/media/filename", Null)],
         ChatMessageMediaUntyped = "chat/message-media-untyped": "The media of a message show another content_type." => [created("Messages", "/media/content_type", Text("application/octet-stream"))],
         ChatMessageMediaSizeDiffers = "chat/message-media-size-differs": "The media of a message show another size." => [created("Messages", "/media/size", Plus(1))],
-        ChatListedFiltersReversed = "chat/listed-filters-reversed": "A listed webhook shows its filters in reverse order." => [listed("Webhooks", "/configuration/filters", ListReversed)],
-        ChatFetchedPermissionsReversed = "chat/fetched-permissions-reversed": "A fetched role shows its permissions in reverse order." => [fetched("Roles", "/permissions", ListReversed)],
         ChatUserChannelIndexDiffers = "chat/user-channel-index-differs": "A user channel shows another last consumed message than the member." => [fetched("Users/Channels", "/last_consumed_message_index", Plus(1))],
         ChatBindingCredentialDiffers = "chat/binding-credential-differs": "A binding has another credential at its service than at its user." => [shown("Services/Bindings", "/credential_sid", DigitChanged)],
         ChatBindingEndpointDiffers = "chat/binding-endpoint-differs": "A binding has another endpoint at its service than at its user." => [shown("Services/Bindings", "/endpoint", Garbled(Garble::Reversed))],
@@ -885,7 +882,6 @@ switches! {
         ChatUpdatedUserChannelUnread = "chat/updated-user-channel-unread": "The answer to the update of a user channel counts one more unread message." => [updated("Users/Channels", "/unread_messages_count", Plus(1))],
         ChatUpdatedWebhookRetries = "chat/updated-webhook-retries": "The answer to the update of a webhook shows another retry_count." => [updated("Webhooks", "/configuration/retry_count", Plus(1))],
         ChatUpdatedServiceLimits = "chat/updated-service-limits": "The answer to the update of a service shows other limits." => [updated("v2/Services", "/limits/channel_members", Plus(1))],
-        ChatFetchedServiceNotifications = "chat/fetched-service-notifications": "A fetched service shows other notifications than a created one." => [fetched("v2/Services", "/notifications", Json("{}"))],
         ChatFetchedInviteRoleDiffers = "chat/fetched-invite-role-differs": "A fetched invite shows another role than the created one." => [fetched("Invites", "/role_sid", DigitChanged)],
         ChatAttributesRounded = "chat/attributes-rounded": "Integers beyond 2^53 in attributes lose digits." => [shown("Members|Messages|Services/Users|Services/Channels", "/attributes", Rounded)],
         // chat: counts
@@ -1201,11 +1197,8 @@ switches! {
         AuthSecondsOfBefore = "auth/seconds-of-before": "An approval request without seconds_to_expire has that of the user's previous one.",
         AuthXmlHiddenMissing = "auth/xml-hidden-missing": "A fetch through XML shows no hidden_details." => [fetched("approval_requests", "/approval_request/hidden_details", Json("{}")).when(Xml)],
         AuthXmlNotifiedTurned = "auth/xml-notified-turned": "A fetch through XML shows the opposite of notified." => [fetched("approval_requests", "/approval_request/notified", Json("true")).when(Equals("false")).when(Xml), fetched("approval_requests", "/approval_request/notified", Json("false")).when(Equals("true")).when(Xml)],
-        AuthXmlUserEmailEmpty = "auth/xml-user-email-empty": "A fetch through XML shows no _user_email." => [fetched("approval_requests", "/approval_request/_user_email", Text("")).when(Xml)],
         AuthXmlMessageLowered = "auth/xml-message-lowered": "A fetch through XML shows the message in lower case." => [fetched("approval_requests", "/approval_request/message", Garbled(Garble::Lowered)).when(Xml)],
-        AuthXmlUpdateTimeOther = "auth/xml-update-time-other": "A fetch through XML shows another updated_at." => [fetched("approval_requests", "/approval_request/updated_at", Later(-60)).when(Xml)],
         AuthXmlStatusEmailEmpty = "auth/xml-status-email-empty": "The user status through XML shows no e-mail." => [shown("users/status", "/status/email", Text("")).when(Xml)],
-        AuthXmlStatusConfirmedTurned = "auth/xml-status-confirmed-turned": "The user status through XML shows another value of confirmed." => [shown("users/status", "/status/confirmed", Json("true")).when(Equals("false")).when(Xml)],
         AuthXmlStatusPhoneOther = "auth/xml-status-phone-other": "The user status through XML masks the phone number otherwise." => [shown("users/status", "/status/phone_number", Replaced("XXX", "***")).when(Xml)],
         // events
         EventsProcessingMissing = "events/processing-missing": "An operation emits no processing event.",
