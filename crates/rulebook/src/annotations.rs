@@ -108,9 +108,6 @@ pub struct Counts {
     /// The field that names the parent of the counted resources; this resource if omitted.
     #[serde(default, rename = "in")]
     pub within: Option<String>,
-    /// The field that has the same value in the counted resources, which are below the parent of this one.
-    #[serde(default)]
-    pub shares: Option<String>,
     /// A condition: the number in this field is above the one in that field.
     #[serde(default)]
     pub above: Option<Above>,
@@ -361,16 +358,6 @@ impl Checked<'_> {
         for (at, kind) in led.chain(counted) {
             if !self.kinds.contains_key(kind) {
                 problems.push((in_file(at), unknown(kind)));
-            }
-        }
-        for (at, counts) in &about.counts {
-            let Some(shared) = &counts.shares else {
-                continue;
-            };
-            let counted = self.kinds.get(&counts.of);
-            let is_there = |kind: &Kind| reach::reaches(&kind.schema, shared).is_ok();
-            if !is_there(self.kind) || !counted.is_none_or(is_there) {
-                problems.push((in_file(at), format!("`{shared}` does not resolve")));
             }
         }
         for (at, from) in &about.default_from {

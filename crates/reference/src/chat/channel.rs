@@ -301,14 +301,6 @@ pub(super) fn update_type(
         .channels
         .by_sid_mut(&sid)
         .expect("a channel that was found is there");
-    if asked.is_err()
-        && let Some(kind) = call.form.get("Type")
-        && UPDATE_TYPE.values.contains(&kind)
-        && kind != channel.kind
-        && core.fails(Fault::ChatRefusedV3Stored)
-    {
-        kind.clone_into(&mut channel.kind);
-    }
     if asked.is_err() && core.varies(Variant::ChatRefusedV3Changes) {
         channel.updated = call.now;
     }

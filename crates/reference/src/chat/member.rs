@@ -245,15 +245,6 @@ pub(super) fn create(
         if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
             user::seen(service, core, identity, call.now);
         }
-        if known.is_err() && webhooks && core.fails(Fault::ChatRefusedMemberTold) {
-            let happening = Happening {
-                before: "onMemberAdd",
-                after: "onMemberAdded",
-                fields: vec![("Identity", identity.to_owned())],
-                message_body: None,
-            };
-            delivery::announce(core, service, None, &happening);
-        }
         if known.is_err() && core.fails(Fault::ChatRefusedMemberStays) {
             let joining = Joining::by_hand(identity, None, call.now);
             join(service, core, &channel_sid, joining, call.now)?;

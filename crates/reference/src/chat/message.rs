@@ -111,16 +111,6 @@ pub(super) fn create(
     let channel_sid = channel::find(service, core, channel)?.sid.clone();
     let unchecked = Fault::ChatMessageAttributesUnchecked;
     let attributes = inputs::attributes(core, form, unchecked);
-    if attributes.is_err() && webhooks && core.fails(Fault::ChatRefusedMessageTold) {
-        let happening = Happening {
-            before: "onMessageSend",
-            after: "onMessageSent",
-            fields: vec![("ChannelSid", channel_sid.clone())],
-            message_body: form.get("Body").map(str::to_owned),
-        };
-        let channel = service.channels.find(&channel_sid, false)?;
-        delivery::announce(core, service, Some(channel), &happening);
-    }
     let refusal = match &attributes {
         Err(refusal) if core.fails(Fault::ChatRefusedMessageCounts) => Some(refusal.clone()),
         Err(_) | Ok(_) => None,

@@ -61,6 +61,9 @@ impl Chat {
             if done {
                 let _ = self.route(core, call, method, &path);
             }
+            if method == "POST" {
+                self.tell_though_refused(core, call, &path);
+            }
             return Err(refusal);
         }
         self.route(core, call, method, &path)
@@ -115,6 +118,34 @@ impl Chat {
                 answer.map(|response| scopes::shown_as(response, &own, sid))
             }
             _ => Err(Refusal::not_found()),
+        }
+    }
+
+    /// Faults: a request without valid credentials calls the webhooks.
+    fn tell_though_refused(&self, core: &mut Core, call: &Call<'_>, path: &[&str]) {
+        let ["v2", "Services", service, "Channels", channel, kind] = path else {
+            return;
+        };
+        let (fault, before, after) = match *kind {
+            "Messages" => (
+                Fault::ChatRefusedMessageTold,
+                "onMessageSend",
+                "onMessageSent",
+            ),
+            "Members" => (Fault::ChatRefusedMemberTold, "onMemberAdd", "onMemberAdded"),
+            _ => return,
+        };
+        if let Some(service) = self.services.by_sid(service)
+            && inputs::webhooks_enabled(core, call)
+            && core.fails(fault)
+        {
+            let happening = delivery::Happening {
+                before,
+                after,
+                fields: Vec::new(),
+                message_body: call.form.get("Body").map(str::to_owned),
+            };
+            delivery::announce(core, service, service.channels.by_sid(channel), &happening);
         }
     }
 
