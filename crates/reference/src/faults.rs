@@ -890,7 +890,6 @@ switches! {
         ChatJoinedCountAtMostOne = "chat/joined-count-at-most-one": "joined_channels_count does not go beyond 1." => [shown("Services/Users", "/joined_channels_count", AtMost(1))],
         // chat: refused and yet done
         ChatRefusedMemberMakesUser = "chat/refused-member-makes-user": "A member that is refused for its role leaves a user.",
-        ChatRefusedMemberTold = "chat/refused-member-told": "A member that is refused for its credentials calls the webhooks of the service.",
         ChatRefusedUserStays = "chat/refused-user-stays": "A user that is refused for its role exists anyway.",
         ChatRefusedInviteInvites = "chat/refused-invite-invites": "An invite that is refused for its role makes the user invited.",
         ChatRefusedMessageTold = "chat/refused-message-told": "A message that is refused for its credentials calls the webhooks.",

@@ -29,7 +29,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     ] {
         let step = with(credentials, refused(&rule));
         let what = credentials.flaw().unwrap_or_default();
-        if case == "credentials-wrong" {
+        if matches!(credentials, Credentials::Wrong) {
             refused_and_not_done(cases, case, what, &step);
         } else {
             cases.add(case, what, step, &Map::new());

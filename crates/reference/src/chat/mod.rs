@@ -121,27 +121,18 @@ impl Chat {
         }
     }
 
-    /// Faults: a request without valid credentials calls the webhooks.
+    /// Fault: a message without valid credentials calls the webhooks.
     fn tell_though_refused(&self, core: &mut Core, call: &Call<'_>, path: &[&str]) {
-        let ["v2", "Services", service, "Channels", channel, kind] = path else {
+        let ["v2", "Services", service, "Channels", channel, "Messages"] = path else {
             return;
-        };
-        let (fault, before, after) = match *kind {
-            "Messages" => (
-                Fault::ChatRefusedMessageTold,
-                "onMessageSend",
-                "onMessageSent",
-            ),
-            "Members" => (Fault::ChatRefusedMemberTold, "onMemberAdd", "onMemberAdded"),
-            _ => return,
         };
         if let Some(service) = self.services.by_sid(service)
             && inputs::webhooks_enabled(core, call)
-            && core.fails(fault)
+            && core.fails(Fault::ChatRefusedMessageTold)
         {
             let happening = delivery::Happening {
-                before,
-                after,
+                before: "onMessageSend",
+                after: "onMessageSent",
                 fields: Vec::new(),
                 message_body: call.form.get("Body").map(str::to_owned),
             };
