@@ -63,6 +63,11 @@ fn page_urls(cases: &mut Cases<'_>, size: &str) {
     steps.extend(links.into_iter().flatten());
     // What addresses lead to is compared where the list begins as it did.
     steps.push(cases.call(either(), &only(size, 1)));
+    let walk = Call {
+        walk: true,
+        ..either()
+    };
+    steps.push(cases.call(walk, &only(size, 3)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 
