@@ -151,8 +151,10 @@ impl People {
             "second_cellphone": self.second_cellphone,
             "second_phone": phone(&self.second_cellphone),
             "third_cellphone": self.third_cellphone,
+            "third_phone": phone(&self.third_cellphone),
             "fourth_cellphone": self.fourth_cellphone,
             "fifth_cellphone": self.fifth_cellphone,
+            "fifth_phone": phone(&self.fifth_cellphone),
             "sixth_cellphone": self.sixth_cellphone,
             "email_domain": self.email_domain,
         })

@@ -41,6 +41,8 @@ pub struct Core {
     /// The first resource that was shown of each collection, by path.
     pub(super) firsts: RefCell<BTreeMap<(String, String), Value>>,
     pub(super) phase: RefCell<Phase>,
+    /// The last item of the page that was read last.
+    pub(super) list_mark: Cell<Option<u64>>,
     settings: Settings,
     callbacks_made: u64,
     requests: u64,
@@ -110,6 +112,7 @@ impl Core {
             operation: Operation::callback(""),
             firsts: RefCell::default(),
             phase: RefCell::default(),
+            list_mark: Cell::default(),
             settings,
             callbacks_made: 0,
             requests: 0,

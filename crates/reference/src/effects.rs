@@ -119,6 +119,10 @@ pub(crate) enum Shown {
     AtMost(u64),
     /// The number without its fraction.
     Whole,
+    /// Integers beyond 2^53, also in a text of JSON, as the nearest number of 64 bits with a floating point.
+    Rounded,
+    /// The list from its end to its beginning.
+    ListReversed,
     /// The JSON as a text.
     AsText,
     /// The number in a text.
@@ -146,6 +150,8 @@ pub(crate) enum ResponseCondition {
     Type(&'static str),
     /// The response is XML.
     Xml,
+    /// The response is a page after the first one of a list.
+    LaterPage,
 }
 
 /// What the reference reads in place of a parameter.
@@ -297,6 +303,7 @@ pub(super) struct Operation {
     scope: String,
     action: Action,
     is_xml: bool,
+    is_later_page: bool,
 }
 
 impl Operation {
@@ -340,6 +347,7 @@ impl Operation {
             chain,
             action,
             is_xml: is_auth && call.path.get(1).is_some_and(|format| format == "xml"),
+            is_later_page: call.query.has("PageToken"),
         }
     }
 
@@ -351,6 +359,7 @@ impl Operation {
             scope: String::new(),
             action: Action::Create,
             is_xml: false,
+            is_later_page: false,
         }
     }
 
@@ -607,6 +616,7 @@ impl ResponseCondition {
                 Value::Array(_) | Value::Object(_) => name == "nested",
             },
             Self::Xml => operation.is_xml,
+            Self::LaterPage => operation.is_later_page,
         }
     }
 }
@@ -707,6 +717,11 @@ impl Shown {
                 Some(number) => json!(number.trunc()),
                 None => value.clone(),
             },
+            Self::Rounded => rounded(value),
+            Self::ListReversed => match value {
+                Value::Array(items) => items.iter().rev().cloned().collect(),
+                other => other.clone(),
+            },
             Self::AsText => json!(value.to_string()),
             Self::AsNumber => {
                 let number = value.as_str().and_then(|text| text.parse::<u64>().ok());
@@ -748,6 +763,31 @@ fn plus(value: &Value, by: i64) -> Value {
             .map(|(name, value)| (name.clone(), plus(value, by)))
             .collect(),
         Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+/// The same JSON with rounded integers; a text that holds JSON is changed only if it holds such integers.
+fn rounded(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.to_string().parse::<i128>() {
+            Ok(whole) if whole.unsigned_abs() > 1 << 53 => {
+                let nearest: f64 = whole.to_string().parse().unwrap_or_default();
+                json_of(&format!("{nearest:.0}"))
+            }
+            _ => value.clone(),
+        },
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(held) if !held.is_string() && rounded(&held) != held => {
+                json!(rounded(&held).to_string())
+            }
+            _ => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(rounded).collect(),
+        Value::Object(members) => members
+            .iter()
+            .map(|(name, value)| (name.clone(), rounded(value)))
+            .collect(),
+        Value::Null | Value::Bool(_) => value.clone(),
     }
 }
 

@@ -70,6 +70,8 @@ impl Listing<'_> {
         }
         let span = self.span(core, defects, token, page_size, &items)?;
         let (before, after) = neighbours(core, &span, page_size, &items);
+        core.list_mark
+            .set(items[span.clone()].last().map(|(sequence, _)| *sequence));
         let link = |number: u64, token: Option<&str>| {
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.extend_pairs(&self.filters);
@@ -155,6 +157,11 @@ impl Listing<'_> {
         };
         match Token::read(token) {
             Some(Token::After(mark)) => {
+                let mark = core
+                    .list_mark
+                    .get()
+                    .filter(|last| *last != mark && defects.mixes_lists(core))
+                    .unwrap_or(mark);
                 let start = self.first_past(mark, items);
                 let is_long = items.len() > DEFAULT && size == DEFAULT;
                 let start = if defects.repeats || (is_long && defects.long_repeats(core)) {
@@ -282,6 +289,15 @@ impl Defects {
 }
 
 impl Defects {
+    /// Fault: a page continues the list that was read last.
+    fn mixes_lists(self, core: &Core) -> bool {
+        core.fails(if self.in_flow {
+            Fault::FlowPageTokenOfLastList
+        } else {
+            Fault::ChatPageTokenOfLastList
+        })
+    }
+
     /// Fault: a page of default size repeats the last item of the first.
     fn long_repeats(self, core: &Core) -> bool {
         core.fails(if self.in_flow {

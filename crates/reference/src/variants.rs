@@ -2,7 +2,8 @@
 
 use super::effects::RequestCondition::{Given, Over};
 use super::effects::Sent::{Misspelled, Refused};
-use super::effects::on_create;
+use super::effects::Shown::ListReversed;
+use super::effects::{fetched, listed, on_create};
 use super::garble::Garble;
 
 super::faults::switches! {
@@ -162,6 +163,8 @@ super::faults::switches! {
         ChatLongTextsRefused = "chat/long-texts-refused": "Identities and names without a stated length are refused beyond 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Refused, Over(64)), on_create("Services/Users|Members|Invites", "Identity", Refused, Over(64)), on_create("Messages", "From", Refused, Over(64))],
         ChatInviteRoleNull = "chat/invite-role-null": "The role_sid of an invite is null unless RoleSid was sent.",
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",
+        ChatListedFiltersReversed = "chat/listed-filters-reversed": "A listed webhook shows its filters in another order: the document states none." => [listed("Webhooks", "/configuration/filters", ListReversed)],
+        ChatFetchedPermissionsReversed = "chat/fetched-permissions-reversed": "A fetched role shows its permissions in another order: the document states none." => [fetched("Roles", "/permissions", ListReversed)],
         // media
         MediaContentSizeNotNeeded = "media/content-size-not-needed": "Content-Size is ignored.",
         MediaAuthorUnknown = "media/author-unknown": "The author of media is null.",

@@ -332,6 +332,13 @@ pub(super) fn roots(value: &Value) -> Vec<String> {
     found.into_iter().map(|one| one.path[0].clone()).collect()
 }
 
+/// Whether a value reads no captures, such as those of the set-up of another operation.
+pub(super) fn needs_nothing(value: &Value) -> bool {
+    roots(value)
+        .iter()
+        .all(|root| matches!(root.as_str(), "unique" | "target" | "now"))
+}
+
 /// A call that must be accepted according to this rule.
 pub(super) fn accepted(rule: &str) -> Call {
     Call {

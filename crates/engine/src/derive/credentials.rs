@@ -29,7 +29,11 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     ] {
         let step = with(credentials, refused(&rule));
         let what = credentials.flaw().unwrap_or_default();
-        cases.add(case, what, step, &Map::new());
+        if matches!(credentials, Credentials::Wrong) {
+            refused_and_not_done(cases, case, what, &step);
+        } else {
+            cases.add(case, what, step, &Map::new());
+        }
     }
     let what = "with the account SID and its auth token";
     let step = with(Credentials::Account, accepted(&rule));
@@ -43,6 +47,33 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     if cases.operation.response.is_some() && cases.operation.list_key.is_none() {
         addresses(cases, &rule);
     }
+}
+
+/// A rejected request, and what shows that nothing happened: an update or a deletion is followed by a fetch, the
+/// creation of something that is not listed by the same creation.
+fn refused_and_not_done(cases: &mut Cases<'_>, case: &str, what: &str, refused: &Call) {
+    let happy = &cases.happy;
+    let is_change = cases.operation.method != "GET" && !cases.creates();
+    let mut steps = Vec::new();
+    match cases.reader() {
+        Some(fetch) if is_change => {
+            let look = || {
+                Step::from(Call {
+                    call: fetch.id.clone(),
+                    with: Cases::path_of(fetch, &happy.with),
+                    ..accepted(&format!("{}/{}", fetch.service, fetch.id))
+                })
+            };
+            steps.extend([look(), cases.call(refused.clone(), &happy.optional), look()]);
+        }
+        None if cases.creates() => {
+            let same = accepted(&cases.own_rule());
+            steps.push(cases.call(refused.clone(), &Map::new()));
+            steps.push(cases.call(same, &Map::new()));
+        }
+        _ => steps.push(cases.call(refused.clone(), &Map::new())),
+    }
+    cases.after_setup(case, what, steps);
 }
 
 fn near(cases: &mut Cases<'_>, rule: &str) {

@@ -1,8 +1,8 @@
 //! Lists: walked with small pages and beyond the default page size, filtered, and read by every address of a page.
 
-use super::cases::{Cases, accepted, either, only, rename_all};
+use super::cases::{Cases, accepted, either, needs_nothing, only, rename_all};
 use super::credentials::follow;
-use super::repeated_reads::a_while;
+use super::repeated_reads::{a_while, settled};
 use conformant_rulebook::step::{Call, Get, Step};
 use conformant_rulebook::{ParameterLocation, Rule, Subject, reach};
 use serde_json::{Map, Value, json};
@@ -39,14 +39,23 @@ fn page_urls(cases: &mut Cases<'_>, size: &str) {
         capture: Some("first".to_owned()),
         ..accepted(&cases.own_rule())
     };
-    let mut steps = cases.more(3);
+    // Items with all values are shown in full on each page, also after the lists have caught up.
+    let mut steps = cases.more_whole(3);
+    steps.push(settled());
     steps.push(cases.call(first, &only(size, 1)));
+    // Another walk is begun before this one goes on.
+    let aside = Call {
+        capture: Some("aside".to_owned()),
+        ..either()
+    };
+    steps.push(cases.call(aside, &only(size, 2)));
     let links = [
         kept(cases, "first.meta.url", "itself"),
         kept(cases, "first.meta.next_page_url", "second"),
         kept(cases, "second.json.meta.url", "second-itself"),
         kept(cases, "second.json.meta.first_page_url", "back-at-first"),
         kept(cases, "second.json.meta.previous_page_url", "before"),
+        kept(cases, "aside.meta.next_page_url", "aside-next"),
         kept(cases, "second.json.meta.next_page_url", "third"),
         kept(cases, "third.json.meta.previous_page_url", "second-again"),
         kept(cases, "third.json.meta.first_page_url", "first-again"),
@@ -54,6 +63,11 @@ fn page_urls(cases: &mut Cases<'_>, size: &str) {
     steps.extend(links.into_iter().flatten());
     // What addresses lead to is compared where the list begins as it did.
     steps.push(cases.call(either(), &only(size, 1)));
+    let walk = Call {
+        walk: true,
+        ..either()
+    };
+    steps.push(cases.call(walk, &only(size, 3)));
     cases.after_setup("page-urls", "every address that a page shows", steps);
 }
 
@@ -164,6 +178,15 @@ fn is_ordered(cases: &Cases<'_>) -> bool {
 impl Cases<'_> {
     /// Steps that add this many items to the list; empty if the rulebook has none.
     pub(super) fn more(&self, count: usize) -> Vec<Step> {
+        self.items(count, false)
+    }
+
+    /// The same with every optional value that needs no other resource.
+    fn more_whole(&self, count: usize) -> Vec<Step> {
+        self.items(count, true)
+    }
+
+    fn items(&self, count: usize, is_whole: bool) -> Vec<Step> {
         let repeat = |step: Step| Step {
             setup: true,
             repeat: Some(count),
@@ -182,7 +205,17 @@ impl Cases<'_> {
             let word = name.strip_prefix("unique.")?;
             Some(format!("unique.more-{word}"))
         };
-        let mut with = rename_all(&happy.with, &numbered);
+        let mut with = happy.with.clone();
+        if is_whole {
+            let in_body = |name: &str| {
+                let mut parameters = maker.parameters.iter();
+                parameters.any(|p| p.name == name && p.place == ParameterLocation::Body)
+            };
+            let optional = happy.optional.iter();
+            let optional = optional.filter(|(name, value)| in_body(name) && needs_nothing(value));
+            with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
+        }
+        let mut with = rename_all(&with, &numbered);
         for (name, value) in &mut with {
             let is_path = maker
                 .parameters

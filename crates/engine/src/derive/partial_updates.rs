@@ -2,7 +2,7 @@
 //! between.
 
 use super::boundary::is_sid;
-use super::cases::{Cases, either, only, rename_all, roots};
+use super::cases::{Cases, either, needs_nothing, only, rename_all};
 use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
@@ -96,12 +96,6 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
     let happy = cases.service.happy.get(&maker.id)?;
     let path = cases.path();
     let last = path.last().filter(|_| path.len() > 1)?.name.clone();
-    // Captures of the creator's own set-up are not available.
-    let can_be_read = |value: &Value| {
-        roots(value)
-            .iter()
-            .all(|root| matches!(root.as_str(), "unique" | "target" | "now"))
-    };
     let renamed = |name: &str| {
         let word = name.strip_prefix("unique.")?;
         Some(format!("unique.whole-{word}"))
@@ -110,7 +104,7 @@ fn made_with_everything(cases: &Cases<'_>, name: &str) -> Option<(Step, Map<Stri
     let optional = happy
         .optional
         .iter()
-        .filter(|(_, value)| can_be_read(value));
+        .filter(|(_, value)| needs_nothing(value));
     with.extend(optional.map(|(name, value)| (name.clone(), value.clone())));
     let mut with = rename_all(&with, &renamed);
     for (parameter, value) in Cases::path_of(maker, &cases.happy.with) {

@@ -103,7 +103,7 @@ fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {
     let schema = &parameter.schema;
     let has = |key: &str| schema.get(key).is_some();
     if schema.get("contentMediaType").and_then(Value::as_str) == Some("application/json") {
-        return documents();
+        return documents(parameter.echo.is_some());
     }
     let is_hash_of_texts = schema.pointer("/additionalProperties/type") == Some(&json!("string"));
     if is_hash_of_texts {
@@ -145,7 +145,7 @@ fn texts() -> Vec<Value> {
 }
 
 /// JSON texts of all kinds for application data.
-fn documents() -> Vec<Value> {
+fn documents(is_stored_as_text: bool) -> Vec<Value> {
     let rich = json!({
         "nested": {"deep": [[], [{}], [[1, [2, [3]]]]]},
         "numbers": [0, -1, 1.5, -0.25, 9_007_199_254_740_991_i64, -9_007_199_254_740_991_i64, 1e-7],
@@ -159,6 +159,8 @@ fn documents() -> Vec<Value> {
         "padded": SPACES,
         "": "no name",
     });
+    // A JSON text keeps each digit (D2, Conventions).
+    let long = json!({"beyond": [9_007_199_254_740_993_i64, -9_223_372_036_854_775_807_i64, 12_345_678_901_234_567_890_u64]});
     let deep = json!({"a": {"b": {"c": {"d": [1, "two", {"three": 3}]}}}});
     // Names that a service may reserve, and texts that resemble other types. A name with a dot may be read as a path
     // (D3, Variables available in flows).
@@ -168,9 +170,12 @@ fn documents() -> Vec<Value> {
         "day": "2026-01-31", "instant": "2026-01-31T10:20:30+02:00", "number": "01234", "yes": "yes",
         "text": "abcdefghij".repeat(40),
     });
+    let long = is_stored_as_text.then_some(long);
     [rich, json!({}), deep, like_others]
+        .into_iter()
+        .chain(long)
         .map(|document| json!(document.to_string()))
-        .to_vec()
+        .collect()
 }
 
 fn hash() -> Value {

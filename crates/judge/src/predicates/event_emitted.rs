@@ -146,9 +146,14 @@ impl Feed {
         call.name == self.collect
     }
 
+    /// The requested outcome of the send.
+    pub(super) fn outcome_of(&self, collected: &Collected<'_>) -> Option<String> {
+        collected.argument(&self.outcome).map(as_text)
+    }
+
     /// Whether the messages of the send were meant to be delivered.
     pub(super) fn is_delivered(&self, collected: &Collected<'_>) -> bool {
-        collected.argument(&self.outcome) == Some(&json!("delivered"))
+        self.outcome_of(collected).as_deref() == Some("delivered")
     }
 
     /// All collections of events for a send of this scenario.

@@ -1,9 +1,9 @@
 //! `event-fields` with `of`: a field of a send's events has the value that the send was given. Does not judge fields that an
 //! event lacks.
 
-use super::event_emitted::Feed;
 #[cfg(test)]
 use super::event_emitted::{COLLECT, SEND, feed};
+use super::event_emitted::{Collected, Feed};
 use super::prelude::*;
 use crate::compare::as_text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,6 +23,10 @@ pub struct EventFields {
     default: Option<Value>,
     /// How the two relate.
     how: Relation,
+    /// With `each`: the outcomes of sends, and the types of which each value occurs in some event; an empty list stands for
+    /// every collected type. If this is omitted, every type of a delivered send.
+    #[serde(default)]
+    types: BTreeMap<String, Vec<String>>,
 }
 
 /// How a field of an event relates to what was given.
@@ -33,7 +37,7 @@ enum Relation {
     Equal,
     /// One of the values.
     OneOf,
-    /// Each value occurs in some event of every collected type, once the messages are delivered.
+    /// Each value occurs in some event of every collected type.
     Each,
 }
 
@@ -65,8 +69,11 @@ impl Predicate for EventFields {
                 .argument(&self.of)
                 .or_else(|| collected.result(&self.of))
                 .or(self.default.as_ref());
-            let is_over = self.feed.is_delivered(&collected);
-            let Some(given) = given.filter(|_| self.how != Relation::Each || is_over) else {
+            let types = match self.how {
+                Relation::Each => self.types_of(&collected),
+                Relation::Equal | Relation::OneOf => Some(&[][..]),
+            };
+            let (Some(given), Some(types)) = (given, types) else {
                 continue;
             };
             let there = collected.events().iter().enumerate();
@@ -77,7 +84,9 @@ impl Predicate for EventFields {
                     value: event.get("payload")?.pointer(&self.at)?,
                 })
             });
-            let there: Vec<FieldValue<'_>> = there.collect();
+            let there: Vec<FieldValue<'_>> = there
+                .filter(|field| types.is_empty() || types.iter().any(|t| t == field.r#type))
+                .collect();
             let place =
                 |n: usize| Site::hook(collected.event, format!("/events/{n}/payload{}", self.at));
             let all = Site::hook(collected.event, format!("/events/*/payload{}", self.at));
@@ -132,6 +141,9 @@ impl Predicate for EventFields {
         let channel = json!({"feed": feed(), "at": "/to/channel", "of": "channel", "how": "equal"});
         let address = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "one-of"});
         let each = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "each"});
+        let of_types = json!({
+            "feed": feed(), "at": "/to/address", "of": "to", "how": "each", "types": {"failed": ["failed"]},
+        });
         let operation =
             json!({"feed": feed(), "at": "/operation_id", "of": "operation_id", "how": "equal"});
         let to = |address: &str| json!({"operation_id": "o1", "to": {"channel": "sms", "address": address}});
@@ -153,6 +165,17 @@ impl Predicate for EventFields {
                 &[of("queued", "+1"), of("sent", "+1"), of("sent", "+2")],
             )
             .fails("/events/0/payload/to/address"),
+            collected(
+                sent(of_types.clone(), "failed"),
+                &[of("failed", "+1"), of("sent", "+2")],
+            )
+            .fails("/events/0/payload/to/address"),
+            collected(
+                sent(of_types.clone(), "failed"),
+                &[of("failed", "+1"), of("failed", "+2"), of("sent", "+2")],
+            )
+            .passes(),
+            collected(sent(of_types, "delivered"), &[of("failed", "+1")]).not_judged(),
             collected(sent(operation, "read"), &[to("+1")]).passes(),
             collected(sent(channel, "read"), &[json!({})]).not_judged(),
         ]
@@ -160,6 +183,15 @@ impl Predicate for EventFields {
 }
 
 impl EventFields {
+    /// The types whose events cover each value after this send; none if its outcome is not judged.
+    fn types_of(&self, collected: &Collected<'_>) -> Option<&[String]> {
+        if self.types.is_empty() {
+            return self.feed.is_delivered(collected).then_some(&[]);
+        }
+        let outcome = self.feed.outcome_of(collected)?;
+        self.types.get(&outcome).map(Vec::as_slice)
+    }
+
     /// The first event with another value, or the last one if a value occurs in no event.
     fn wrong(&self, given: &Value, there: &[FieldValue<'_>]) -> Option<(usize, Fact)> {
         let all: Vec<String> = match given.as_array() {

@@ -95,7 +95,18 @@ impl Approvals {
         call: &Call<'_>,
         user: User,
     ) -> Result<Done, Failure> {
-        let mut asked = Parameters::read(core, call)?;
+        let asked = Parameters::read(core, call);
+        let others = self.by_uuid.values_mut();
+        for other in others.filter(|other| other.user.auth_id == user.auth_id) {
+            if asked.is_err()
+                && other.status == Status::Pending
+                && core.fails(Fault::AuthRefusedRequestExpiresOthers)
+            {
+                other.status = Status::Expired;
+            }
+        }
+        let mut asked = asked?;
+        self.take_from_before(core, call, &user, &mut asked);
         let first = self
             .first_message
             .get_or_insert_with(|| asked.message.clone());
@@ -142,6 +153,34 @@ impl Approvals {
             is_new: true,
             body: json!({"approval_request": shown, "success": true}),
         })
+    }
+
+    /// Faults: omitted parameters are those of the user's previous request.
+    fn take_from_before(&self, core: &Core, call: &Call<'_>, user: &User, asked: &mut Parameters) {
+        let of_user = self
+            .by_uuid
+            .values()
+            .filter(|a| a.user.auth_id == user.auth_id);
+        let Some(before) = of_user.max_by_key(|approval| approval.created_at) else {
+            return;
+        };
+        let given = super::input::body(call).unwrap_or_default();
+        let takes = |name: &str, fault| !given.contains_key(name) && core.fails(fault);
+        if before.asked.details.len() > 1 && takes("details", Fault::AuthDetailsOfBefore) {
+            asked.details.clone_from(&before.asked.details);
+        }
+        if !before.asked.hidden_details.is_empty()
+            && takes("hidden_details", Fault::AuthHiddenOfBefore)
+        {
+            asked
+                .hidden_details
+                .clone_from(&before.asked.hidden_details);
+        }
+        if before.asked.seconds_to_expire != asked.seconds_to_expire
+            && takes("seconds_to_expire", Fault::AuthSecondsOfBefore)
+        {
+            asked.seconds_to_expire = before.asked.seconds_to_expire;
+        }
     }
 
     /// `GET …/approval_requests/{PUSH_UUID}`.

@@ -38,6 +38,10 @@ pub struct Auth {
     scanned: BTreeSet<String>,
     /// Number of failed registrations.
     failures: u64,
+    /// Number of completed registrations.
+    completions: u64,
+    /// Number of changes of a phone number.
+    phone_changes: u64,
 }
 
 impl Auth {
@@ -157,7 +161,10 @@ impl Auth {
                     before: before.as_ref(),
                     custom_user_id: &custom_user_id,
                 };
-                webhooks::send(core, &self.callbacks, outcome, now);
+                self.completions += 1;
+                if self.completions <= 3 || !core.fails(Fault::AuthRegistrationWebhooksStop) {
+                    webhooks::send(core, &self.callbacks, outcome, now);
+                }
                 return Ok(json!({"registered": true}));
             }
             Err(refused) => refused,
@@ -169,7 +176,8 @@ impl Auth {
         if let Refused::Expired(custom_user_id) = refused {
             self.registrations.expire(custom_user_id);
         }
-        if self.failures == 1 || !core.fails(Fault::AuthSecondFailureSilent) {
+        let has_stopped = self.failures > 3 && core.fails(Fault::AuthFailureWebhooksStop);
+        if self.failures == 1 || !has_stopped && !core.fails(Fault::AuthSecondFailureSilent) {
             webhooks::send(core, &self.callbacks, Outcome::Failed, now);
         }
         Ok(json!({"registered": false}))
@@ -192,7 +200,9 @@ impl Auth {
         if !core.fails(Fault::AuthPhoneChangeIgnored) {
             self.users.change_phone(auth_id, phone)?;
         }
-        let url = self.callbacks.url(Kind::PhoneChange);
+        self.phone_changes += 1;
+        let is_silent = self.phone_changes > 1 && core.fails(Fault::AuthPhoneChangeOnlyFirst);
+        let url = self.callbacks.url(Kind::PhoneChange).filter(|_| !is_silent);
         if let Some(url) = url.filter(|_| !core.fails(Fault::AuthPhoneChangeSilent)) {
             let other = u64::from(core.varies(Variant::AuthPhoneChangeOtherId));
             let body = json!({

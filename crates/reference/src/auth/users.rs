@@ -125,8 +125,9 @@ impl Users {
         let user = given(&parameters, "user")
             .and_then(Value::as_object)
             .unwrap_or(&nothing);
-        let email = read_email(core, user)?;
-        let phone = read_phone(core, user)?;
+        let (email, phone) = (read_email(core, user), read_phone(core, user));
+        self.store_though_refused(core, user, email.is_ok(), phone.as_ref().ok());
+        let (email, phone) = (email?, phone?);
         let auth_id = self.enrol(core, phone, Some(email), call.now);
         let mut answer = json!({
             "message": if core.varies(Variant::AuthOtherMessages) {
@@ -144,6 +145,35 @@ impl Users {
             is_new: true,
             body: answer,
         })
+    }
+
+    /// Faults: parts of a refused user reach users that exist.
+    fn store_though_refused(
+        &mut self,
+        core: &Core,
+        user: &Map<String, Value>,
+        has_email: bool,
+        phone: Option<&Phone>,
+    ) {
+        let Some(email) = given(user, "email").and_then(text) else {
+            return;
+        };
+        if let Some(phone) = phone
+            && !has_email
+            && let Some(known) = self.list.iter_mut().find(|known| known.phone == *phone)
+            && core.fails(Fault::AuthRefusedEmailShown)
+        {
+            known.emails.insert(0, email);
+        } else if phone.is_none()
+            && has_email
+            && let Some(known) = self
+                .list
+                .iter_mut()
+                .find(|known| known.emails.contains(&email))
+            && core.fails(Fault::AuthRefusedPhoneShown)
+        {
+            "5550199".clone_into(&mut known.phone.digits);
+        }
     }
 
     /// Finds or creates the user of that phone, and stores the e-mail.

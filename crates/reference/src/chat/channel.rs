@@ -92,9 +92,13 @@ impl Channel {
             (0, 0)
         };
         let below = |name: &str| service.url(core, &["Channels", &self.sid, name]);
-        let last_message = self
-            .messages
-            .last()
+        let last_message = match self.messages.rows().next() {
+            Some(first) if self.messages.len() > 1 && core.fails(Fault::ChatLastMessageOfFirst) => {
+                Some(first)
+            }
+            _ => self.messages.last(),
+        };
+        let last_message = last_message
             .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
         json!({
             "sid": self.sid,
@@ -203,6 +207,14 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     {
         if core.varies(Variant::ChatSecondChannelIsFirst) {
             return Ok(core.ok(&known.represent(service, core)));
+        }
+        if known.friendly_name != friendly_name
+            && core.fails(Fault::ChatRefusedNamesakeRenamesChannel)
+        {
+            let sid = known.sid.clone();
+            if let Some(known) = service.channels.by_sid_mut(&sid) {
+                known.friendly_name = friendly_name;
+            }
         }
         return Err(Refusal::conflict("the unique name exists"));
     }

@@ -54,6 +54,12 @@ pub(super) fn announce(
     if is_late && core.fails(Fault::ChatServiceWebhooksStop) {
         outgoing.clear();
     }
+    if is_late
+        && outgoing.iter().any(|call| call.is_before)
+        && core.fails(Fault::ChatPreWebhookStops)
+    {
+        outgoing.retain(|call| !call.is_before);
+    }
     if let Some(channel) = channel {
         if !(is_late && core.fails(Fault::ChatWebhooksStop)) {
             outgoing.extend(of_channel(core, channel, happening));
@@ -163,7 +169,10 @@ fn of_channel<'a>(
                             || filters.is_empty()
                             || core.fails(Fault::ChatWebhookFiltersIgnored))
                 }
-                Target::Trigger { triggers } => fires(core, triggers, happening),
+                Target::Trigger { triggers } => {
+                    fires(core, triggers, happening)
+                        && !(channel.messages.len() > 3 && core.fails(Fault::ChatTriggersStop))
+                }
                 Target::Studio => core.varies(Variant::ChatStudioCalled),
             };
             let silenced = webhook.is_updated() && core.fails(Fault::ChatUpdatedWebhookSilent);

@@ -70,7 +70,14 @@ pub(super) fn create(
     }
     let named_role = form.get("RoleSid");
     if let Some(sid) = named_role {
-        role::require(service, "RoleSid", sid, role::CHANNEL)?;
+        let role = role::require(service, "RoleSid", sid, role::CHANNEL).map(|_| ());
+        if role.is_err() && core.fails(Fault::ChatRefusedInviteInvites) {
+            let user_sid = user::seen(service, core, identity, call.now);
+            if let Some(user) = service.users.by_sid_mut(&user_sid) {
+                user.place_in(core, &channel_sid).status = Status::Invited;
+            }
+        }
+        role?;
     }
     let hides_role = named_role.is_none() && core.varies(Variant::ChatInviteRoleNull);
     let role_sid = named_role

@@ -184,6 +184,14 @@ fn served<'a>(
     of_first: Fault,
 ) -> Result<&'a Media, Refusal> {
     let asked = service.media.find(sid, false)?;
+    let second = service.media.rows().nth(1);
+    let is_third = service.media.rows().skip(2).any(|media| media.sid == sid);
+    if let Some(second) = second
+        && is_third
+        && core.fails(Fault::MediaThirdOfSecond)
+    {
+        return Ok(second);
+    }
     let first = service.media.rows().next();
     Ok(match first.filter(|first| first.sid != asked.sid) {
         Some(first) if core.fails(of_first) => first,
@@ -233,7 +241,14 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         },
         bytes,
         content_type,
-        file_name,
+        file_name: match service.media.rows().nth(1) {
+            Some(second)
+                if second.file_name != file_name && core.fails(Fault::MediaThirdNameOfSecond) =>
+            {
+                second.file_name.clone()
+            }
+            _ => file_name,
+        },
         attached_to: None,
         // Any unguessable text works.
         secret: core.sid("TK"),

@@ -241,13 +241,17 @@ pub(super) fn create(
         return Ok(core.ok(&known.represent(service, channel, core)));
     }
     if let Some(sid) = role_sid {
-        let known = role::require(service, "RoleSid", sid, role::CHANNEL);
+        let known = role::require(service, "RoleSid", sid, role::CHANNEL).map(|_| ());
+        if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
+            user::seen(service, core, identity, call.now);
+        }
         if known.is_err() && core.fails(Fault::ChatRefusedMemberStays) {
             let joining = Joining::by_hand(identity, None, call.now);
             join(service, core, &channel_sid, joining, call.now)?;
         }
         known?;
     }
+    change_namesake(service, core, &channel_sid, identity, form);
     let restored = !core.varies(Variant::ChatBackupParametersIgnored);
     let joining = Joining {
         identity,
@@ -282,6 +286,28 @@ pub(super) fn create(
         );
     }
     Ok(core.created(&value))
+}
+
+/// Fault: a refused second member changes the attributes of the first.
+fn change_namesake(
+    service: &mut Service,
+    core: &Core,
+    channel_sid: &str,
+    identity: &str,
+    form: &Params,
+) {
+    let name = user::name_of(core, identity);
+    let channel = service.channels.by_sid_mut(channel_sid);
+    let known = channel.and_then(|channel| {
+        let sid = channel.members.by_name(&name)?.sid.clone();
+        channel.members.by_sid_mut(&sid)
+    });
+    if let (Some(known), Some(attributes)) = (known, form.get("Attributes"))
+        && known.attributes != attributes
+        && core.fails(Fault::ChatRefusedNamesakeChangesMember)
+    {
+        attributes.clone_into(&mut known.attributes);
+    }
 }
 
 /// Adds the creator of a channel, under the variant that a creator is a member.

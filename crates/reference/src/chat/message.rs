@@ -155,7 +155,14 @@ pub(super) fn create(
     let is_first = core.read(Fault::ChatRaceWebhookUntold, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
-    let value = message.represent(service, channel, core);
+    let mut value = message.represent(service, channel, core);
+    let with_media = channel.messages.rows().filter(|m| m.attachment.is_some());
+    if message.attachment.is_some()
+        && with_media.count() > 1
+        && core.fails(Fault::ChatSecondMediaNotCarried)
+    {
+        value["media"] = Value::Null;
+    }
     let is_named = named != channel_sid && webhooks;
     if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
         announce(service, core, channel, &message);
@@ -216,10 +223,13 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
 }
 
 fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) {
+    let channel = service.channels.by_sid(channel_sid);
+    let is_later = channel.is_some_and(|c| c.messages.rows().any(|m| m.attachment.is_some()));
     if let Some(attachment) = &message.attachment
         && let Some(media) = service.media.by_sid_mut(&attachment.sid)
         && media.attached_to.is_none()
         && !core.fails(Fault::MediaNotAttached)
+        && !(is_later && core.fails(Fault::MediaSecondUnattached))
     {
         let place = (channel_sid.to_owned(), message.sid.clone());
         media.attached_to = Some(place.clone());

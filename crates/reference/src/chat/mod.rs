@@ -50,9 +50,27 @@ impl Chat {
 
     /// Answers below `/chat`.
     pub(super) fn handle(&mut self, core: &mut Core, call: &Call<'_>) -> Answer {
-        authenticate(core, call, &CHAT_CREDENTIALS)?;
         let (method, path) = call.route();
-        match (method, path.as_slice()) {
+        if let Err(refusal) = authenticate(core, call, &CHAT_CREDENTIALS) {
+            let done = match (method, call.path.len() % 2) {
+                ("POST", 0) => core.fails(Fault::ChatUnauthorisedCreationDone),
+                ("POST", _) => core.fails(Fault::ChatUnauthorisedUpdateDone),
+                ("DELETE", _) => core.fails(Fault::ChatUnauthorisedDeletionDone),
+                _ => false,
+            };
+            if done {
+                let _ = self.route(core, call, method, &path);
+            }
+            if method == "POST" {
+                self.tell_though_refused(core, call, &path);
+            }
+            return Err(refusal);
+        }
+        self.route(core, call, method, &path)
+    }
+
+    fn route(&mut self, core: &mut Core, call: &Call<'_>, method: &str, path: &[&str]) -> Answer {
+        match (method, path) {
             ("POST", ["v2", "Services"]) => service::create(&mut self.services, core, call),
             ("GET", ["v2", "Services"]) => service::read(&self.services, core, call),
             (_, ["v2", "Services", sid, rest @ ..]) => {
@@ -100,6 +118,25 @@ impl Chat {
                 answer.map(|response| scopes::shown_as(response, &own, sid))
             }
             _ => Err(Refusal::not_found()),
+        }
+    }
+
+    /// Fault: a message without valid credentials calls the webhooks.
+    fn tell_though_refused(&self, core: &mut Core, call: &Call<'_>, path: &[&str]) {
+        let ["v2", "Services", service, "Channels", channel, "Messages"] = path else {
+            return;
+        };
+        if let Some(service) = self.services.by_sid(service)
+            && inputs::webhooks_enabled(core, call)
+            && core.fails(Fault::ChatRefusedMessageTold)
+        {
+            let happening = delivery::Happening {
+                before: "onMessageSend",
+                after: "onMessageSent",
+                fields: Vec::new(),
+                message_body: call.form.get("Body").map(str::to_owned),
+            };
+            delivery::announce(core, service, service.channels.by_sid(channel), &happening);
         }
     }
 

@@ -97,6 +97,21 @@ impl User {
             .count()
     }
 
+    /// The shown number of joined channels.
+    fn counted_channels(&self, core: &Core) -> usize {
+        let others = |status, fault| {
+            let places = self.places.rows().filter(|place| place.status == status);
+            match places.count() {
+                0 => 0,
+                count if core.fails(fault) => count,
+                _ => 0,
+            }
+        };
+        self.joined_channels()
+            + others(Status::NotParticipating, Fault::ChatJoinedCountAfterLeaving)
+            + others(Status::Invited, Fault::ChatJoinedCountInvited)
+    }
+
     /// The place in a channel; created as invited if there is none.
     pub(super) fn place_in(&mut self, core: &mut Core, channel_sid: &str) -> &mut UserPath {
         if self.places.by_sid(channel_sid).is_none() {
@@ -153,7 +168,7 @@ impl User {
             "is_notifiable": notifiable,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.created),
-            "joined_channels_count": self.joined_channels(),
+            "joined_channels_count": self.counted_channels(core),
             "links": if core.varies(Variant::ChatOtherLinkKeys) {
                 json!({ "user_channels": link("Channels"), "user_bindings": link("Bindings") })
             } else {
@@ -253,7 +268,11 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let attributes = inputs::attributes(core, form, Fault::ChatUserAttributesUnchecked)?;
     let role_sid = form.get("RoleSid");
     if let Some(sid) = role_sid {
-        role::require(service, "RoleSid", sid, role::DEPLOYMENT)?;
+        let role = role::require(service, "RoleSid", sid, role::DEPLOYMENT).map(|_| ());
+        if role.is_err() && core.fails(Fault::ChatRefusedUserStays) {
+            seen(service, core, identity, call.now);
+        }
+        role?;
     }
     let name = name_of(core, identity).into_owned();
     let is_taken = || service.users.by_name(&name).is_some();
@@ -263,6 +282,15 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     {
         if core.varies(Variant::ChatSecondUserIsFirst) {
             return Ok(core.ok(&known.represent(service, core)));
+        }
+        if let Some(attributes) = attributes
+            && attributes != known.attributes
+            && core.fails(Fault::ChatRefusedNamesakeChangesUser)
+        {
+            let sid = known.sid.clone();
+            if let Some(known) = service.users.by_sid_mut(&sid) {
+                known.attributes = attributes;
+            }
         }
         return Err(Refusal::conflict("the identity exists"));
     }

@@ -64,6 +64,7 @@ impl Events {
     fn send(&mut self, core: &mut Core, args: &Value) -> Result<Value, HookError> {
         let mut send = BulkSend::read(args)?;
         let mut operation_id = identifier(core, "comms_operation");
+        let is_first = self.first.is_none();
         match &self.first {
             None => self.first = Some((operation_id.clone(), send.channel.clone())),
             Some((operation, channel)) => {
@@ -83,19 +84,36 @@ impl Events {
         if send.is_scheduled && !core.fails(Fault::EventsScheduledMissing) {
             self.emit(core, &operation_id, Kind::OperationScheduled, &operation);
         }
-        if !core.fails(Fault::EventsProcessingMissing) {
+        let is_quiet = |fault| !is_first && core.fails(fault);
+        if !core.fails(Fault::EventsProcessingMissing)
+            && !is_quiet(Fault::EventsProcessingOnlyFirst)
+        {
             self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
         let mut first = None;
         let only_first = core.fails(Fault::EventsOnlyFirstRecipient);
-        for to in send.to.iter().take(if only_first { 1 } else { usize::MAX }) {
+        for (n, to) in send
+            .to
+            .iter()
+            .take(if only_first { 1 } else { usize::MAX })
+            .enumerate()
+        {
+            if n > 2 && core.fails(Fault::EventsFourthRecipientMissing) {
+                break;
+            }
             let mut message = send.message(core, &operation_id, to);
             match &first {
                 None => first = Some(message.clone()),
                 Some(first) => take_from_first(core, &mut message, first),
             }
             let is_later = *to != send.to[0];
+            if n > 2 && !send.tags.is_empty() && core.fails(Fault::EventsTagsStop) {
+                message["tags"] = json!({});
+            }
             for kind in send.course(core) {
+                if is_lost(core, kind, &send, n) {
+                    continue;
+                }
                 if kind == Kind::MessageQueued
                     && is_later
                     && core.fails(Fault::EventsQueuedOnlyFirst)
@@ -108,7 +126,9 @@ impl Events {
                 self.emit(core, &operation_id, kind, &message);
             }
         }
-        if !core.fails(Fault::EventsCompletedMissing) {
+        if !core.fails(Fault::EventsCompletedMissing)
+            && !(!is_first && core.fails(Fault::EventsCompletedOnlyFirst))
+        {
             self.emit(core, &operation_id, Kind::OperationCompleted, &operation);
         }
         Ok(json!({ "operation_id": operation_id }))
@@ -277,6 +297,21 @@ impl BulkSend {
             })
         });
         course
+    }
+}
+
+/// Faults: later messages of a send, or messages of some sends, emit fewer events.
+fn is_lost(core: &Core, kind: Kind, send: &BulkSend, n: usize) -> bool {
+    match kind {
+        Kind::MessageFailed if n > 0 => core.fails(Fault::EventsFailedOnlyFirst),
+        Kind::MessageUndelivered if n > 0 => core.fails(Fault::EventsUndeliveredOnlyFirst),
+        Kind::MessageRead if n > 0 => core.fails(Fault::EventsReadOnlyFirst),
+        Kind::MessageDelivered if n > 2 => core.fails(Fault::EventsOutcomeStops),
+        Kind::MessageQueued if send.outcome == Outcome::Undelivered => {
+            core.fails(Fault::EventsUndeliveredNotQueued)
+        }
+        Kind::MessageSent if send.outcome == Outcome::Read => core.fails(Fault::EventsReadNotSent),
+        _ => false,
     }
 }
 

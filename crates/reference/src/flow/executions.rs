@@ -37,7 +37,11 @@ impl Flow {
         let count = flow.executions.len();
         let to = to_address(call)?;
         let from = from_address(call)?;
-        let (mut data, refusal) = self.data(core, call, &flow_sid)?;
+        let data = self.data(core, call, &flow_sid);
+        if data.is_err() {
+            self.end_though_refused(core, &flow_sid, call.now);
+        }
+        let (mut data, refusal) = data?;
         self.enter_again(core, &flow_sid, &to, call.now)?;
         if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
             return Ok(ended);
@@ -201,6 +205,17 @@ impl Flow {
             own.extend(earlier.clone());
         }
         Ok((data, refusal))
+    }
+
+    /// Fault: a refused creation ends the active executions of the flow.
+    fn end_though_refused(&mut self, core: &Core, flow_sid: &str, now: Timestamp) {
+        let flow = self.flows.iter_mut().find(|flow| flow.sid == flow_sid);
+        let executions = flow.into_iter().flat_map(|flow| flow.executions.iter_mut());
+        for execution in executions.filter(|execution| !execution.ended) {
+            if core.fails(Fault::FlowRefusedExecutionEndsActive) {
+                execution.end(now);
+            }
+        }
     }
 
     /// A person who left a flow can enter it again, except under faults.

@@ -203,6 +203,12 @@ impl Execution {
         let sid = core.sid("FT");
         let nowhere = core.sid("FT");
         let before = self.steps.last();
+        // The step that started the first subflow, if this is in a later one.
+        let subflow = self
+            .steps
+            .iter()
+            .find_map(|step| step.parent_step_sid.clone());
+        let is_second = widget.in_subflow && subflow.is_some();
         let created = match self.steps.first() {
             Some(first) if first.created != now && core.fails(Fault::FlowStepsDatedAlike) => {
                 first.created
@@ -217,6 +223,7 @@ impl Execution {
                 .filter(|_| {
                     if widget.in_subflow {
                         !core.fails(Fault::FlowSubflowParentMissing)
+                            && !(is_second && core.fails(Fault::FlowSecondSubflowParentMissing))
                     } else {
                         core.fails(Fault::FlowParentAlways)
                     }
@@ -226,6 +233,11 @@ impl Execution {
                         sid.clone()
                     } else if core.fails(Fault::FlowSubflowParentUnknown) {
                         nowhere
+                    } else if let Some(first) = &subflow
+                        && is_second
+                        && core.fails(Fault::FlowSecondSubflowParentFirst)
+                    {
+                        first.clone()
                     } else {
                         step.sid.clone()
                     }
