@@ -129,7 +129,6 @@ impl Predicate for AccountScope {
             listed(json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
             // The same account.
             listed(json!([service("1", "AC1")])).not_judged(),
-            renamed("a").passes(),
             renamed("name-0a1b2c3d4e").fails("/friendly_name"),
             ours.not_judged(),
         ]
