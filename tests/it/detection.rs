@@ -12,6 +12,7 @@ use std::fmt::Write as _;
 const HEAD: &str = "\
 # For each defect of the third-party implementation in tests/foreign, the classes of the rules that report it. Written by
 # `BLESS=1 cargo test --test it detection` from tests/foreign/expected.txt; the estimated detection rate is made of it.
+defects:
 ";
 
 #[test]
@@ -32,7 +33,7 @@ fn the_known_defects_are_those_of_the_third_party_implementation() {
     defects.sort();
     let mut made = HEAD.to_owned();
     for classes in &defects {
-        let _ = writeln!(made, "- [{}]", classes.join(", "));
+        let _ = writeln!(made, "  - [{}]", classes.join(", "));
     }
     let place = root()
         .join("specs")

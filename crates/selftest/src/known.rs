@@ -21,13 +21,27 @@ pub const THIRD_PARTY_FILE: &str = "third-party-defects.yaml";
 pub fn known(specs: Option<&Path>) -> Known {
     Known {
         defects: known_defects(specs),
-        third_party: third_party_defects(),
+        third_party: third_party_defects(specs),
     }
 }
 
-fn third_party_defects() -> Vec<Vec<String>> {
-    let bytes = conformant_specs::text(THIRD_PARTY_FILE).as_bytes();
-    conformant_rulebook::parse_file(THIRD_PARTY_FILE, bytes).unwrap_or_default()
+/// The file with the classes of third-party defects.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThirdParty {
+    defects: Vec<Vec<String>>,
+}
+
+fn third_party_defects(specs: Option<&Path>) -> Vec<Vec<String>> {
+    let given =
+        specs.map(|folder| files::read(&folder.join(THIRD_PARTY_FILE), files::WRITTEN_BYTES_MAX));
+    let bytes = match given {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(_)) | None => conformant_specs::text(THIRD_PARTY_FILE).as_bytes().to_vec(),
+    };
+    let file: ThirdParty =
+        conformant_rulebook::parse_file(THIRD_PARTY_FILE, &bytes).unwrap_or_default();
+    file.defects
 }
 
 /// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
