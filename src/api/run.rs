@@ -9,7 +9,7 @@ use conformant_judge::prove::Mode;
 use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
 use conformant_report::{Format, Report, Settings, redact_record};
 use conformant_schema::Schemas;
-use conformant_selftest::known_defects;
+use conformant_selftest::known;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -156,7 +156,11 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
             }
         },
         |record, ended| {
-            conformant_record::add_defects(record, &known_defects(rulebook.folder.as_deref()));
+            conformant_record::add_defects(
+                record,
+                &known(rulebook.folder.as_deref()),
+                options.demands.strict,
+            );
             (conclusion, reasons) = conformant_engine::gate(
                 options.demands,
                 record,

@@ -6,8 +6,10 @@
 //! - Reports configured services only.
 
 mod access;
+mod accounts;
 mod callbacks;
 mod hooks;
+mod strict;
 mod targets;
 
 pub(super) use access::Targets;
@@ -117,11 +119,13 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
     for service in config.settings.targets.keys() {
         targets::check(service, &targets, &rulebook, &mut diagnosis);
     }
+    accounts::check(&config, &targets, &rulebook, &mut diagnosis);
     let client = &targets.client;
     let unsupported = hooks::check(&config, &rulebook, client, args.probe, &mut diagnosis);
     if callbacks::is_needed(&config, &rulebook) {
         diagnosis.push(callbacks::check(&config, client));
     }
+    strict::check(&config, &mut diagnosis);
     diagnosis.left_out = left_out(&config, &rulebook, &unsupported);
     diagnosis.unset = unset(&config, &rulebook);
     diagnosis.tasks = tasks(&diagnosis, &config);

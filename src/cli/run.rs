@@ -26,7 +26,7 @@ use conformant_report::{
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
-use conformant_selftest::known_defects;
+use conformant_selftest::known;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
@@ -340,7 +340,7 @@ impl Finish<'_> {
         }
         let waiver_problems = self.run.waivers.apply(record, is_whole(args));
         let specs = args.specs.specs.as_deref();
-        conformant_record::add_defects(record, &known_defects(specs));
+        conformant_record::add_defects(record, &known(specs), args.output.strict);
         record.invocation = invocation::of_run(args, self.run.config, self.run.seed);
         record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();

@@ -8,6 +8,7 @@ mod bumps;
 mod cli;
 mod clients;
 mod configuration;
+mod detection;
 mod docs;
 mod evidence;
 mod explore;

@@ -5,6 +5,7 @@
 
 use super::plan::{self, Planned};
 use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::{Step, Verb};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,6 +36,9 @@ fn features_of(rulebook: &Rulebook, planned: &Planned<'_>) -> BTreeSet<String> {
         let mut found = found.borrow_mut();
         if matches!(step.verb, Verb::Listen(_)) {
             found.insert("callbacks".to_owned());
+        }
+        if step.credentials() == Credentials::OtherAccount {
+            found.insert("key accounts".to_owned());
         }
         found.extend(step.hook().map(|hook| format!("hook {hook}")));
         found.extend(keys_of(rulebook, step));

@@ -46,6 +46,9 @@ pub enum BuildError {
     /// Credentials are not configured.
     #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
+    /// There is no second account.
+    #[error("not configured: accounts (credentials of a second account)")]
+    NoOtherAccount,
     /// The token command failed.
     #[error(transparent)]
     Bearer(#[from] BearerError),
@@ -54,9 +57,9 @@ pub enum BuildError {
 impl From<BuildError> for Stop {
     fn from(error: BuildError) -> Self {
         match error {
-            BuildError::Unconfigured { .. } | BuildError::NoCredentials(_) => {
-                Self::NotApplicable(error.to_string())
-            }
+            BuildError::Unconfigured { .. }
+            | BuildError::NoCredentials(_)
+            | BuildError::NoOtherAccount => Self::NotApplicable(error.to_string()),
             BuildError::PathParameter(_)
             | BuildError::UnknownParameter(_)
             | BuildError::Unsendable { .. }
@@ -142,6 +145,11 @@ pub fn authorize(
     credentials: Credentials,
     request: &mut Request,
 ) -> Result<(), BuildError> {
+    if credentials == Credentials::OtherAccount {
+        let other = target.other_account.as_ref();
+        let other = other.ok_or(BuildError::NoOtherAccount)?;
+        return authorize(other, Credentials::Default, request);
+    }
     if credentials != Credentials::None {
         for (name, value) in &target.headers {
             request.headers.set(name, value.clone());
@@ -153,7 +161,7 @@ pub fn authorize(
         Credentials::Default if own_header => Ok(()),
         Credentials::None => Ok(()),
         Credentials::Default if target.bearer.is_some() => add_token(target, request),
-        Credentials::Default => match &target.basic {
+        Credentials::Default | Credentials::OtherAccount => match &target.basic {
             Some((user, password)) => basic(user, password, request),
             None => Ok(()),
         },
@@ -240,6 +248,7 @@ fn apply_changed_credentials(
         | Credentials::None
         | Credentials::Wrong
         | Credentials::Unknown
+        | Credentials::OtherAccount
         | Credentials::Account => basic(user, password, request),
     }
 }

@@ -8,6 +8,7 @@ use conformant_judge::Shell;
 use conformant_judge::prove::Mode;
 use conformant_net::transport::{BaseUrl, Client, ConnectSettings, Limits};
 use conformant_reference::{SERVICES, TargetSettings};
+use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::service::{Exclusive, ServiceIndex};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -199,6 +200,8 @@ pub struct Target {
     pub account: Option<(String, String)>,
     /// A command that prints a bearer token, in place of Basic credentials.
     pub bearer: Option<Arc<Bearer>>,
+    /// The same service with the credentials of a second account.
+    pub other_account: Option<Arc<Target>>,
     /// The configured values as shell expressions.
     pub shell: Arc<Shell>,
     /// Further header fields of each request; for auth they carry the API key.
@@ -252,8 +255,32 @@ impl Target {
             headers: known.headers,
             basic: known.basic,
             account: known.account,
+            other_account: Some(Arc::new(Self::of_second_account(service))),
             ..Self::default()
         }
+    }
+
+    /// The credentials of the reference's second account.
+    fn of_second_account(service: &str) -> Self {
+        let known = TargetSettings::of_second_account(service);
+        let shell = Shell {
+            basic: known.basic.clone(),
+            headers: known.headers.clone(),
+            ..Shell::default()
+        };
+        Self {
+            shell: Arc::new(shell),
+            headers: known.headers,
+            basic: known.basic,
+            ..Self::default()
+        }
+    }
+
+    /// The configured values as shell expressions, for a request with these credentials.
+    pub fn shell_of(&self, credentials: Credentials) -> Arc<Shell> {
+        let other = self.other_account.as_ref();
+        let other = other.filter(|_| credentials == Credentials::OtherAccount);
+        Arc::clone(other.map_or(&self.shell, |other| &other.shell))
     }
 
     /// The credentials of a service as variables of the environment, for a target without configured ones.

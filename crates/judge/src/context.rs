@@ -15,6 +15,7 @@ use super::verdicts::{Fact, Judgment, Verdicts};
 use conformant_base::json;
 use conformant_base::text;
 use conformant_record::{Finding, Level};
+use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::{EvidenceSelection, Operation, Rulebook, items_at};
 use conformant_schema::{DEFECTS_MAX, Schemas};
 use serde_json::Value;
@@ -116,6 +117,8 @@ impl<'a> Context<'a> {
                 }
                 Acceptance::Rejected(_) | Acceptance::Inconclusive(_) => None,
             };
+            // What another account is shown is a matter of `account-scope` alone.
+            let kind = kind.filter(|_| context.seen[index].is_ours());
             if let (Some(kind), Some(value)) = (kind, exchange.document()) {
                 let whole = Site::answer(index, "");
                 let broken =
@@ -316,7 +319,7 @@ impl<'a> Context<'a> {
         operation: &str,
     ) -> impl Iterator<Item = (usize, &Seen<'a>)> {
         self.seen.iter().enumerate().filter(move |(_, s)| {
-            s.exchange.service == service && s.exchange.operation == operation
+            s.exchange.service == service && s.exchange.operation == operation && s.is_ours()
         })
     }
 
@@ -393,6 +396,11 @@ impl<'a> Context<'a> {
 }
 
 impl Seen<'_> {
+    /// Whether it was sent with credentials of the account whose resources the history follows.
+    pub fn is_ours(&self) -> bool {
+        self.exchange.credentials != Credentials::OtherAccount
+    }
+
     /// The value at `pointer` in the accepted response; `None` if it violates its own rule.
     pub fn value(&self, pointer: &str) -> Option<&Value> {
         if self.acceptance != Acceptance::Accepted || is_broken(&self.broken, pointer) {

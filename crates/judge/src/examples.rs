@@ -202,6 +202,14 @@ impl ExampleBuilder {
         self
     }
 
+    /// The last request was sent with the credentials of the second account.
+    pub fn by_other_account(mut self) -> Self {
+        if let Some(last) = self.evidence.exchanges.last_mut() {
+            last.credentials = Credentials::OtherAccount;
+        }
+        self
+    }
+
     /// The last exchange followed a link of an earlier response.
     pub fn via(mut self, exchange: usize, pointer: &str) -> Self {
         if let Some(last) = self.evidence.exchanges.last_mut() {

@@ -40,17 +40,19 @@ impl Shell {
         let authorizes = name.eq_ignore_ascii_case("Authorization");
         match credentials {
             Credentials::Account if authorizes => self.account.as_ref().map(user),
-            Credentials::Default | Credentials::Account => match (configured, &self.bearer) {
-                (Some((name, text)), _) => Some(format!(
-                    "-H {}",
-                    configured_word(&format!("{name}: {text}"))
-                )),
-                (None, Some(command)) if authorizes => {
-                    Some(format!("-H \"Authorization: Bearer $({command})\""))
+            Credentials::Default | Credentials::Account | Credentials::OtherAccount => {
+                match (configured, &self.bearer) {
+                    (Some((name, text)), _) => Some(format!(
+                        "-H {}",
+                        configured_word(&format!("{name}: {text}"))
+                    )),
+                    (None, Some(command)) if authorizes => {
+                        Some(format!("-H \"Authorization: Bearer $({command})\""))
+                    }
+                    (None, _) if authorizes => self.basic.as_ref().map(user),
+                    (None, _) => None,
                 }
-                (None, _) if authorizes => self.basic.as_ref().map(user),
-                (None, _) => None,
-            },
+            }
             Credentials::Unknown if authorizes => {
                 let (_, password) = self.basic.as_ref()?;
                 Some(user(&(UNKNOWN.to_owned(), password.clone())))

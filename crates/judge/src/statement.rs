@@ -17,10 +17,7 @@ pub fn holds(expect: &Expect, result: &Value) -> bool {
 
 /// The violation of a statement; `None` if the result satisfies it.
 pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
-    let counted = expect
-        .among
-        .as_ref()
-        .map(|among| of_those(result, &expect.at, among));
+    let counted = considered(expect, result);
     let result = counted.as_ref().unwrap_or(result);
     let many = expect.at.contains('*');
     let selected: Vec<&Value> = json::expand(result, &expect.at)
@@ -124,6 +121,12 @@ fn is_same(item: &Value, value: &Value) -> bool {
         (Value::Number(_), Value::String(_)) | (Value::String(_), Value::Number(_))
     );
     json::equal(item, value) || is_mixed && as_text(item) == as_text(value)
+}
+
+/// The result with only the items that a statement is about; `None` if it is about all.
+pub(super) fn considered(expect: &Expect, result: &Value) -> Option<Value> {
+    let among = expect.among.as_ref()?;
+    Some(of_those(result, &expect.at, among))
 }
 
 /// The result with only the items that match, in the list that a pointer names or goes through.

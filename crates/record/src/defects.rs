@@ -3,8 +3,9 @@
 //! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
 //! neither a verdict nor an exit code depends on it.
 
+use super::detection::{Known, detection};
 use super::title::title_of;
-use super::{Defect, Finding, Level, RuleResult, RunRecord, Sharpness, Verdict};
+use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,10 +18,10 @@ pub struct KnownDefect {
     pub rules: BTreeSet<String>,
 }
 
-/// Adds defects and sharpness to a finished record.
-pub fn add_defects(record: &mut RunRecord, known: &[KnownDefect]) {
-    record.defects = defects(&record.rules, &record.findings, known);
-    record.sharpness = (!known.is_empty()).then(|| sharpness(&record.rules, known));
+/// Adds defects and the estimated detection rate to a finished record; warnings count in strict runs.
+pub fn add_defects(record: &mut RunRecord, known: &Known, is_strict: bool) {
+    record.defects = defects(&record.rules, &record.findings, &known.defects);
+    record.detection = detection(record, known, is_strict);
 }
 
 /// Assigns every broken rule to one defect: failures before warnings, then by number of scenarios and of rules.
@@ -223,27 +224,6 @@ fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
         .collect()
 }
 
-/// Counts a known defect as noticed if every rule that catches it was judged.
-fn sharpness(rules: &[RuleResult], known: &[KnownDefect]) -> Sharpness {
-    let judged: BTreeSet<&str> = rules
-        .iter()
-        .filter(|rule| rule.judged > 0 || rule.findings > 0)
-        .map(|rule| rule.id.as_str())
-        .collect();
-    let (noticed, missed): (Vec<_>, Vec<_>) = known.iter().partition(|defect| {
-        !defect.rules.is_empty()
-            && defect
-                .rules
-                .iter()
-                .all(|rule| judged.contains(rule.as_str()))
-    });
-    Sharpness {
-        known: known.len(),
-        noticed: noticed.len(),
-        unnoticed: missed.iter().map(|defect| defect.says.clone()).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,16 +335,5 @@ mod tests {
         let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);
         assert_eq!(found[0].known, ["one", "two"]);
         assert_eq!(found[0].title, "x is 1");
-    }
-
-    #[test]
-    fn only_judged_rules_notice() {
-        let rules = [rule("f/a", Verdict::Pass), rule("f/b", Verdict::NotJudged)];
-        let told = sharpness(
-            &rules,
-            &[known("one", &["f/a"]), known("two", &["f/a", "f/b"])],
-        );
-        assert_eq!((told.known, told.noticed), (2, 1));
-        assert_eq!(told.unnoticed, ["two is wrong."]);
     }
 }

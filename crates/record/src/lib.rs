@@ -6,6 +6,7 @@
 mod archive;
 pub mod claims;
 mod defects;
+mod detection;
 pub mod junit;
 mod proof;
 mod repeats;
@@ -17,10 +18,11 @@ pub mod waivers;
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects};
+pub use detection::{Detection, Known, Raise, STRICT};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
-    Build, Defect, Delivery, EarlierRun, History, RaceTimes, Sharpness, ShownExchange, StepResult,
+    Build, Defect, Delivery, EarlierRun, History, RaceTimes, ShownExchange, StepResult,
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
@@ -464,9 +466,9 @@ pub struct RunRecord {
     /// The waivers in the order of their file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waivers: Vec<WaiverResult>,
-    /// How many known defects this run would have caught.
+    /// The estimated share of the defects of an unknown implementation that this run reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sharpness: Option<Sharpness>,
+    pub detection: Option<Detection>,
     /// Mutation testing of the run's evidence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<Proof>,

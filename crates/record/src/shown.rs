@@ -1,5 +1,5 @@
 //! The part of a record for display: excerpts of exchanges, steps of failed scenarios, defects, waivers and
-//! sharpness.
+//! earlier runs.
 //!
 //! Bounded, and never used for a verdict or an exit code.
 
@@ -167,18 +167,6 @@ pub struct WaiverResult {
     pub expires: String,
     /// Number of accepted findings.
     pub findings: usize,
-}
-
-/// How many known defects this run would have caught: those whose rules were all judged.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Sharpness {
-    /// Number of known defects.
-    pub known: usize,
-    /// Number of defects all of whose rules were judged.
-    pub noticed: usize,
-    /// The behavior of the others, one sentence each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unnoticed: Vec<String>,
 }
 
 /// Real time, for live targets only: offline the same seed gives the same bytes.

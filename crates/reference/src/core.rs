@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// The only account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
+/// The first account and its credentials (D2 and D3, Authentication): an API key with its secret or, for
 /// local testing, the account SID with the auth token. They are public, because they protect nothing.
 pub mod account {
     pub const SID: &str = "AC00000000000000000000000000c0ffee";
@@ -32,6 +32,8 @@ pub mod account {
 #[derive(Clone, Debug)]
 pub struct Core {
     pub rng: ChaCha8Rng,
+    /// The account whose resources these are.
+    pub account_sid: &'static str,
     /// Start of links: scheme, host, port and prefix.
     pub origin: String,
     /// Time of the current request.
@@ -107,6 +109,7 @@ impl Core {
     pub(super) fn new(settings: Settings) -> Self {
         Self {
             rng: ChaCha8Rng::seed_from_u64(settings.seed),
+            account_sid: account::SID,
             origin: settings.origin.clone(),
             now: Timestamp::UNIX_EPOCH,
             operation: Operation::callback(""),
@@ -142,6 +145,16 @@ impl Core {
     pub(super) fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
         self.settings.faults = faults;
         self.settings.variants = variants;
+    }
+
+    /// Makes its resources those of another account, with callback ids from this number on.
+    pub(super) fn belong_to(&mut self, account_sid: &'static str, first_callback: u64) {
+        self.account_sid = account_sid;
+        self.callbacks_made = first_callback;
+    }
+
+    pub(super) const fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     /// True if the fault is on.

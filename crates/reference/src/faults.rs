@@ -153,6 +153,13 @@ switches! {
         FlowPageOverfull = "flow/page-overfull": "A page holds one item more than its size.",
         FlowMetaKeyWrong = "flow/meta-key-wrong": "meta.key names no array of the response." => [paged("flow", "/meta/key", Text("items"))],
         FlowMetaPageSizeWrong = "flow/meta-page-size-wrong": "meta.page_size is not the size of the page." => [paged("flow", "/meta/page_size", Plus(1))],
+        // flow: a second account
+        FlowOtherAccountListsFlows = "flow/other-account-lists-flows": "The list of flows contains those of another account.",
+        FlowOtherAccountFetchesFlow = "flow/other-account-fetches-flow": "A flow is served to another account.",
+        FlowOtherAccountDeletesFlow = "flow/other-account-deletes-flow": "Another account is refused and deletes a flow all the same.",
+        FlowOtherAccountReadsExecutions = "flow/other-account-reads-executions": "The executions of a flow are listed for another account.",
+        FlowOtherAccountFetchesExecution = "flow/other-account-fetches-execution": "An execution is served to another account.",
+        FlowOtherAccountReadsSteps = "flow/other-account-reads-steps": "The steps of an execution are listed for another account.",
         // flow: nearly right credentials
         FlowUserAnyCase = "flow/user-any-case": "The user name is accepted in another case.",
         FlowPasswordPrefix = "flow/password-prefix": "Reads are served with the beginning of the password.",
@@ -604,6 +611,21 @@ switches! {
         ChatListedUserBindingDiffers = "chat/listed-user-binding-differs": "A listed user binding has another credential than a fetched one." => [listed("Users/Bindings", "/credential_sid", DigitChanged)],
         ChatFetchedBindingMoves = "chat/fetched-binding-moves": "A fetch shows another date_created of a binding than the previous response." => [fetched("Services/Bindings", "/date_created", DigitChanged)],
         ChatFetchedUserBindingMoves = "chat/fetched-user-binding-moves": "A fetch shows another date_created of a user binding than the previous response." => [fetched("Users/Bindings", "/date_created", DigitChanged)],
+        // chat: a second account
+        ChatOtherAccountFetchesService = "chat/other-account-fetches-service": "A service is served to another account.",
+        ChatOtherAccountListsServices = "chat/other-account-lists-services": "The list of services contains those of another account.",
+        ChatOtherAccountUpdatesService = "chat/other-account-updates-service": "Another account is refused and updates a service all the same.",
+        ChatOtherAccountErrorNames = "chat/other-account-error-names": "The refusal of a request for a service of another account contains its friendly_name.",
+        ChatOtherAccountCreatesChannel = "chat/other-account-creates-channel": "Another account is refused and creates a channel all the same.",
+        ChatOtherAccountReadsMembers = "chat/other-account-reads-members": "The members of a channel are listed for another account.",
+        ChatOtherAccountFetchesMember = "chat/other-account-fetches-member": "A member is served to another account.",
+        ChatOtherAccountCreatesMember = "chat/other-account-creates-member": "Another account is refused and adds a member all the same.",
+        ChatOtherAccountReadsUserChannels = "chat/other-account-reads-user-channels": "The channels of a user are listed for another account.",
+        ChatOtherAccountDeletesBinding = "chat/other-account-deletes-binding": "Another account is refused and deletes a binding all the same.",
+        ChatOtherAccountUpdatesWebhook = "chat/other-account-updates-webhook": "A channel webhook is updated by another account.",
+        ChatOtherAccountNameTaken = "chat/other-account-name-taken": "A unique_name of another account is refused.",
+        ChatOtherAccountIdentityTaken = "chat/other-account-identity-taken": "An identity of another account is refused.",
+        ChatOtherAccountCounted = "chat/other-account-counted": "joined_channels_count of a new user counts channels of another account.",
         // chat: nearly right credentials
         ChatUserAnyCase = "chat/user-any-case": "The user name is accepted in another case.",
         ChatPasswordSpaced = "chat/password-spaced": "Creations, updates and deletions are accepted with spaces around the password.",
@@ -955,6 +977,9 @@ switches! {
         MediaSecondUnattached = "media/second-unattached": "Only the media of the first message of a channel show their message.",
         MediaThirdOfSecond = "media/third-of-second": "The content link of uploads after the second serves the second one.",
         MediaThirdNameOfSecond = "media/third-name-of-second": "Media after the second of a service show the file name of the second.",
+        // media: a second account
+        MediaOtherAccountFetches = "media/other-account-fetches": "Media are served to another account.",
+        MediaOtherAccountDownloads = "media/other-account-downloads": "The content of media is served to another account.",
         // auth
         AuthByteOrderMark = "auth/byte-order-mark": "Responses begin with a byte order mark.",
         AuthEmailNotRequired = "auth/email-not-required": "A user is created without an e-mail.",
@@ -1099,6 +1124,10 @@ switches! {
         AuthWebhookUserOfBefore = "auth/webhook-user-of-before": "A webhook's user object is that of the previous registration.",
         AuthWebhookUserUnlisted = "auth/webhook-user-unlisted": "The ids of a webhook's user do not include its own." => [shown("registration-webhook", "/params/events/0/objects/user/as_auth_ids", Json("[]"))],
         AuthWebhookCustomIdLowered = "auth/webhook-custom-id-lowered": "A webhook names the custom user id in lower case." => [shown("registration-webhook", "/params/events/0/objects/registration/s_custom_id", Garbled(Garble::Lowered))],
+        // auth: a second account
+        AuthOtherAccountFetchesRequest = "auth/other-account-fetches-request": "An approval request is served to another account.",
+        AuthOtherAccountReadsStatus = "auth/other-account-reads-status": "The status of a user is served to another account.",
+        AuthOtherAccountPolls = "auth/other-account-polls": "The status of a registration is served to another account.",
         // auth: users
         AuthStatusOfFirst = "auth/status-of-first": "Every user status shows the phone of the first user.",
         AuthPhoneChangeIgnored = "auth/phone-change-ignored": "A changed phone number is not stored.",
@@ -1180,6 +1209,16 @@ switches! {
         AuthMessageHundredRefused = "auth/message-hundred-refused": "A message of more than a hundred characters is refused.",
         AuthXmlEmojiDropped = "auth/xml-emoji-dropped": "XML responses lose emoji that JSON responses show." => [shown("auth", "", Garbled(Garble::EmojiDropped)).when(Xml)],
         AuthXmlUnescaped = "auth/xml-unescaped": "Texts in XML responses are not escaped.",
+        // auth: the app on the phone
+        AuthDeviceShowsNothing = "auth/device-shows-nothing": "The app shows no approval request.",
+        AuthPushMissing = "auth/push-missing": "No push notification of an approval request is sent.",
+        AuthLostPushHidesRequest = "auth/lost-push-hides-request": "The app does not show an approval request whose push notification was lost.",
+        AuthDeviceMessageOfFirst = "auth/device-message-of-first": "The app shows the message of the first approval request for all.",
+        AuthDeviceDetailsMissing = "auth/device-details-missing": "The app does not show details.",
+        AuthDeviceHiddenDetailsShown = "auth/device-hidden-details-shown": "The app shows hidden_details.",
+        AuthDeviceOwnLogoIgnored = "auth/device-own-logo-ignored": "The app shows the logo of the application in place of the one in logos.",
+        AuthDeviceDefaultLogoMissing = "auth/device-default-logo-missing": "The app shows no logo for an approval request without logos.",
+        AuthPushCarriesDetails = "auth/push-carries-details": "The push notification contains the details.",
         // auth: requests that arrive at the same time, see `races`
         AuthRacePhone = "auth/race-phone": "Users with one phone that are created at the same time get two ids.",
         AuthRaceAnswer = "auth/race-answer": "A request that is approved and denied at the same time has both outcomes, one after the other.",

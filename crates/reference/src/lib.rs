@@ -17,6 +17,7 @@ mod hook;
 mod listing;
 mod overview;
 mod races;
+mod second_account;
 mod target;
 pub mod variants;
 
@@ -100,6 +101,8 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub struct Reference {
     core: Core,
+    /// The second account, once it was used.
+    other: Option<Box<Self>>,
     flow: flow::Flow,
     chat: chat::Chat,
     auth: auth::Auth,
@@ -118,12 +121,21 @@ impl Reference {
             chat: chat::Chat::new(&mut core, now),
             auth: auth::Auth::new(&mut core, now),
             events: events::Events::new(&mut core, now),
+            other: None,
             core,
         }
     }
 
     /// Handles one request. Its callbacks are in [`Reference::take_callbacks`].
     pub fn handle(&mut self, request: &Request, now: Timestamp) -> Response {
+        match second_account::with_first_credentials(request) {
+            Some(request) => self.handle_of_other(&request, now),
+            None => self.handle_own(request, now),
+        }
+    }
+
+    /// Handles one request of the first account.
+    fn handle_own(&mut self, request: &Request, now: Timestamp) -> Response {
         let segments = request.segments();
         let (service, path) = match segments.split_first() {
             Some((service, path)) => (service.as_str(), path),
@@ -155,27 +167,44 @@ impl Reference {
 
     /// Switches queried since the last call: only these can have made a difference.
     pub fn newly_asked(&self) -> Vec<Switch> {
-        self.core.newly_asked()
+        let mut asked = self.core.newly_asked();
+        asked.extend(self.other.iter().flat_map(|other| other.newly_asked()));
+        asked
     }
 
     /// Changes faults and variants; the state stays.
     pub fn switch(&mut self, faults: BTreeSet<Fault>, variants: BTreeSet<Variant>) {
+        if let Some(other) = &mut self.other {
+            other.switch(faults.clone(), variants.clone());
+        }
         self.core.switch(faults, variants);
     }
 
     /// Changes the start of links.
     pub fn reached_at(&mut self, origin: String) {
+        if let Some(other) = &mut self.other {
+            other.reached_at(origin.clone());
+        }
         self.core.origin = origin;
     }
 
     /// Due callbacks in order. Each is returned once, and [`Reference::delivered`] expects its outcome.
     pub fn take_callbacks(&mut self) -> Vec<Callback> {
-        self.core.take_callbacks()
+        let mut due = self.core.take_callbacks();
+        due.extend(
+            self.other
+                .iter_mut()
+                .flat_map(|other| other.take_callbacks()),
+        );
+        due
     }
 
     /// Reports an outcome; a due retry is then in [`Reference::take_callbacks`].
     pub fn delivered(&mut self, id: u64, outcome: Delivery) {
-        self.core.delivered(id, outcome);
+        match &mut self.other {
+            Some(other) if id > second_account::FIRST_CALLBACK => other.delivered(id, outcome),
+            Some(_) | None => self.core.delivered(id, outcome),
+        }
     }
 
     /// Queues a callback that no service caused.
@@ -217,10 +246,19 @@ impl Reference {
             .or_else(|| self.chat.control(core, hook, &args, call.now))
             .or_else(|| self.auth.control(core, hook, &args, call.now))
             .or_else(|| self.events.control(core, hook, &args, call.now));
-        match done {
-            Some(Ok(value)) => Response::json(200, &value),
-            Some(Err(why)) => Response::json(422, &json!({"error": why.to_string()})),
-            None => Response::json(404, &json!({"error": format!("no hook is named {hook}")})),
+        match (done, &mut self.other) {
+            // The hook may be about a resource of the second account.
+            (Some(Err(_)), Some(other)) => other.control(call),
+            (done, _) => answer_of_hook(hook, done),
         }
+    }
+}
+
+/// The response to a hook.
+fn answer_of_hook(hook: &str, done: Control) -> Response {
+    match done {
+        Some(Ok(value)) => Response::json(200, &value),
+        Some(Err(why)) => Response::json(422, &json!({"error": why.to_string()})),
+        None => Response::json(404, &json!({"error": format!("no hook is named {hook}")})),
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::auth::application;
 use crate::core::account;
+use crate::second_account;
 use serde_json::{Map, Value, json};
 
 /// The services that the reference implements.
@@ -26,6 +27,23 @@ pub struct TargetSettings {
 }
 
 impl TargetSettings {
+    /// Credentials of the second account for one service.
+    pub fn of_second_account(service: &str) -> Self {
+        if service == "auth" {
+            let field = application::API_KEY_HEADER.to_owned();
+            let headers = vec![(field, second_account::APPLICATION_KEY.to_owned())];
+            return Self {
+                headers,
+                ..Self::default()
+            };
+        }
+        let pair = (second_account::API_KEY, second_account::API_SECRET);
+        Self {
+            basic: Some((pair.0.to_owned(), pair.1.to_owned())),
+            ..Self::default()
+        }
+    }
+
     /// Those of one service.
     pub fn of(service: &str) -> Self {
         let sender = || format!("MG{}", "0123456789abcdef".repeat(2));

@@ -176,6 +176,8 @@ super::faults::switches! {
         MediaContentRedirects = "media/content-redirects": "The content link redirects to a temporary URL.",
         MediaAuthorWithMessage = "media/author-with-message": "The author of media is null until a message contains it.",
         // auth
+        AuthFirstPushLost = "auth/first-push-lost": "The push notification of the first pending approval request does not come.",
+        AuthDeviceShowsOthers = "auth/device-shows-others": "The app also shows an approval request that another run created.",
         AuthErrorsOfOtherTypes = "auth/errors-of-other-types": "The members of errors are lists and objects.",
         AuthProcessedAtAbsent = "auth/processed-at-absent": "processed_at is absent until a decision.",
         AuthExpiryNotProcessed = "auth/expiry-not-processed": "processed_at stays null when a request expires.",

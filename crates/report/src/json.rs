@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(
             keys(&value),
             "schema_version tool rulebook targets seed complete summary rules findings \
-             open_points scenarios defects exchanges deliveries waivers sharpness proof invocation exit"
+             open_points scenarios defects exchanges deliveries waivers detection proof invocation exit"
         );
         assert_eq!(
             keys(&value["summary"]),
@@ -118,7 +118,7 @@ mod tests {
             "exchanges",
             "deliveries",
             "waivers",
-            "sharpness",
+            "detection",
             "proof",
             "invocation",
             "exit",

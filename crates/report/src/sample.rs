@@ -3,11 +3,11 @@
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Asked, Basis, Blind, Build, Changes, ClaimsResult, Defect, Delivery,
+    ArchiveCounts, Asked, Basis, Blind, Build, Changes, ClaimsResult, Defect, Delivery, Detection,
     DocumentCount, EarlierRun, EvidenceStamp, ExchangeDifference, Finding, FindingCount, History,
-    Level, OpenPointResult, Proof, RaceTimes, RepeatedRule, RepeatedRun, Repeats, RuleCounts,
-    RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult, ScenarioTime,
-    Sharpness, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict,
+    Level, OpenPointResult, Proof, RaceTimes, Raise, RepeatedRule, RepeatedRun, Repeats,
+    RuleCounts, RuleResult, RulebookStamp, RunRecord, SCHEMA_VERSION, Sample, ScenarioResult,
+    ScenarioTime, ShownExchange, StepResult, Summary, Timings, Tool, UnjudgedClaim, Verdict,
     WaiverResult, WallClock,
 };
 use std::collections::BTreeMap;
@@ -113,10 +113,14 @@ pub(super) fn sample() -> RunRecord {
             findings: 3,
         }],
         proof: Some(proof()),
-        sharpness: Some(Sharpness {
-            known: 3,
-            noticed: 2,
-            unnoticed: vec!["Pages skip an item.".into()],
+        detection: Some(Detection {
+            percent: 84,
+            low: 76,
+            high: 92,
+            raised_by: vec![Raise {
+                by: "hook end_execution".into(),
+                percent: 87,
+            }],
         }),
         invocation: "conformant run --seed 7".into(),
         exit: Some(1),
@@ -225,10 +229,12 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
         }),
     });
     every_addition_is(&mut record, text);
-    record.sharpness = Some(Sharpness {
-        known: 2,
-        noticed: 1,
-        unnoticed: vec![all()],
+    record.detection = Some(Detection {
+        raised_by: vec![Raise {
+            by: all(),
+            percent: 1,
+        }],
+        ..Detection::default()
     });
     for waiver in &mut record.waivers {
         (waiver.rule, waiver.pointer) = (all(), all());

@@ -6,10 +6,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::source::Source;
 use conformant_base::text;
 use conformant_record::{
-    ArchiveCounts, Blind, Build, ClaimsResult, Defect, Delivery, DocumentCount, EarlierRun,
-    EvidenceStamp, ExchangeDifference, Finding, FindingCount, History, OpenPointResult, PartOf,
-    Proof, RepeatedRule, RepeatedRun, Repeats, RuleResult, RulebookStamp, RunEvent, RunRecord,
-    ScenarioResult, ScenarioTime, Sharpness, ShownExchange, StepResult, Summary, Timings, Tool,
+    ArchiveCounts, Blind, Build, ClaimsResult, Defect, Delivery, Detection, DocumentCount,
+    EarlierRun, EvidenceStamp, ExchangeDifference, Finding, FindingCount, History, OpenPointResult,
+    PartOf, Proof, Raise, RepeatedRule, RepeatedRun, Repeats, RuleResult, RulebookStamp, RunEvent,
+    RunRecord, ScenarioResult, ScenarioTime, ShownExchange, StepResult, Summary, Timings, Tool,
     UnjudgedClaim, WaiverResult, WallClock,
 };
 use std::borrow::Cow;
@@ -111,7 +111,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         exchanges,
         deliveries,
         waivers,
-        sharpness,
+        detection,
         proof,
         invocation,
         exit: _,
@@ -171,13 +171,16 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
     for waiver in waivers {
         visit_waiver(waiver, visit);
     }
-    if let Some(Sharpness {
-        known: _,
-        noticed: _,
-        unnoticed,
-    }) = sharpness
+    if let Some(Detection {
+        percent: _,
+        low: _,
+        high: _,
+        raised_by,
+    }) = detection
     {
-        visit_lines(unnoticed, visit);
+        for Raise { by, percent: _ } in raised_by {
+            visit(by, Shape::Line);
+        }
     }
     if let Some(proof) = proof {
         visit_proof(proof, visit);

@@ -7,8 +7,8 @@ use conformant_base::redact::REDACTED;
 use conformant_base::text;
 pub(super) use conformant_base::text::count;
 use conformant_record::{
-    Blind, Finding, Level, Proof, RuleResult, RunRecord, Sample, ScenarioResult, Subject, Verdict,
-    WaiverResult, share,
+    Blind, Detection, Finding, Level, Proof, RuleResult, RunRecord, STRICT, ScenarioResult,
+    Subject, Verdict, WaiverResult,
 };
 use std::collections::BTreeMap;
 
@@ -312,20 +312,25 @@ pub(super) fn proof(proof: &Proof) -> String {
     line
 }
 
-/// The share of random mutations that was detected.
-pub(super) fn mutation_score(sample: &Sample) -> String {
-    let services = sample.services.iter();
-    let services: Vec<String> = services
-        .map(|(service, c)| format!("{service} {}", share(c.noticed, c.made)))
-        .collect();
+/// The estimated detection rate with its range.
+pub(super) fn detection(detection: &Detection) -> String {
     format!(
-        "{}: {} of {} at random detected, at most {} per scenario ({})",
-        share(sample.noticed, sample.made),
-        sample.noticed,
-        count(sample.made, "mutation"),
-        sample.per_story,
-        services.join(" · ")
+        "about {} % ({} to {} %) of the defects of an unknown implementation",
+        detection.percent, detection.low, detection.high
     )
+}
+
+/// What would raise the estimated detection rate most; `None` if nothing would.
+pub(super) fn raised_by(detection: &Detection) -> Option<String> {
+    let raises = detection.raised_by.iter().map(|raise| {
+        let how = match raise.by.as_str() {
+            STRICT => format!("run with {STRICT}"),
+            need => cards::advice(need),
+        };
+        format!("{how} ({} %)", raise.percent)
+    });
+    let raises: Vec<String> = raises.collect();
+    (!raises.is_empty()).then(|| raises.join(", "))
 }
 
 /// A place with undetected mutations, in one line.

@@ -112,14 +112,21 @@ pub enum Credentials {
     MixedPassword,
     /// The right pair under another scheme.
     Bearer,
+    /// Those of the second account, where the configuration has one.
+    OtherAccount,
 }
 
 impl Credentials {
+    /// Whether its answers show the resources of the configured account.
+    pub const fn sees_ours(self) -> bool {
+        self.flaw().is_none() && !matches!(self, Self::OtherAccount)
+    }
+
     /// The invalid credentials in words; `None` for those that must be accepted, and for a user name in
     /// another letter case, because no document states that case matters there.
     pub const fn flaw(self) -> Option<&'static str> {
         match self {
-            Self::Default | Self::Account | Self::UserOtherCase => None,
+            Self::Default | Self::Account | Self::UserOtherCase | Self::OtherAccount => None,
             Self::None => Some("without credentials"),
             Self::Wrong => Some("with a wrong password"),
             Self::Unknown => Some("with another user name"),

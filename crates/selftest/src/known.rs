@@ -1,7 +1,7 @@
 //! The faults that the self-test knows, with the rules that catch them: names for the defects of a record.
 
 use conformant_base::files;
-use conformant_record::KnownDefect;
+use conformant_record::{Known, KnownDefect};
 use conformant_reference::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,6 +13,36 @@ pub fn caught_by() -> &'static str {
 
 /// Path in the project.
 pub const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
+
+/// The classes of rules that report each defect of a third-party implementation, without its name.
+pub const THIRD_PARTY_FILE: &str = "third-party-defects.yaml";
+
+/// What is known of defects; nothing for a rulebook without a kill matrix.
+pub fn known(specs: Option<&Path>) -> Known {
+    Known {
+        defects: known_defects(specs),
+        third_party: third_party_defects(specs),
+    }
+}
+
+/// The file with the classes of third-party defects.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ThirdParty {
+    defects: Vec<Vec<String>>,
+}
+
+fn third_party_defects(specs: Option<&Path>) -> Vec<Vec<String>> {
+    let given =
+        specs.map(|folder| files::read(&folder.join(THIRD_PARTY_FILE), files::WRITTEN_BYTES_MAX));
+    let bytes = match given {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(_)) | None => conformant_specs::text(THIRD_PARTY_FILE).as_bytes().to_vec(),
+    };
+    let file: ThirdParty =
+        conformant_rulebook::parse_file(THIRD_PARTY_FILE, &bytes).unwrap_or_default();
+    file.defects
+}
 
 /// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
 pub fn known_defects(specs: Option<&Path>) -> Vec<KnownDefect> {

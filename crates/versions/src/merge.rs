@@ -115,7 +115,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         deliveries: shown.deliveries,
         // Computed again from the whole by the code that knows the defects.
         defects: Vec::new(),
-        sharpness: None,
+        detection: None,
         waivers: waivers(parts),
         evidence: None,
         claims: None,

@@ -57,6 +57,19 @@ pub(super) enum ConfigError {
     /// A password without a user name.
     #[error("targets.{service}.password: a password without a username")]
     NoUsername { service: String },
+    /// A second account for a service without a target.
+    #[error("accounts.{service}: targets.{service} is not configured")]
+    AccountOfNone { service: String },
+    /// A second account without complete credentials.
+    #[error(
+        "accounts.{service}: incomplete credentials: expected `username` and `password`, `bearer`, or `headers`"
+    )]
+    AccountWithout { service: String },
+    /// A second account that is the first one.
+    #[error(
+        "accounts.{service}: these are the credentials of targets.{service}; name those of another account"
+    )]
+    SameAccount { service: String },
     /// A variable that is not set.
     #[error("{at}: the environment has no {name}")]
     Unset {

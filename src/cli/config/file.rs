@@ -20,6 +20,10 @@ pub(super) struct ConfigFile {
     /// Services under test by name.
     #[serde(default)]
     pub(super) targets: BTreeMap<String, TargetEntry>,
+    /// Credentials of a second account by service. With them a run checks that neither account sees or changes what the
+    /// other one creates.
+    #[serde(default)]
+    pub(super) accounts: BTreeMap<String, AccountEntry>,
     /// What people and devices do, by hook name.
     #[serde(default)]
     pub(super) hooks: BTreeMap<String, HookEntry>,
@@ -72,6 +76,21 @@ pub(super) struct TargetEntry {
     pub(super) headers: BTreeMap<String, String>,
     /// The encoding of bodies that may be a form or JSON: form (default) or json, for all operations or for each.
     pub(super) body: Option<BodyForms>,
+}
+
+/// Credentials of a second account for one service. The address and everything else is that of the target.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AccountEntry {
+    /// API key or account SID, the user name of HTTP Basic credentials.
+    pub(super) username: Option<String>,
+    /// Its secret, the password; only as `${NAME}`.
+    pub(super) password: Option<String>,
+    /// A bearer token, in place of user name and password; only as `${NAME}`.
+    pub(super) bearer: Option<String>,
+    /// Header fields, such as the one with the API key of the authentication service.
+    #[serde(default)]
+    pub(super) headers: BTreeMap<String, String>,
 }
 
 /// The encodings of bodies.

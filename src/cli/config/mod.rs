@@ -4,6 +4,7 @@
 //! where; `reader` goes through it, `targets`, `hooks`, `people`, `limits` and `reach` say what each part means, and
 //! `error` what may be wrong with it. `run` makes of it what a run needs, `known` what judging files does.
 
+mod accounts;
 mod addresses;
 mod environment;
 mod error;

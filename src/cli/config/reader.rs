@@ -171,6 +171,11 @@ fn variable_for(at: &str) -> String {
     let parts: Vec<&str> = at.split('.').collect();
     let last = parts.last().copied().unwrap_or_default();
     let owner = parts.get(1).copied().unwrap_or_default();
+    let is_second = parts.first() == Some(&"accounts");
+    let owner = &match is_second {
+        true => format!("second_{owner}"),
+        false => owner.to_owned(),
+    };
     let last = last.trim_start_matches("X-");
     let last = if last.eq_ignore_ascii_case("authorization") {
         "TOKEN"

@@ -149,6 +149,7 @@ impl Reader {
             let target = self.target(&name, entry);
             settings.targets.insert(name, target);
         }
+        self.accounts(file.accounts, &mut settings);
         if let Some(base) = &args.hooks {
             self.base_url("--hooks", base);
             let token = environment(CONTROL_TOKEN).map(|token| self.keep_secret(token));

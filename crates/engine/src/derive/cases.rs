@@ -1,7 +1,7 @@
 //! Common parts of all derived scenarios: the operation, its happy path, and the conversion of a case to a scenario.
 
 use super::{
-    boundary, credentials, foreign_ids, lists, parameters, partial_updates, races, refusals,
+    boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races, refusals,
     repeated_reads, second_entry, special_characters, two_tenants,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
@@ -37,6 +37,7 @@ fn of_operation(
     boundary::derive(&mut cases);
     foreign_ids::derive(&mut cases);
     two_tenants::derive(&mut cases);
+    other_account::derive(&mut cases);
     second_entry::derive(&mut cases);
     special_characters::derive(&mut cases);
     refusals::derive(&mut cases);

@@ -9,6 +9,7 @@ pub mod deck;
 mod foreign_ids;
 mod lists;
 mod notifications;
+mod other_account;
 mod parameters;
 mod partial_updates;
 mod races;

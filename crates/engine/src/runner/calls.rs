@@ -194,7 +194,7 @@ impl<'a> Runner<'a> {
             sent: built.sent,
             credentials: step.credentials,
             base: origin.to_owned(),
-            shell: Arc::clone(&target.shell),
+            shell: target.shell_of(step.credentials),
             outcome: Outcome::none(),
             expectation,
             span: Span::at(self.session.now()),

@@ -16,7 +16,6 @@ use conformant_rulebook::scenario::Credentials;
 use conformant_rulebook::step::Get;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 impl<'a> Runner<'a> {
     pub(super) fn get_step(&mut self, step: &Get) -> Result<(), Stop> {
@@ -78,7 +77,7 @@ impl<'a> Runner<'a> {
             sent,
             credentials,
             base: base.to_owned(),
-            shell: Arc::clone(&target.shell),
+            shell: target.shell_of(credentials),
             outcome: Outcome::none(),
             expectation: (step.rejected.clone()).map_or(Expectation::Either, Expectation::Rejected),
             span: Span::at(self.session.now()),

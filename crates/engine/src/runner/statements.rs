@@ -64,6 +64,9 @@ impl Runner<'_> {
 
     pub(super) fn fill_expect(&self, expect: &Expect) -> Result<Expect, TemplateError> {
         let mut filled = expect.clone();
+        for value in filled.among.iter_mut().flat_map(|among| &mut among.one_of) {
+            *value = self.scope.fill(value)?;
+        }
         match &mut filled.is {
             Comparison::Equals(value)
             | Comparison::Differs(value)

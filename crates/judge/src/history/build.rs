@@ -111,7 +111,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
         };
         let moment = self.moment(event, seen.exchange.span, seen.exchange.race);
         self.history.moments[index] = moment;
-        let Some(operation) = seen.operation else {
+        let Some(operation) = seen.operation.filter(|_| seen.is_ours()) else {
             return;
         };
         let mut bound = self.bind(index, operation);

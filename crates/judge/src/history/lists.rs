@@ -189,7 +189,8 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     }
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, seen) in context.seen.iter().enumerate() {
-        let Some(operation) = seen.operation.filter(|o| o.does == Action::Lists) else {
+        let listing = seen.operation.filter(|o| o.does == Action::Lists);
+        let Some(operation) = listing.filter(|_| seen.is_ours()) else {
             continue;
         };
         let exchange = seen.exchange;

@@ -47,7 +47,12 @@ impl Predicate for FileLink {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, seen) in context.seen.iter().enumerate() {
+        let ours = context
+            .seen
+            .iter()
+            .enumerate()
+            .filter(|(_, seen)| seen.is_ours());
+        for (index, seen) in ours {
             let (Some(via), Outcome::Answered { response, .. }) =
                 (&seen.exchange.via, &seen.exchange.outcome)
             else {

@@ -82,7 +82,7 @@ impl Predicate for LinkTarget {
                 continue;
             };
             let sees = shows(&context.history, shown);
-            if let Some(id) = sees.filter(|_| seen.exchange.credentials.flaw().is_none()) {
+            if let Some(id) = sees.filter(|_| seen.exchange.credentials.sees_ours()) {
                 self.evaluate_link(context, rule, (id, index, place), verdicts);
             }
         }

@@ -55,7 +55,7 @@ impl Predicate for LookupByName {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
             for (index, seen) in context.of_operation(&rule.service, operation) {
-                let flawed = seen.exchange.credentials.flaw().is_some();
+                let flawed = !seen.exchange.credentials.sees_ours();
                 let is_refused = matches!(seen.exchange.status(), Some(400..=499));
                 let is_answered = seen.acceptance == Acceptance::Accepted || is_refused;
                 if !is_answered || flawed {

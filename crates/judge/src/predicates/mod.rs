@@ -75,4 +75,5 @@ predicates! {
     "updated-at-advances" => updated_at_advances::UpdatedAtAdvances,
     "other-resources-unchanged" => other_resources_unchanged::OtherResourcesUnchanged,
     "consistent-reads" => consistent_reads::ConsistentReads,
+    "account-scope" => account_scope::AccountScope,
 }

@@ -248,7 +248,10 @@ impl RegistrationIdentity {
         let mut found = Vec::new();
         for (index, seen) in context.seen.iter().enumerate() {
             let exchange = seen.exchange;
-            if exchange.service != service || seen.acceptance != Acceptance::Accepted {
+            if exchange.service != service
+                || seen.acceptance != Acceptance::Accepted
+                || !seen.is_ours()
+            {
                 continue;
             }
             let sent = |name: &str| exchange.sent.get(name).map(as_text);

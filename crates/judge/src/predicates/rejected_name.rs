@@ -125,10 +125,7 @@ impl RejectedName {
             let later = history.moments[refused].is_before(&history.moments[index]);
             let is_answered = matches!(seen.exchange.status(), Some(200..=299 | 400..=499));
             let looked = named.is_some_and(|named| is_it(&named)) && later && is_answered;
-            if !looked
-                || scope(index) != scope(refused)
-                || seen.exchange.credentials.flaw().is_some()
-            {
+            if !looked || scope(index) != scope(refused) || !seen.exchange.credentials.sees_ours() {
                 continue;
             }
             // Another request may have brought it all the same.

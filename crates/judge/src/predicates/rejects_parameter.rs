@@ -67,8 +67,7 @@ impl Predicate for RejectsParameter {
             let site = Site::Exchange(index);
             match &seen.acceptance {
                 Acceptance::Inconclusive(why) => verdicts.inconclusive(rule, why),
-                _ if verdicts.has_finding_at(&site)
-                    || seen.exchange.credentials.flaw().is_some() => {}
+                _ if verdicts.has_finding_at(&site) || !seen.exchange.credentials.sees_ours() => {}
                 found @ (Acceptance::Accepted | Acceptance::Rejected(_)) => {
                     let fact = Fact {
                         kind: "accepted",

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::{Event, Statement};
-use crate::statement::differs;
+use crate::statement::{considered, differs};
 use conformant_rulebook::expect::Comparison;
 use std::sync::Arc;
 
@@ -115,7 +115,8 @@ fn vacuity(context: &Context<'_>, statement: &Statement) -> Option<Vacuity> {
         let came = context.evidence.events.iter().any(is_sound);
         return (!came).then_some(Vacuity::Silence);
     }
-    let selected = json::expand(result, &expect.at);
+    let considered = considered(expect, result);
+    let selected = json::expand(considered.as_ref().unwrap_or(result), &expect.at);
     let is_empty = match selected.first() {
         None => expect.at.contains('*'),
         Some((_, Value::Array(items))) => {

@@ -55,7 +55,7 @@ impl Predicate for UniqueName {
             let refused = matches!(seen.exchange.status(), Some(400..=499));
             let accepted = seen.acceptance == Acceptance::Accepted;
             let name = seen.exchange.sent.get(&self.parameter).map(as_text);
-            let flawed = seen.exchange.credentials.flaw().is_some();
+            let flawed = !seen.exchange.credentials.sees_ours();
             if let Some(name) = name.filter(|name| !name.is_empty() && !flawed)
                 && (accepted || refused && self.held == Held::Here)
             {

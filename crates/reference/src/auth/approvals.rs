@@ -6,13 +6,13 @@ use super::answer::{Done, Failure};
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::parameters::Parameters;
-use super::users::{User, record_id};
+use super::users::{Phone, User, record_id};
 use crate::effects::Operation;
 use crate::{Call, Core, Fault, HookError, Variant};
 use conformant_base::clock::Timestamp;
 use jiff::SignedDuration;
 use rand::Rng as _;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// State of an approval request.
@@ -59,9 +59,20 @@ pub(super) struct Seen<'a> {
     pub(super) uuid: &'a str,
     pub(super) auth_id: u64,
     pub(super) message: &'a str,
-    pub(super) details: &'a serde_json::Map<String, Value>,
+    pub(super) details: &'a Map<String, Value>,
     pub(super) state: &'static str,
     pub(super) at: Timestamp,
+}
+
+/// A pending request as the app on the user's phone has it.
+#[derive(Clone, Debug)]
+pub(super) struct OnDevice<'a> {
+    pub(super) uuid: &'a str,
+    pub(super) message: &'a str,
+    pub(super) details: &'a Map<String, Value>,
+    pub(super) hidden_details: &'a Map<String, Value>,
+    /// The logo that the request names.
+    pub(super) logo: Option<&'a str>,
 }
 
 impl Status {
@@ -219,6 +230,37 @@ impl Approvals {
                 approval.call_back(core, callbacks);
             }
         }
+    }
+
+    /// Pending requests of the users whose app is on that phone, oldest first.
+    pub(super) fn on_device(
+        &mut self,
+        core: &Core,
+        phone: &Phone,
+        now: Timestamp,
+    ) -> Vec<OnDevice<'_>> {
+        for approval in self.by_uuid.values_mut() {
+            approval.settle(core, now);
+        }
+        let mut pending: Vec<&Approval> = self
+            .by_uuid
+            .values()
+            .filter(|one| one.status == Status::Pending && one.user.has_app)
+            .filter(|one| one.user.phone == *phone)
+            .collect();
+        pending.sort_by_key(|approval| approval.created_at);
+        let shown = pending.into_iter().map(|approval| OnDevice {
+            uuid: &approval.uuid,
+            message: &approval.asked.message,
+            details: &approval.asked.details,
+            hidden_details: &approval.asked.hidden_details,
+            logo: approval
+                .asked
+                .logos
+                .pointer("/0/url")
+                .and_then(Value::as_str),
+        });
+        shown.collect()
     }
 
     /// All of them, oldest first.

@@ -7,6 +7,7 @@ mod answer;
 pub mod application;
 mod approvals;
 mod callbacks;
+mod device;
 mod input;
 mod overview;
 mod parameters;
@@ -110,6 +111,7 @@ impl Auth {
             "scan_registration" => Some(self.scan(core, args, now)),
             "install_app" => Some(self.install_app(core, args)),
             "change_phone" => Some(self.change_phone(core, args, now)),
+            "show_device" => Some(self.show_device(core, args, now)),
             "set_callback" => {
                 let kind = args
                     .get("kind")

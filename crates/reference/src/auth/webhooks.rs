@@ -5,7 +5,7 @@ use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::users::{User, record_id};
 use crate::effects::Operation;
-use crate::{Core, Fault, Variant, account};
+use crate::{Core, Fault, Variant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use conformant_base::clock::Timestamp;
@@ -105,7 +105,7 @@ fn app(core: &Core) -> Value {
     json!({
         "b_custom_code_allowed": false,
         "b_custom_message_allowed": true,
-        "s_account_sid": account::SID,
+        "s_account_sid": core.account_sid,
         "s_device_app": is_set.then_some("device-app"),
         "s_errors": "{}",
         "s_id": application::RECORD,

@@ -6,7 +6,7 @@ use super::pages;
 use super::service::Service;
 use super::updated;
 use super::user;
-use crate::{Answer, Call, Core, Fault, HookError, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, HookError, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde_json::{Value, json};
@@ -79,7 +79,7 @@ impl Binding {
     fn common(&self, service: &Service, core: &Core) -> Value {
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),

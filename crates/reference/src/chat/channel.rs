@@ -11,7 +11,7 @@ use super::table::Table;
 use super::updated;
 use super::user;
 use super::webhook::Webhook;
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -102,7 +102,7 @@ impl Channel {
             .map(|message| service.url(core, &["Channels", &self.sid, "Messages", &message.sid]));
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "friendly_name": unset(&self.friendly_name),
             "unique_name": unset(&self.unique_name),

@@ -5,7 +5,7 @@
 use super::channel::Channel;
 use super::service::Service;
 use super::webhook::Target;
-use crate::{Core, Fault, Variant, account};
+use crate::{Core, Fault, Variant};
 use conformant_base::http::Request;
 use serde_json::Value;
 use std::time::Duration;
@@ -301,7 +301,7 @@ fn send(core: &mut Core, service: &Service, call: &Outgoing<'_>, happening: &Hap
     }
     let mut pairs = vec![
         ("EventType", call.event.to_owned()),
-        ("AccountSid", account::SID.to_owned()),
+        ("AccountSid", core.account_sid.to_owned()),
         ("InstanceSid", service.sid.clone()),
     ];
     if !core.varies(Variant::ChatWebhookPayloadMinimal) {

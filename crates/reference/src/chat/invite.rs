@@ -8,7 +8,7 @@ use super::role;
 use super::service::Service;
 use super::updated;
 use super::user::{self, Status};
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ impl Invite {
         let moved = joined.map_or(self.created, |member| member.joined);
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,

@@ -3,7 +3,7 @@
 use super::multipart::{self, Part};
 use super::service::Service;
 use crate::listing::url_of;
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Media {
         let has_author = !waits && !core.varies(Variant::MediaAuthorUnknown);
         let mut value = json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "date_created": created,
             // D2, Media: null unless edited, and there is no edit operation.

@@ -9,7 +9,7 @@ use super::service::Service;
 use super::updated;
 use super::user::{self, Status};
 use super::{pages, role};
-use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ impl Member {
             .and_then(|user| user.places.by_sid(&channel.sid));
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "channel_sid": channel.sid,
             "service_sid": service.sid,
             "identity": self.identity,

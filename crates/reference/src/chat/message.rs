@@ -7,7 +7,7 @@ use super::pages;
 use super::service::Service;
 use super::updated;
 use super::user;
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -61,7 +61,7 @@ impl Message {
         });
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "to": channel.sid,
             "channel_sid": channel.sid,

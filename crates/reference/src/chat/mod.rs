@@ -178,6 +178,26 @@ impl Chat {
             .map_or(asked, |service| &service.sid)
     }
 
+    /// True if a channel or user has the unique name or identity of this representation: for a fault.
+    pub(super) fn has_name(&self, shown: &Value) -> bool {
+        let text = |key: &str| shown[key].as_str();
+        self.services.rows().any(|service| {
+            let channel = text("unique_name").and_then(|name| service.channels.by_name(name));
+            let user = text("identity").and_then(|name| service.users.by_name(name));
+            channel.is_some() || user.is_some()
+        })
+    }
+
+    /// How many channels the user with the identity of this representation has joined: for a fault.
+    pub(super) fn channels_joined(&self, shown: &Value) -> u64 {
+        let identity = shown["identity"].as_str().unwrap_or_default();
+        let users = self
+            .services
+            .rows()
+            .filter_map(|service| service.users.by_name(identity));
+        users.map(|user| user.joined_channels() as u64).sum()
+    }
+
     /// Runs a user or device action.
     pub(super) fn control(
         &mut self,

@@ -5,7 +5,7 @@ use super::pages;
 use super::service::Service;
 use super::table::Table;
 use super::updated;
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ impl Role {
     fn represent(&self, service: &Service, core: &Core) -> Value {
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "friendly_name": self.friendly_name,
             "type": self.kind,

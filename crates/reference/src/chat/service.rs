@@ -9,7 +9,7 @@ use super::updated;
 use super::user::User;
 use super::{inputs, pages};
 use crate::listing::url_of;
-use crate::{Answer, Call, Core, Fault, HookError, Variant, account};
+use crate::{Answer, Call, Core, Fault, HookError, Variant};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Response;
 use serde::{Deserialize, Serialize};
@@ -167,7 +167,7 @@ impl Service {
     pub(super) fn represent(&self, core: &Core) -> Value {
         let mut value = json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
         });

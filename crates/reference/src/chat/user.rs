@@ -6,7 +6,7 @@ use super::role;
 use super::service::Service;
 use super::table::Table;
 use super::updated;
-use crate::{Answer, Call, Core, Fault, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 use std::borrow::Cow;
@@ -154,7 +154,7 @@ impl User {
         let link = |below: &str| service.url(core, &["Users", &self.sid, below]);
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "attributes": inputs::format_attributes(core, &self.attributes),
             "friendly_name": match &self.friendly_name {

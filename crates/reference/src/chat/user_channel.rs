@@ -4,7 +4,7 @@ use super::inputs::{self, Choice};
 use super::service::Service;
 use super::user::{self, Status, User, UserPath};
 use super::{channel, member, pages};
-use crate::{Answer, Call, Core, Fault, Variant, account};
+use crate::{Answer, Call, Core, Fault, Variant};
 use serde_json::{Value, json};
 
 const NOTIFICATION_LEVEL: Choice = Choice {
@@ -19,7 +19,7 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
     let channel_sid = place.channel_sid.as_str();
     let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
     let mut value = json!({
-        "account_sid": account::SID,
+        "account_sid": core.account_sid,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
         "user_sid": user.sid,

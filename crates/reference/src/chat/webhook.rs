@@ -5,7 +5,7 @@ use super::inputs::{self, Choice};
 use super::pages;
 use super::service::Service;
 use super::updated;
-use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant, account};
+use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
 
@@ -98,7 +98,7 @@ impl Webhook {
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "service_sid": service.sid,
             "channel_sid": channel.sid,
             "type": self.kind,

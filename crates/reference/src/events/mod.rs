@@ -6,7 +6,7 @@
 mod kinds;
 
 use self::kinds::{Facts, Kind};
-use super::{Control, Core, Fault, HookError, Variant, account, text_arg};
+use super::{Control, Core, Fault, HookError, Variant, text_arg};
 use crate::effects::Operation;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Request;
@@ -251,7 +251,7 @@ impl BulkSend {
         let (from, to) = (party("+15550100000"), party(to));
         facts(json!({
             "operation_id": operation_id,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "message_id": identifier(core, "comms_message"),
             "attempt": if core.varies(Variant::EventsAttemptLater) { "3" } else { "1" },
             "downstream_id": core.sid("SM"),

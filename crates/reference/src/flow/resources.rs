@@ -1,6 +1,6 @@
 //! Flow, execution and step: state and representations (D3, Resources).
 
-use super::{Core, Fault, Refusal, Variant, account, url_of};
+use super::{Core, Fault, Refusal, Variant, url_of};
 use conformant_base::clock::Timestamp;
 use serde_json::{Map, Value, json};
 
@@ -144,7 +144,7 @@ impl FlowResource {
         }
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "friendly_name": self.friendly_name,
             "status": if self.published && !core.varies(Variant::FlowStaysDraft) { "published" } else { "draft" },
             "version": self.version,
@@ -223,7 +223,7 @@ impl Execution {
         }
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "flow_sid": self.flow_sid,
             "contact_sid": if core.varies(Variant::FlowContactPlaceholder) {
                 "placeholder"
@@ -272,7 +272,7 @@ impl Step {
         }
         json!({
             "sid": self.sid,
-            "account_sid": account::SID,
+            "account_sid": core.account_sid,
             "flow_sid": self.flow_sid,
             "execution_sid": self.execution_sid,
             "parent_step_sid": self.parent_step_sid,

@@ -198,7 +198,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
     let proof = record.proof.as_ref();
-    let sample = proof.and_then(|proof| proof.sample.as_ref());
+    let detection = record.detection.as_ref();
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("scenarios", Some(scenarios)),
@@ -206,7 +206,8 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         ("limited by", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),
-        ("score", sample.map(view::mutation_score)),
+        ("detection", detection.map(view::detection)),
+        ("raised by", detection.and_then(view::raised_by)),
     ] {
         let Some(text) = text else { continue };
         out += &wrapped(&format!("{label:<11} {text}"), "", 12, look.width);

@@ -178,7 +178,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
             thousands(judged), thousands(record.rules.len()),
             scenarios(played.count()), thousands(record.summary.exchanges),
         ),
-        sharpness => top::sharpness(record),
+        detection => top::detection(record),
         proof => record.proof.as_ref().map(top::proof),
         trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole.broken)),
         services => tallies.iter().map(|s| services::service(s, record.wall.is_some())).collect::<Vec<_>>(),

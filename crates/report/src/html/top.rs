@@ -1,4 +1,4 @@
-//! Top of the page: verdict, targets, defects, known faults, mutation testing, earlier runs.
+//! Top of the page: verdict, targets, defects, estimated detection, mutation testing, earlier runs.
 
 use super::words::{duration, hold, thousands};
 use crate::cards::{Card, ServiceTally};
@@ -6,9 +6,6 @@ use crate::view::{self, Weight};
 use conformant_base::text;
 use conformant_record::{Build, History, Proof, RunRecord, share};
 use minijinja::{Value, context};
-
-/// Undetected known faults listed.
-const UNNOTICED_MAX: usize = 60;
 
 /// The CSS state and the verdict in two words.
 pub(super) fn verdict(
@@ -149,15 +146,11 @@ pub(super) fn first(card: &Card) -> Value {
     }
 }
 
-pub(super) fn sharpness(record: &RunRecord) -> Option<Value> {
-    let sharpness = record.sharpness.as_ref()?;
-    let unnoticed = &sharpness.unnoticed;
+pub(super) fn detection(record: &RunRecord) -> Option<Value> {
+    let detection = record.detection.as_ref()?;
     Some(context! {
-        said => format!("{} of {}", sharpness.noticed, sharpness.known),
-        known => sharpness.known, noticed => sharpness.noticed,
-        missed => unnoticed.len(),
-        unnoticed => unnoticed.iter().take(UNNOTICED_MAX).cloned().collect::<Vec<_>>(),
-        more => (unnoticed.len() > UNNOTICED_MAX).then(|| format!("{} more", unnoticed.len() - UNNOTICED_MAX)),
+        percent => detection.percent, low => detection.low, high => detection.high,
+        raised_by => view::raised_by(detection),
     })
 }
 
@@ -176,7 +169,6 @@ pub(super) fn proof(proof: &Proof) -> Value {
     context! {
         said => format!("{} of {}", thousands(proof.proven), thousands(tried)),
         says => view::proof(proof),
-        sampled => sample.map(view::mutation_score),
         services => services.collect::<Vec<_>>(),
         missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
         blind => sample.map(|sample| sample.blind.iter().map(view::blind).collect::<Vec<_>>()),

@@ -1,0 +1,150 @@
+//! Another account: its requests for our resources show nothing of ours and change nothing.
+//!
+//! The set-up creates the same resources with its credentials, if requests alone create them. So credentials that the target
+//! rejects stop the scenario before anything is concluded. Otherwise a harmless request shows that it accepts them.
+
+use super::cases::{Cases, accepted, either, rename_all};
+use super::second_tenant::SecondTenant;
+use conformant_rulebook::scenario::Credentials;
+use conformant_rulebook::step::{Call, Get, Step, Verb};
+use serde_json::{Map, Value};
+
+/// The case of an operation whose service has rules about accounts.
+pub(super) fn derive(cases: &mut Cases<'_>) {
+    let rule = |name: &str| format!("{}/accounts/{name}", cases.operation.service);
+    if !cases.rulebook.rules.contains_key(&rule("not-shown")) {
+        return;
+    }
+    let kept = rule("kept");
+    let mut steps = cases.setup();
+    steps.extend(set_up(cases));
+    let names_resource = !cases.path().is_empty();
+    match cases.operation.method.as_str() {
+        "GET" => steps.extend(read(cases)),
+        "DELETE" => {
+            let look = look(cases, &accepted(&kept));
+            steps.extend(look.clone());
+            steps.push(by_other(cases, &Map::new()));
+            steps.extend(look);
+        }
+        _ if cases.creates() => {
+            steps.push(by_other(cases, &foreign(&cases.happy.with)));
+            steps.extend(look(cases, &either()));
+        }
+        _ => {
+            let mut all = foreign(&cases.happy.optional);
+            all.extend(foreign(&own_parameters(cases)));
+            steps.extend(look(cases, &either()));
+            steps.push(by_other(cases, &all));
+            steps.extend(look(cases, &either()));
+        }
+    }
+    // A creation outside of any resource belongs to the account that requests it.
+    if names_resource || cases.operation.method == "GET" || cases.reader().is_some() {
+        cases.push(
+            "other-account",
+            "with the credentials of another account",
+            steps,
+        );
+    }
+}
+
+/// The parameters that are not in the path, which stays as it is.
+fn own_parameters(cases: &Cases<'_>) -> Map<String, Value> {
+    let path = Cases::path_of(cases.operation, &cases.happy.with);
+    let with = cases.happy.with.iter();
+    let own = with.filter(|(name, _)| !path.contains_key(*name));
+    own.map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The same values with names that only the other account sends.
+fn foreign(with: &Map<String, Value>) -> Map<String, Value> {
+    rename_all(with, &|name| {
+        let word = name.strip_prefix("unique.")?;
+        Some(format!("unique.{word}-intruder"))
+    })
+}
+
+fn by_other(cases: &Cases<'_>, with: &Map<String, Value>) -> Step {
+    let call = Call {
+        credentials: Credentials::OtherAccount,
+        ..either()
+    };
+    cases.call(call, with)
+}
+
+/// A read, then the same read and its addresses with the credentials of the other account.
+fn read(cases: &Cases<'_>) -> Vec<Step> {
+    let shown = Call {
+        capture: Some("shown".to_owned()),
+        ..accepted(&cases.own_rule())
+    };
+    let mut steps = vec![cases.call(shown, &Map::new()), by_other(cases, &Map::new())];
+    let kind = cases.operation.response.as_deref().unwrap_or_default();
+    let kind = cases.rulebook.kinds.get(kind);
+    let is_single = cases.operation.list_key.is_none();
+    let has_url = kind.is_some_and(|kind| kind.schema.pointer("/properties/url").is_some());
+    // Some links carry their permission.
+    let has_open_links = cases.happy.except.contains_key("link-credentials-none");
+    let links = kind.and_then(|kind| kind.schema.pointer("/properties/links/properties"));
+    let links = links.and_then(Value::as_object).into_iter().flatten();
+    let links = links
+        .filter(|_| !has_open_links)
+        .map(|(key, _)| format!("${{shown.links.{key}}}"));
+    if is_single {
+        let url = has_url.then(|| "${shown.url}".to_owned());
+        steps.extend(url.into_iter().chain(links).map(follow));
+    }
+    steps
+}
+
+fn follow(url: String) -> Step {
+    Step::from(Get {
+        credentials: Credentials::OtherAccount,
+        ..super::credentials::follow(&url)
+    })
+}
+
+/// A read of the same path with the configured credentials.
+fn look(cases: &Cases<'_>, call: &Call) -> Option<Step> {
+    let reader = cases.reader()?;
+    Some(Step::from(Call {
+        call: reader.id.clone(),
+        with: Cases::path_of(reader, &cases.happy.with),
+        ..call.clone()
+    }))
+}
+
+/// Requests of the other account that its own credentials must be accepted for.
+fn set_up(cases: &Cases<'_>) -> Vec<Step> {
+    let mut steps = SecondTenant::sharing(cases, []).steps;
+    let is_request = |step: &Step| matches!(step.verb, Verb::Call(_));
+    if steps.is_empty() || !steps.iter().all(is_request) {
+        steps = probe(cases).into_iter().collect();
+    }
+    for step in &mut steps {
+        if let Verb::Call(call) = &mut step.verb {
+            call.credentials = Credentials::OtherAccount;
+        }
+    }
+    steps
+}
+
+/// The request that checks the credentials of the service, if it names no resource.
+fn probe(cases: &Cases<'_>) -> Option<Step> {
+    let base = cases
+        .rulebook
+        .index
+        .get(&cases.operation.service)?
+        .base
+        .as_ref()?;
+    let step = Call {
+        call: base.probe.call.clone(),
+        ..Call::default()
+    };
+    base.probe
+        .with
+        .is_empty()
+        .then(|| Step::from(step).of_setup())
+}

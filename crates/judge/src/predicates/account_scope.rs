@@ -1,0 +1,329 @@
+//! `account-scope`: what one account creates is shown to its own credentials only.
+//!
+//! - Compares words that cannot occur by chance: SIDs, UUIDs and the generated names of a run.
+//! - A word belongs to the account whose requests or responses contained it first.
+//! - Judges both directions: a response to the second account with words of the first one, and a response to the first
+//!   one with values that only the second account sent.
+//! - Does not judge which status a request for a resource of another account has.
+
+use super::prelude::*;
+use crate::context::Seen;
+use crate::evidence::{Body, Exchange, Outcome};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one account creates is never shown to another.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AccountScope {
+    /// The field that names the account of a resource, if there is one: if both accounts show the same, nothing is judged.
+    #[serde(default)]
+    account: Option<String>,
+}
+
+/// Where a word occurred first.
+struct Origin {
+    is_ours: bool,
+    /// The place in a response, if it was not only sent.
+    site: Option<Site>,
+}
+
+impl Predicate for AccountScope {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, _: &mut References) {}
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if context.seen.iter().all(Seen::is_ours) {
+            return;
+        }
+        if let Some(account) = self.common_account(context) {
+            let why = format!(
+                "both credentials belong to the account {account}: configure those of another one under `accounts`"
+            );
+            verdicts.inconclusive(rule, &why);
+            return;
+        }
+        let mut origins: BTreeMap<String, Origin> = BTreeMap::new();
+        let mut sent_by_other = BTreeSet::new();
+        let mut shared = BTreeSet::new();
+        for (index, seen) in context.seen.iter().enumerate() {
+            let is_ours = seen.is_ours();
+            let sent = words_of_request(seen.exchange);
+            let shown = words_of_response(index, seen.exchange);
+            if !is_ours {
+                sent_by_other.extend(sent.iter().cloned());
+            }
+            // A resource that an account creates for itself may share values with those of all accounts.
+            let is_own_creation = seen.exchange.setup && seen.exchange.request.method == "POST";
+            if seen.exchange.service == rule.service && !is_own_creation {
+                let known = |word: &str| {
+                    let was_sent = !is_ours && sent_by_other.contains(word);
+                    was_sent || sent.contains(word) || shared.contains(word)
+                };
+                evaluate_response(context, rule, (index, &shown, &known), &origins, verdicts);
+            }
+            for word in sent {
+                origins.entry(word).or_insert(Origin {
+                    is_ours,
+                    site: None,
+                });
+            }
+            for (word, site) in shown {
+                let foreign = origins
+                    .get(&word)
+                    .is_some_and(|origin| origin.is_ours != is_ours);
+                if is_own_creation && foreign {
+                    shared.insert(word.clone());
+                }
+                let origin = origins.entry(word).or_insert(Origin {
+                    is_ours,
+                    site: None,
+                });
+                origin.site.get_or_insert(site);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let sid = |digit: &str| format!("ISa{}", digit.repeat(31));
+        let service = |digit: &str, account: &str| {
+            json!({
+                "sid": sid(digit), "account_sid": account, "friendly_name": "a", "default_service_role_sid": "RL1",
+                "default_channel_role_sid": "RL2", "default_channel_creator_role_sid": "RL3",
+                "read_status_enabled": true, "reachability_enabled": false, "typing_indicator_timeout": 5,
+                "consumption_report_interval": 10, "limits": {}, "date_created": "", "date_updated": "", "url": "",
+                "links": {},
+            })
+        };
+        let page = |services: Value| json!({"services": services, "meta": {"key": "services", "next_page_url": null}});
+        let ours = Example::for_rule("chat", json!({"account": "account_sid"})).answered(
+            "create-service",
+            json!({"FriendlyName": "a"}),
+            service("1", "AC1"),
+        );
+        let listed = |items: Value| {
+            ours.clone()
+                .shown("read-services", page(items))
+                .by_other_account()
+        };
+        let renamed = |name: &str| {
+            let mut shown = service("1", "AC1");
+            shown["friendly_name"] = json!(name);
+            ours.clone()
+                .refused(
+                    "update-service",
+                    json!({"Sid": sid("1"), "FriendlyName": "name-0a1b2c3d4e"}),
+                )
+                .by_other_account()
+                .answered("fetch-service", json!({"Sid": sid("1")}), shown)
+        };
+        vec![
+            listed(json!([service("2", "AC2")])).passes(),
+            listed(json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
+            // The same account.
+            listed(json!([service("1", "AC1")])).not_judged(),
+            renamed("name-0a1b2c3d4e").fails("/friendly_name"),
+            ours.not_judged(),
+        ]
+    }
+}
+
+impl AccountScope {
+    /// The account that every response to both credentials names, if they name the same one.
+    fn common_account(&self, context: &Context<'_>) -> Option<String> {
+        let field = self.account.as_deref()?;
+        let accounts = |is_ours: bool| {
+            let mut accounts = BTreeSet::new();
+            for seen in context.seen.iter().filter(|seen| seen.is_ours() == is_ours) {
+                if let Some(document) = seen.exchange.document() {
+                    collect_named(document, field, &mut accounts);
+                }
+            }
+            accounts
+        };
+        let (ours, others) = (accounts(true), accounts(false));
+        let first = others.first()?;
+        others.is_subset(&ours).then(|| first.clone())
+    }
+}
+
+/// One response, if it could contain words of the other account.
+fn evaluate_response(
+    context: &Context<'_>,
+    rule: &Rule,
+    (index, shown, known): (usize, &BTreeMap<String, Site>, &dyn Fn(&str) -> bool),
+    origins: &BTreeMap<String, Origin>,
+    verdicts: &mut Verdicts<'_>,
+) {
+    let exchange = context.seen[index].exchange;
+    let is_ours = context.seen[index].is_ours();
+    let foreign = origins
+        .iter()
+        .filter(|(_, origin)| origin.is_ours != is_ours);
+    let foreign: Vec<(&String, &Origin)> = foreign.collect();
+    let Outcome::Answered { response, body } = &exchange.outcome else {
+        return;
+    };
+    if foreign.is_empty() {
+        return;
+    }
+    let witness = foreign.iter().find_map(|(_, origin)| origin.site.clone());
+    let site = match body {
+        Body::Document { .. } => Site::answer(index, ""),
+        Body::Empty | Body::Unreadable(_) => Site::Exchange(index),
+    };
+    let leaked = foreign
+        .iter()
+        .filter(|(word, _)| !known(word))
+        .find_map(|(word, _)| Some((*word, shown.get(*word)?)));
+    let wrong = match leaked {
+        Some((word, site)) => Some((site.clone(), format!("{word} of the other account"))),
+        None if !is_ours && is_file_of_ours(context, index) => {
+            let size = response.body.len();
+            Some((
+                site.clone(),
+                format!("the file of the other account, {size} bytes"),
+            ))
+        }
+        None => None,
+    };
+    let wrong = wrong.map(|(site, actual)| {
+        let fact = Fact {
+            kind: "account-scope",
+            expected: "nothing that only the other account knows".to_owned(),
+            actual,
+            ..Fact::default()
+        };
+        (site, fact)
+    });
+    let sites = Sites::collect(witness.into_iter().chain([site]));
+    if let Some(sites) = sites {
+        verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}
+
+/// Whether a response to the second account has the bytes of a file that the first one downloaded from the same address.
+fn is_file_of_ours(context: &Context<'_>, index: usize) -> bool {
+    let file = |exchange: &Exchange| match &exchange.outcome {
+        Outcome::Answered {
+            response,
+            body: Body::Empty,
+        } if (200..300).contains(&response.status) => {
+            Some(response.body.clone()).filter(|bytes| !bytes.is_empty())
+        }
+        Outcome::Answered { .. } | Outcome::Fault { .. } => None,
+    };
+    let exchange = context.seen[index].exchange;
+    let Some(bytes) = file(exchange) else {
+        return false;
+    };
+    context.seen[..index].iter().any(|seen| {
+        seen.is_ours()
+            && seen.exchange.request.target == exchange.request.target
+            && file(seen.exchange).is_some_and(|own| own == bytes)
+    })
+}
+
+fn collect_named(value: &Value, field: &str, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                match member.as_str() {
+                    Some(text) if key == field => {
+                        found.insert(text.to_owned());
+                    }
+                    Some(_) | None => collect_named(member, field, found),
+                }
+            }
+        }
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_named(item, field, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// The words of path, query and parameters.
+fn words_of_request(exchange: &Exchange) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    words_in(&exchange.request.target, &mut |word| {
+        found.insert(word.to_owned());
+    });
+    for value in exchange.sent.values() {
+        visit_texts(value, String::new(), &mut |_, text| {
+            words_in(text, &mut |word| {
+                found.insert(word.to_owned());
+            });
+        });
+    }
+    found
+}
+
+/// The words of a response with their first places.
+fn words_of_response(index: usize, exchange: &Exchange) -> BTreeMap<String, Site> {
+    let mut found = BTreeMap::new();
+    let Outcome::Answered { response, body } = &exchange.outcome else {
+        return found;
+    };
+    match body {
+        Body::Document { value, .. } => visit_texts(value, String::new(), &mut |pointer, text| {
+            words_in(text, &mut |word| {
+                let site = || Site::answer(index, pointer);
+                found.entry(word.to_owned()).or_insert_with(site);
+            });
+        }),
+        Body::Empty | Body::Unreadable(_) => {
+            words_in(&String::from_utf8_lossy(&response.body), &mut |word| {
+                found.insert(word.to_owned(), Site::Exchange(index));
+            });
+        }
+    }
+    found
+}
+
+/// Each text of a value with its pointer.
+fn visit_texts(value: &Value, pointer: String, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => visit(&pointer, text),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                visit_texts(item, format!("{pointer}/{at}"), visit);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                visit_texts(member, json::join(&pointer, key), visit);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// The words of a text that cannot occur by chance: ten or more hexadecimal digits, with a letter and a decimal digit among
+/// them. Host names do not count.
+fn words_in(text: &str, visit: &mut dyn FnMut(&str)) {
+    const LENGTH_MIN: usize = 10;
+    let text = match text.split_once("://") {
+        Some((_, rest)) => rest.find('/').map_or("", |path| &rest[path..]),
+        None => text,
+    };
+    for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
+        // The prefix of a SID.
+        let digits = match word.len() {
+            34 => word.get(2..).unwrap_or(word),
+            _ => word,
+        };
+        let is_mixed = digits.bytes().any(|b| b.is_ascii_digit())
+            && digits.bytes().any(|b| b.is_ascii_alphabetic());
+        if digits.len() >= LENGTH_MIN && is_mixed && digits.bytes().all(|b| b.is_ascii_hexdigit()) {
+            visit(word);
+        }
+    }
+}

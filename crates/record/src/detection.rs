@@ -1,0 +1,381 @@
+//! The estimated detection rate of a run: the share of the defects of an unknown implementation that it would report.
+//!
+//! - A class of defects is the topic of the rules that report them: `SERVICE/TOPIC`.
+//! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the named faults.
+//! - The coverage of a class is the share of the rules, by named fault, that this run judged.
+//! - What nobody thought of is found less often. The factor for it is derived from the third-party defects by leaving out
+//!   the rules of one class after another.
+//!
+//! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
+
+use super::{KnownDefect, Level, RuleResult, RunRecord};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The number of defects in an implementation for which the range is stated.
+const DEFECTS_OF_RANGE: f64 = 150.0;
+/// The named measures that would raise the estimate.
+const RAISES_MAX: usize = 3;
+/// The measure that makes warnings count.
+pub const STRICT: &str = "--strict";
+
+/// The estimate for one run, in percent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Detection {
+    /// The estimate.
+    pub percent: u32,
+    /// The lower end of its range.
+    pub low: u32,
+    /// The upper end.
+    pub high: u32,
+    /// What would raise it most, the greatest effect first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised_by: Vec<Raise>,
+}
+
+/// A measure that raises the estimate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Raise {
+    /// `hook NAME`, `key NAME`, `callbacks` or `--strict`.
+    pub by: String,
+    /// The estimate with it.
+    pub percent: u32,
+}
+
+/// What is known of defects.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// The named faults of the reference with the rules that catch them.
+    pub defects: Vec<KnownDefect>,
+    /// For each defect of a third-party implementation, the classes of the rules that report it; empty if none does.
+    pub third_party: Vec<Vec<String>>,
+}
+
+/// What the third-party defects say about defects that the rules were not written for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Unseen {
+    /// The share of them that rules report.
+    factor: f64,
+    /// Its standard deviation when one class after another is left out.
+    deviation: f64,
+}
+
+/// The estimate; `None` if nothing is known of defects.
+pub(super) fn detection(record: &RunRecord, known: &Known, is_strict: bool) -> Option<Detection> {
+    if known.defects.is_empty() {
+        return None;
+    }
+    let unseen = Unseen::of(&known.third_party)?;
+    let run = Run::new(&record.rules, known);
+    let share = |strict: bool, extra: Option<&str>| unseen.factor * run.coverage(strict, extra);
+    let estimate = share(is_strict, None);
+    let mut raised_by: Vec<Raise> = run
+        .needs()
+        .into_iter()
+        .map(|need| raise(need, share(is_strict, Some(need))))
+        .collect();
+    if !is_strict {
+        raised_by.push(raise(STRICT, share(true, None)));
+    }
+    raised_by.retain(|one| one.percent > percent(estimate));
+    raised_by.sort_by(|a, b| b.percent.cmp(&a.percent).then_with(|| a.by.cmp(&b.by)));
+    raised_by.truncate(RAISES_MAX);
+    let sampling = estimate * (1.0 - estimate) / DEFECTS_OF_RANGE;
+    let deviation = (unseen.deviation.powi(2) + sampling).sqrt();
+    Some(Detection {
+        percent: percent(estimate),
+        low: percent(estimate - 2.0 * deviation),
+        high: percent(estimate + 2.0 * deviation),
+        raised_by,
+    })
+}
+
+fn raise(by: &str, share: f64) -> Raise {
+    Raise {
+        by: by.to_owned(),
+        percent: percent(share),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to 0 to 100"
+)]
+fn percent(share: f64) -> u32 {
+    (share * 100.0).round().clamp(0.0, 100.0) as u32
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts are small")]
+fn real(count: usize) -> f64 {
+    count as f64
+}
+
+impl Unseen {
+    fn of(defects: &[Vec<String>]) -> Option<Self> {
+        let factor = Self::factor(defects.iter())?;
+        let classes: BTreeSet<&String> = defects.iter().flatten().collect();
+        let without = classes
+            .iter()
+            .filter_map(|class| Self::factor(defects.iter().filter(|of| !of.contains(class))));
+        let without: Vec<f64> = without.collect();
+        let count = real(without.len());
+        let mean = without.iter().sum::<f64>() / count.max(1.0);
+        let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
+        // The jackknife estimate of the variance.
+        let deviation = (squares * (count - 1.0).max(0.0) / count.max(1.0)).sqrt();
+        Some(Self { factor, deviation })
+    }
+
+    /// The share of unseen defects that rules report: those of a known class as often as the known ones, those of a new
+    /// class as often as a known one is reported without the rules of its class.
+    fn factor<'d>(defects: impl Iterator<Item = &'d Vec<String>>) -> Option<f64> {
+        let defects: Vec<&Vec<String>> = defects.collect();
+        let found: Vec<&Vec<String>> = defects
+            .iter()
+            .copied()
+            .filter(|of| !of.is_empty())
+            .collect();
+        if found.is_empty() {
+            return None;
+        }
+        let mut sizes: BTreeMap<&String, usize> = BTreeMap::new();
+        for class in found.iter().copied().flatten() {
+            *sizes.entry(class).or_default() += 1;
+        }
+        let mut by_rarest: BTreeMap<&String, usize> = BTreeMap::new();
+        for of in &found {
+            let rarest = of.iter().min_by_key(|class| sizes.get(class));
+            *by_rarest.entry(rarest?).or_default() += 1;
+        }
+        // Good and Turing: the share of classes that no defect has shown yet is that of the classes with one defect.
+        let single = by_rarest.values().filter(|count| **count == 1).count();
+        let new = real(single) / real(defects.len());
+        let elsewhere = found.iter().filter(|of| of.len() > 1).count();
+        let elsewhere = real(elsewhere) / real(found.len());
+        let seen = real(found.len()) / real(defects.len());
+        Some((1.0 - new) * seen + new * elsewhere)
+    }
+}
+
+/// The rules of one run, and the weights of classes.
+struct Run<'a> {
+    rules: BTreeMap<&'a str, &'a RuleResult>,
+    known: &'a Known,
+    /// Only classes of services that were judged.
+    weights: BTreeMap<&'a str, f64>,
+}
+
+impl<'a> Run<'a> {
+    fn new(rules: &'a [RuleResult], known: &'a Known) -> Self {
+        let rules: BTreeMap<&str, &RuleResult> =
+            rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
+        let is_elsewhere = |rule: &RuleResult| {
+            !rule.needs.is_empty() && rule.needs.iter().all(|need| need.starts_with("service "))
+        };
+        let services: BTreeSet<&str> = rules
+            .values()
+            .filter(|rule| !is_elsewhere(rule))
+            .map(|rule| service_of(&rule.id))
+            .collect();
+        let mut weights = BTreeMap::new();
+        let third_party = known
+            .third_party
+            .iter()
+            .map(|of| of.iter().map(String::as_str).collect());
+        let named = known.defects.iter().map(classes_of);
+        let sources: [Vec<BTreeSet<&str>>; 2] = [third_party.collect(), named.collect()];
+        for source in &sources {
+            let is_judged = |class: &&&str| services.contains(service_of(class));
+            let all: usize = source
+                .iter()
+                .filter(|of| of.iter().any(|c| is_judged(&c)))
+                .count();
+            for of in source {
+                for class in of.iter().filter(is_judged) {
+                    *weights.entry(*class).or_default() += 0.5 / real(of.len()) / real(all);
+                }
+            }
+        }
+        Self {
+            rules,
+            known,
+            weights,
+        }
+    }
+
+    /// The share of known defects that the judged rules report, weighted by class; `extra` is a need that counts as met.
+    fn coverage(&self, is_strict: bool, extra: Option<&str>) -> f64 {
+        let mut shares: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+        for defect in &self.known.defects {
+            let classes = classes_of(defect);
+            let share = self.share(defect, is_strict, extra);
+            for class in &classes {
+                let (covered, all) = shares.entry(class).or_default();
+                *covered += share / real(classes.len());
+                *all += 1.0 / real(classes.len());
+            }
+        }
+        let (mut covered, mut all) = (0.0, 0.0);
+        for (class, weight) in &self.weights {
+            // No fault shows how often a class without one is covered.
+            if let Some((of_class, count)) = shares.get(class) {
+                covered += weight * of_class / count;
+                all += weight;
+            }
+        }
+        if all > 0.0 { covered / all } else { 0.0 }
+    }
+
+    /// The share of the rules that catch a defect and were judged. Warnings count in strict runs only.
+    fn share(&self, defect: &KnownDefect, is_strict: bool, extra: Option<&str>) -> f64 {
+        let level = |rule: &&String| {
+            let rule = self.rules.get(rule.as_str());
+            rule.map_or(Level::Must, |rule| rule.level)
+        };
+        let musts: Vec<&String> = defect
+            .rules
+            .iter()
+            .filter(|r| level(r) == Level::Must)
+            .collect();
+        let rules = match musts.is_empty() && is_strict {
+            true => defect.rules.iter().collect(),
+            false => musts,
+        };
+        let judged = rules
+            .iter()
+            .filter(|rule| self.is_judged(rule, extra))
+            .count();
+        if rules.is_empty() {
+            0.0
+        } else {
+            real(judged) / real(rules.len())
+        }
+    }
+
+    fn is_judged(&self, rule: &str, extra: Option<&str>) -> bool {
+        self.rules.get(rule).is_some_and(|rule| {
+            let met = |need: &String| extra == Some(need.as_str());
+            let would_be = !rule.needs.is_empty() && rule.needs.iter().all(met);
+            rule.judged > 0 || rule.findings > 0 || would_be
+        })
+    }
+
+    /// What rules that were not judged need: hooks, keys, callbacks.
+    fn needs(&self) -> BTreeSet<&'a str> {
+        let needs = self.rules.values().flat_map(|rule| &rule.needs);
+        let needs = needs.filter(|need| {
+            need.starts_with("hook ") || need.starts_with("key ") || *need == "callbacks"
+        });
+        needs.map(String::as_str).collect()
+    }
+}
+
+fn classes_of(defect: &KnownDefect) -> BTreeSet<&str> {
+    defect.rules.iter().map(|rule| class_of(rule)).collect()
+}
+
+/// `SERVICE/TOPIC` of a rule.
+fn class_of(rule: &str) -> &str {
+    let mut slashes = rule.match_indices('/');
+    slashes.nth(1).map_or(rule, |(at, _)| &rule[..at])
+}
+
+fn service_of(id: &str) -> &str {
+    id.split('/').next().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Verdict;
+
+    fn rule(id: &str, level: Level, judged: usize, needs: &[&str]) -> RuleResult {
+        RuleResult {
+            id: id.to_owned(),
+            level,
+            source: conformant_base::source::Source {
+                document: "D3".parse().unwrap(),
+                section: String::new(),
+                lines: Vec::new(),
+            },
+            verdict: Verdict::Pass,
+            judged,
+            findings: 0,
+            reason: String::new(),
+            subject: crate::Subject::Service,
+            masked_by: None,
+            says: String::new(),
+            basis: None,
+            needs: needs.iter().map(|need| (*need).to_owned()).collect(),
+        }
+    }
+
+    fn known() -> Known {
+        let defect = |id: &str, rule: &str| KnownDefect {
+            id: id.to_owned(),
+            says: String::new(),
+            rules: BTreeSet::from([rule.to_owned()]),
+        };
+        let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Known {
+            defects: vec![
+                defect("one", "f/a/x"),
+                defect("two", "f/b/y"),
+                defect("three", "f/b/warned"),
+                defect("four", "g/c/z"),
+            ],
+            third_party: vec![
+                classes(&["f/a"]),
+                classes(&["f/a"]),
+                classes(&["f/a", "f/b"]),
+                classes(&["f/b"]),
+                classes(&["f/b"]),
+                classes(&[]),
+            ],
+        }
+    }
+
+    fn estimate(rules: Vec<RuleResult>, is_strict: bool) -> Detection {
+        let record = RunRecord {
+            rules,
+            ..RunRecord::default()
+        };
+        detection(&record, &known(), is_strict).unwrap()
+    }
+
+    #[test]
+    fn unjudged_rules_lower_it_and_their_need_would_raise_it() {
+        let run = |judged: usize, needs: &[&str]| {
+            vec![
+                rule("f/a/x", Level::Must, 1, &[]),
+                rule("f/b/y", Level::Must, judged, needs),
+                rule("f/b/warned", Level::Should, judged, needs),
+                rule("g/c/z", Level::Must, 0, &["service g"]),
+            ]
+        };
+        let whole = estimate(run(1, &[]), false);
+        let partial = estimate(run(0, &["hook h"]), false);
+        assert!(partial.percent < whole.percent, "{partial:?} {whole:?}");
+        assert_eq!(partial.raised_by[0].by, "hook h");
+        assert_eq!(partial.raised_by[0].percent, whole.percent);
+        // Warnings count in strict runs.
+        let strict = estimate(run(1, &[]), true);
+        assert_eq!(
+            whole.raised_by[0],
+            raise(STRICT, f64::from(strict.percent) / 100.0)
+        );
+        assert!(whole.low < whole.percent && whole.percent < whole.high);
+        assert!(strict.raised_by.is_empty());
+    }
+
+    #[test]
+    fn new_classes_are_found_as_often_as_known_ones_by_the_rules_of_others() {
+        let unseen = Unseen::of(&known().third_party).unwrap();
+        // Five of six are found, and no class has a single defect.
+        assert!((unseen.factor - 5.0 / 6.0).abs() < 1e-9, "{unseen:?}");
+        assert!(unseen.deviation > 0.0);
+        assert_eq!(Unseen::of(&[]), None);
+    }
+}

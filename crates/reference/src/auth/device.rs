@@ -1,0 +1,74 @@
+//! The app on a phone: which approval requests it shows, and what the push notifications contained (D1, 14, 74, 75, 157, 160).
+
+use super::approvals::OnDevice;
+use super::{Auth, application, phone_arg};
+use crate::{Core, Fault, HookError, Variant};
+use conformant_base::clock::Timestamp;
+use serde_json::{Value, json};
+
+impl Auth {
+    /// The hook `show_device`: opens the app on the phone with that number.
+    pub(super) fn show_device(
+        &mut self,
+        core: &mut Core,
+        args: &Value,
+        now: Timestamp,
+    ) -> Result<Value, HookError> {
+        let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
+        let pending = self.approvals.on_device(core, &phone, now);
+        let first = pending.first().map_or("", |request| request.message);
+        let shown = pending.iter().enumerate().filter_map(|(place, request)| {
+            let is_lost = place == 0
+                && (core.varies(Variant::AuthFirstPushLost)
+                    || core.fails(Fault::AuthLostPushHidesRequest));
+            let is_pushed = !is_lost && !core.fails(Fault::AuthPushMissing);
+            if core.fails(Fault::AuthDeviceShowsNothing)
+                || !is_pushed && core.fails(Fault::AuthLostPushHidesRequest)
+            {
+                return None;
+            }
+            Some(item(core, request, first, is_pushed))
+        });
+        let mut shown: Vec<Value> = shown.collect();
+        if core.varies(Variant::AuthDeviceShowsOthers) {
+            let uuid = "00000000-0000-4000-8000-000000000000";
+            let other = json!({"uuid": uuid, "message": "Log in?", "details": {}, "logo": null, "pushed": false});
+            shown.insert(0, other);
+        }
+        Ok(json!({"requests": shown}))
+    }
+}
+
+fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Value {
+    let message = match core.fails(Fault::AuthDeviceMessageOfFirst) {
+        true => first,
+        false => request.message,
+    };
+    let mut details = request.details.clone();
+    if core.fails(Fault::AuthDeviceDetailsMissing) {
+        details.clear();
+    }
+    if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
+        details.extend(request.hidden_details.clone());
+    }
+    let own = request
+        .logo
+        .filter(|_| !core.fails(Fault::AuthDeviceOwnLogoIgnored));
+    let logo = match own {
+        Some(own) => json!(own),
+        None if core.fails(Fault::AuthDeviceDefaultLogoMissing) => Value::Null,
+        None => json!(application::LOGO),
+    };
+    let push = match core.fails(Fault::AuthPushCarriesDetails) {
+        true => format!("{message} {}", Value::Object(details.clone())),
+        false => message.to_owned(),
+    };
+    json!({
+        "uuid": request.uuid,
+        "message": message,
+        "details": details,
+        "logo": logo,
+        "pushed": is_pushed,
+        "push": is_pushed.then_some(push),
+    })
+}

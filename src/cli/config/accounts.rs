@@ -1,0 +1,108 @@
+//! `accounts`: the credentials of a second account, by service.
+//!
+//! Certificates, proxies and header fields that are not secret are those of the target.
+
+use super::error::ConfigError;
+use super::file::AccountEntry;
+use super::reader::Reader;
+use conformant_base::redact::is_secret_header;
+use conformant_engine::settings::{Settings, Target};
+use conformant_judge::Shell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl Reader {
+    /// Adds the second account of each service to its target.
+    pub(super) fn accounts(
+        &mut self,
+        entries: BTreeMap<String, AccountEntry>,
+        settings: &mut Settings,
+    ) {
+        for (service, entry) in entries {
+            let Some(target) = settings.targets.get_mut(&service) else {
+                self.problems.push(ConfigError::AccountOfNone { service });
+                continue;
+            };
+            let Some(other) = self.account(&service, entry, target) else {
+                continue;
+            };
+            let has_pair = |pair: &Option<(String, String)>| pair.is_some() && *pair == other.basic;
+            let is_same = other.basic == target.basic && other.headers == target.headers;
+            if is_same || has_pair(&target.basic) || has_pair(&target.account) {
+                self.problems.push(ConfigError::SameAccount { service });
+                continue;
+            }
+            target.other_account = Some(Arc::new(other));
+        }
+    }
+
+    fn account(&mut self, service: &str, entry: AccountEntry, target: &Target) -> Option<Target> {
+        let at = |key: &str| format!("accounts.{service}.{key}");
+        let is_plain = |field: &str| !is_secret_header(field);
+        let mut other = Target {
+            headers: target
+                .headers
+                .iter()
+                .filter(|(field, _)| is_plain(field))
+                .cloned()
+                .collect(),
+            ..Target::default()
+        };
+        let mut shell = Shell {
+            headers: target
+                .shell
+                .headers
+                .iter()
+                .filter(|(field, _)| is_plain(field))
+                .cloned()
+                .collect(),
+            options: target.shell.options.clone(),
+            ..Shell::default()
+        };
+        let mut set = |other: &mut Target, field: &str, value: String, text: String| {
+            other
+                .headers
+                .retain(|(name, _)| !name.eq_ignore_ascii_case(field));
+            shell
+                .headers
+                .retain(|(name, _)| !name.eq_ignore_ascii_case(field));
+            other.headers.push((field.to_owned(), value));
+            shell.headers.push((field.to_owned(), text));
+        };
+        for (field, text) in &entry.headers {
+            let at = at(&format!("headers.{field}"));
+            let value = self.fill_secret(&at, text);
+            if is_secret_header(field) {
+                self.secrets.push(value.clone());
+                self.warn_of_secret(&at, text);
+            }
+            set(&mut other, field, value, text.clone());
+        }
+        if let Some(text) = &entry.bearer {
+            let token = self.secret(&at("bearer"), text)?;
+            set(
+                &mut other,
+                "Authorization",
+                format!("Bearer {token}"),
+                format!("Bearer {text}"),
+            );
+        }
+        let has_own_fields = !entry.headers.is_empty() || entry.bearer.is_some();
+        match (&entry.username, &entry.password) {
+            (Some(username), Some(password)) => {
+                let name = self.fill(&at("username"), username);
+                let secret = self.secret(&at("password"), password)?;
+                other.basic = Some((name, secret));
+                shell.basic = Some((username.clone(), password.clone()));
+            }
+            (None, None) if has_own_fields => {}
+            (_, _) => {
+                let service = service.to_owned();
+                self.problems.push(ConfigError::AccountWithout { service });
+                return None;
+            }
+        }
+        other.shell = Arc::new(shell);
+        Some(other)
+    }
+}
