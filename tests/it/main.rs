@@ -9,6 +9,7 @@ mod cli;
 mod clients;
 mod configuration;
 mod docs;
+mod dying;
 mod evidence;
 mod explore;
 mod failpoints;

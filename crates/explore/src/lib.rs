@@ -15,7 +15,7 @@ pub use scenario::{Certainty, Shrunk, file_of};
 use conformant_base::clock;
 use conformant_engine::derive::deck::Deck;
 use conformant_engine::derive::second_tenant::DISPOSABLE_FLOW;
-use conformant_engine::{Planned, ScenarioRun, Sessions, Stop, run_scenario};
+use conformant_engine::{Planned, ScenarioRun, Sessions, SetOnDrop, Stop, find_loss, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::{Judgment, judge};
 use conformant_record::Finding;
@@ -168,7 +168,8 @@ impl<'a> Explorer<'a> {
         std::thread::scope(|scope| {
             let watch = || watch((interrupted, end), (&stopped, &is_done));
             scope.spawn(watch);
-            let _ends_the_watch = Done(&is_done);
+            scope.spawn(|| sessions.watch(&|| is_done.load(Ordering::Relaxed)));
+            let _ends_the_watch = SetOnDrop(&is_done);
             self.explore_until(&deck, sessions, &next, until, &stopped)
         })
     }
@@ -197,6 +198,9 @@ impl<'a> Explorer<'a> {
             given_up: whole.given_up,
             ..Explored::default()
         };
+        let gone = sessions.gone();
+        let gone = gone.map(|(service, why)| format!("{service}: {why}"));
+        explored.given_up = gone.or(explored.given_up);
         let mut found: Vec<(Key, Found)> = whole.found.into_iter().collect();
         // In the order of a sequential run.
         found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
@@ -323,6 +327,7 @@ impl<'a> Explorer<'a> {
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
+                || find_loss(session.as_ref(), &story.evidence, &judgment).is_some()
                 || session.disturbed().is_some()
         };
         let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
@@ -335,15 +340,6 @@ impl<'a> Explorer<'a> {
             evidence: story.evidence,
             in_doubt,
         }
-    }
-}
-
-/// Marks the exploration as done, also after a panic.
-struct Done<'a>(&'a AtomicBool);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

@@ -254,7 +254,7 @@ pub(super) fn is_limit(response: &Response) -> bool {
     response.status == 429 || is_unavailable()
 }
 
-fn requested_wait(headers: &Headers) -> Option<Duration> {
+pub(super) fn requested_wait(headers: &Headers) -> Option<Duration> {
     wait_of(headers.get("Retry-After")?, clock::now())
 }
 
