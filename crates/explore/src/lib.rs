@@ -86,6 +86,7 @@ pub struct Explorer<'a> {
     sequences: AtomicU64,
     exchanges: AtomicU64,
     shrinking: AtomicU64,
+    has_found: AtomicBool,
     /// Held alone by a sequence that moves the target's clock.
     clock: RwLock<()>,
 }
@@ -140,6 +141,7 @@ impl<'a> Explorer<'a> {
             sequences: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             shrinking: AtomicU64::new(0),
+            has_found: AtomicBool::new(false),
             clock: RwLock::new(()),
         }
     }
@@ -159,9 +161,12 @@ impl<'a> Explorer<'a> {
         let deck = Deck::shuffled(self.rulebook, self.services(sessions), seed, only_safe);
         let next = AtomicU64::new(0);
         let began = clock::monotonic();
-        // The rest of the time is for shrinking.
+        // The rest of the time is for shrinking, if there is anything to shrink.
         let (until, end) = match self.options.budget {
-            Budget::Time(time) => (Some(began + time * 3 / 4), Some(began + time)),
+            Budget::Time(time) => (
+                Some([began + time * 3 / 4, began + time * 19 / 20]),
+                Some(began + time),
+            ),
             Budget::Sequences(_) => (None, None),
         };
         let (stopped, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -179,7 +184,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<Instant>,
+        until: Option<[Instant; 2]>,
         interrupted: &AtomicBool,
     ) -> Explored {
         let services = self.services(sessions);
@@ -241,7 +246,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<Instant>,
+        until: Option<[Instant; 2]>,
         all: &Mutex<Whole>,
         interrupted: &AtomicBool,
     ) {
@@ -251,7 +256,10 @@ impl<'a> Explorer<'a> {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let is_spent = match self.options.budget {
                 Budget::Sequences(count) => number >= count,
-                Budget::Time(_) => until.is_some_and(|until| clock::monotonic() >= until),
+                Budget::Time(_) => until.is_some_and(|[with_findings, without]| {
+                    let has_found = self.has_found.load(Ordering::Relaxed);
+                    clock::monotonic() >= if has_found { with_findings } else { without }
+                }),
             };
             if is_spent || interrupted.load(Ordering::Relaxed) {
                 break;
@@ -278,6 +286,8 @@ impl<'a> Explorer<'a> {
             } else {
                 unreached = 0;
             }
+            let has_found = !outcome.judgment.findings.is_empty();
+            self.has_found.fetch_or(has_found, Ordering::Relaxed);
             mine.add(self.rulebook, number, service, &scenario, &outcome);
             self.sequences.fetch_add(1, Ordering::Relaxed);
             let exchanges = outcome.evidence.exchanges.len() as u64;
