@@ -10,6 +10,7 @@ mod clients;
 mod configuration;
 mod detection;
 mod docs;
+mod dying;
 mod evidence;
 mod explore;
 mod failpoints;

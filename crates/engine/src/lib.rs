@@ -49,7 +49,7 @@ pub use template::TemplateError;
 use conformant_base::clock;
 use conformant_base::http::Cause;
 use conformant_judge::clients;
-use conformant_judge::evidence::{Evidence, Exchange, Outcome};
+use conformant_judge::evidence::{Evidence, Exchange, Outcome, SkippedRule};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
 use conformant_judge::{DocumentCache, Judgment};
 use conformant_record::{
@@ -103,6 +103,9 @@ pub trait Sessions: Sync {
     fn gone(&self) -> Option<(String, String)> {
         None
     }
+
+    /// Ends the run if a service stops answering, until the run is done.
+    fn watch(&self, _is_done: &dyn Fn() -> bool) {}
 
     /// The services that never answered, and why.
     fn never_reached(&self) -> BTreeMap<String, String> {
@@ -208,7 +211,10 @@ pub fn run(
     let claims = planned.iter().map(|p| sessions.resource_claim(p)).collect();
     let phone_numbers = || sessions.phone_numbers();
     let scheduler = Scheduler::new(claims, options.shuffle, Box::new(phone_numbers));
+    let is_done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _ends_the_watch = SetOnDrop(&is_done);
+        scope.spawn(|| sessions.watch(&|| is_done.load(Ordering::Relaxed)));
         let (run_scenario, scheduler) = (&run_scenario, &scheduler);
         for lane in 0..sessions.threads(options.jobs.max(1)).min(planned.len()) {
             let sender = sender.clone();
@@ -271,6 +277,16 @@ pub fn run(
         record: Box::new(record),
     });
     ended
+}
+
+/// Sets a flag when it is dropped, also by a panic.
+#[derive(Debug)]
+pub struct SetOnDrop<'a>(pub &'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The record of all rules of the services that the plan covers.
@@ -536,6 +552,9 @@ fn conclude_unguarded(
     // What is missing is caused once more by fresh means. Missing again, it is a finding.
     let mut is_caused_again = false;
     let mut waited = Spent::default();
+    if interrupted.load(Ordering::Relaxed) {
+        return never_began(planned, observers);
+    }
     loop {
         let asked = clock::monotonic();
         let session = match sessions.open(planned) {
@@ -570,7 +589,8 @@ fn conclude_unguarded(
         };
         let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        let disturbed = find_disturbance(session.as_ref(), planned, went_wrong);
+        let lost = find_loss(session.as_ref(), &evidence, &judgment);
+        let disturbed = lost.or_else(|| find_disturbance(session.as_ref(), planned, went_wrong));
         attempt += 1;
         waited.add(&session.waited());
         let may_go_on = !interrupted.load(Ordering::Relaxed);
@@ -633,6 +653,50 @@ fn conclude_unguarded(
             ..concluded
         };
     }
+}
+
+/// The conclusion of a scenario that did not begin before the run ended. To open a session and to evaluate all rules would
+/// delay the end.
+fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
+    const WHY: &str = "the run ended before";
+    let id = &planned.scenario.id;
+    let mut judgment = Judgment::default();
+    let mut evidence = Evidence {
+        scenario: id.clone(),
+        ..Evidence::default()
+    };
+    for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
+        judgment.inconclusive(rule, WHY);
+        evidence.missed.push(SkippedRule::because(rule, WHY));
+    }
+    let stop = Some(Stop::Interrupted);
+    if let Some((evidence_writer, index)) = observers.evidence_writer {
+        let kept = EvidenceRecord {
+            evidence,
+            stop: stop.clone(),
+            void: None,
+            turned_away: None,
+            seconds: 0.0,
+            of_answers: Vec::new(),
+            broken: BTreeSet::new(),
+        };
+        evidence_writer.keep(index, kept);
+    }
+    conclude_run(id, judgment, stop, 0, 0.0)
+}
+
+/// Why the findings of a scenario are unreliable: a service that it used stopped answering.
+pub fn find_loss(
+    session: &dyn Session,
+    evidence: &Evidence,
+    judgment: &Judgment,
+) -> Option<String> {
+    if judgment.findings.is_empty() {
+        return None;
+    }
+    let services = evidence.exchanges.iter().map(|e| e.service.as_str());
+    let services: BTreeSet<&str> = services.collect();
+    session.lost(&Vec::from_iter(services))
 }
 
 /// What other clients of the target did to a scenario.

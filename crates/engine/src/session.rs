@@ -153,6 +153,11 @@ pub trait Session {
         false
     }
 
+    /// Why findings about these services are unreliable: one that this run uses stopped answering. Waits until that is known.
+    fn lost(&self, _services: &[&str]) -> Option<String> {
+        None
+    }
+
     /// Why no callback can come any more, if the service is unreachable.
     fn reachability_fault(&self, _service: &str) -> Option<SendFault> {
         None

@@ -15,7 +15,7 @@ pub use scenario::{Certainty, Shrunk, file_of};
 use conformant_base::clock;
 use conformant_engine::derive::deck::Deck;
 use conformant_engine::derive::second_tenant::DISPOSABLE_FLOW;
-use conformant_engine::{Planned, ScenarioRun, Sessions, Stop, run_scenario};
+use conformant_engine::{Planned, ScenarioRun, Sessions, SetOnDrop, Stop, find_loss, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
 use conformant_judge::{Judgment, judge};
 use conformant_record::Finding;
@@ -86,6 +86,7 @@ pub struct Explorer<'a> {
     sequences: AtomicU64,
     exchanges: AtomicU64,
     shrinking: AtomicU64,
+    has_found: AtomicBool,
     /// Held alone by a sequence that moves the target's clock.
     clock: RwLock<()>,
 }
@@ -140,6 +141,7 @@ impl<'a> Explorer<'a> {
             sequences: AtomicU64::new(0),
             exchanges: AtomicU64::new(0),
             shrinking: AtomicU64::new(0),
+            has_found: AtomicBool::new(false),
             clock: RwLock::new(()),
         }
     }
@@ -159,16 +161,20 @@ impl<'a> Explorer<'a> {
         let deck = Deck::shuffled(self.rulebook, self.services(sessions), seed, only_safe);
         let next = AtomicU64::new(0);
         let began = clock::monotonic();
-        // The rest of the time is for shrinking.
+        // The rest of the time is for shrinking, if there is anything to shrink.
         let (until, end) = match self.options.budget {
-            Budget::Time(time) => (Some(began + time * 3 / 4), Some(began + time)),
+            Budget::Time(time) => (
+                Some([began + time * 3 / 4, began + time * 19 / 20]),
+                Some(began + time),
+            ),
             Budget::Sequences(_) => (None, None),
         };
         let (stopped, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
         std::thread::scope(|scope| {
             let watch = || watch((interrupted, end), (&stopped, &is_done));
             scope.spawn(watch);
-            let _ends_the_watch = Done(&is_done);
+            scope.spawn(|| sessions.watch(&|| is_done.load(Ordering::Relaxed)));
+            let _ends_the_watch = SetOnDrop(&is_done);
             self.explore_until(&deck, sessions, &next, until, &stopped)
         })
     }
@@ -178,7 +184,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<Instant>,
+        until: Option<[Instant; 2]>,
         interrupted: &AtomicBool,
     ) -> Explored {
         let services = self.services(sessions);
@@ -197,6 +203,9 @@ impl<'a> Explorer<'a> {
             given_up: whole.given_up,
             ..Explored::default()
         };
+        let gone = sessions.gone();
+        let gone = gone.map(|(service, why)| format!("{service}: {why}"));
+        explored.given_up = gone.or(explored.given_up);
         let mut found: Vec<(Key, Found)> = whole.found.into_iter().collect();
         // In the order of a sequential run.
         found.sort_by(|(a, one), (b, other)| (one.sequence, a).cmp(&(other.sequence, b)));
@@ -237,7 +246,7 @@ impl<'a> Explorer<'a> {
         deck: &Deck<'a>,
         sessions: &dyn Sessions,
         next: &AtomicU64,
-        until: Option<Instant>,
+        until: Option<[Instant; 2]>,
         all: &Mutex<Whole>,
         interrupted: &AtomicBool,
     ) {
@@ -247,7 +256,10 @@ impl<'a> Explorer<'a> {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let is_spent = match self.options.budget {
                 Budget::Sequences(count) => number >= count,
-                Budget::Time(_) => until.is_some_and(|until| clock::monotonic() >= until),
+                Budget::Time(_) => until.is_some_and(|[with_findings, without]| {
+                    let has_found = self.has_found.load(Ordering::Relaxed);
+                    clock::monotonic() >= if has_found { with_findings } else { without }
+                }),
             };
             if is_spent || interrupted.load(Ordering::Relaxed) {
                 break;
@@ -274,6 +286,8 @@ impl<'a> Explorer<'a> {
             } else {
                 unreached = 0;
             }
+            let has_found = !outcome.judgment.findings.is_empty();
+            self.has_found.fetch_or(has_found, Ordering::Relaxed);
             mine.add(self.rulebook, number, service, &scenario, &outcome);
             self.sequences.fetch_add(1, Ordering::Relaxed);
             let exchanges = outcome.evidence.exchanges.len() as u64;
@@ -323,6 +337,7 @@ impl<'a> Explorer<'a> {
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
+                || find_loss(session.as_ref(), &story.evidence, &judgment).is_some()
                 || session.disturbed().is_some()
         };
         let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
@@ -335,15 +350,6 @@ impl<'a> Explorer<'a> {
             evidence: story.evidence,
             in_doubt,
         }
-    }
-}
-
-/// Marks the exploration as done, also after a panic.
-struct Done<'a>(&'a AtomicBool);
-
-impl Drop for Done<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }
 

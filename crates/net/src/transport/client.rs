@@ -251,6 +251,11 @@ impl Client {
         self.target(origin).given_up().is_some()
     }
 
+    /// Connects to an origin again that was given up.
+    pub fn try_again(&self, origin: &Arc<Origin>) {
+        self.target(origin).connected();
+    }
+
     /// True if no kept connection to the origin is usable.
     #[cfg(test)]
     pub(super) fn kept_are_spoilt(&self, origin: &Arc<Origin>) -> bool {

@@ -27,11 +27,20 @@ impl LiveScenario<'_> {
             |s| &mut s.turn,
             || live.in_flight.register(count, || live.is_over()),
         );
+        let in_flight: Vec<_> = services_of(actions).map(|s| live.health.begin(s)).collect();
         let acted = self.spending(
             |s| &mut s.answers,
             || self.act_at_once(actions, &departures),
         )?;
         drop(sent);
+        let answers = acted.iter().filter_map(|acted| match &acted.result {
+            ActionResult::Response(answer) => Some(answer),
+            ActionResult::Hook(_) => None,
+        });
+        for ((in_flight, departure), answer) in in_flight.into_iter().zip(&departures).zip(answers)
+        {
+            in_flight.note(departure.request, answer);
+        }
         self.wait_as_requested(actions, &acted);
         Ok(acted)
     }
@@ -130,6 +139,14 @@ impl LiveScenario<'_> {
             partial: None,
         })
     }
+}
+
+/// The service of each request.
+fn services_of<'a>(actions: &[Action<'a>]) -> impl Iterator<Item = &'a str> {
+    actions.iter().filter_map(|action| match action {
+        Action::Request { service, .. } => Some(*service),
+        Action::Hook { .. } => None,
+    })
 }
 
 fn answered_at(began: Instant, arrival: Arrival) -> Acted {

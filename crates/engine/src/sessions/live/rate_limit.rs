@@ -22,6 +22,8 @@ const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// Least and longest period in which served requests are counted.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
 const PERIOD_MAX: Duration = Duration::from_secs(60);
+/// Shortest time over which the rest of a limit is spread.
+const SPREAD_FROM: Duration = Duration::from_secs(5);
 
 /// The request schedule, shared by all scenarios.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ struct State {
     blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
+    /// Until when the target's limit holds, and the interval that spreads what remains of it.
+    window: Option<(Instant, Duration)>,
     /// How often the rate was lowered.
     epoch: u32,
     /// Requests since the rate was lowered last.
@@ -84,6 +88,7 @@ impl Schedule {
                 open_at: now,
                 blocked_until: now,
                 interval: Duration::ZERO,
+                window: None,
                 epoch: 0,
                 served: 0,
                 served_at: VecDeque::new(),
@@ -96,7 +101,7 @@ impl Schedule {
     pub(super) fn place(&self) -> Place {
         let mut state = self.state();
         let at = state.open_at.max(clock::monotonic());
-        state.open_at = at + state.interval;
+        state.open_at = at + state.spacing(at);
         Place {
             at,
             epoch: state.epoch,
@@ -122,7 +127,9 @@ impl Schedule {
             return Next::Take;
         }
         // A wait of zero says nothing; it may come from a slow clock.
-        let requested = requested_wait(&response.headers).filter(|wait| !wait.is_zero());
+        let requested = requested_wait(&response.headers)
+            .filter(|wait| !wait.is_zero())
+            .or_else(|| time_until_reset(&response.headers));
         if requested.is_none() && tries >= TRIES_MAX {
             return Next::GiveUp;
         }
@@ -175,6 +182,13 @@ impl Schedule {
 }
 
 impl State {
+    /// The time between a request and the next one.
+    fn spacing(&self, at: Instant) -> Duration {
+        let spread = self.window.filter(|(until, _)| at < *until);
+        let spread = spread.map_or(Duration::ZERO, |(_, interval)| interval);
+        self.interval.max(spread)
+    }
+
     /// Sends at the rate at which the target served requests in the period that it asks to wait.
     fn slow_down(&mut self, requested: Duration) {
         let period = requested.clamp(PERIOD_MIN, PERIOD_MAX);
@@ -214,13 +228,21 @@ impl State {
                 self.open_at = self.open_at.max(until);
                 self.interval = self.interval.max(INTERVAL_FIRST);
             }
-            Some((left, reset)) if reset <= PERIOD_MAX => {
+            // A short time is too coarse to spread requests over it: it is often a rounded number of seconds.
+            Some((left, reset)) if (SPREAD_FROM..=PERIOD_MAX).contains(&reset) => {
                 let even = reset.checked_div(left).unwrap_or_default();
-                self.interval = self.interval.max(even.min(INTERVAL_MAX));
+                self.window = Some((now + reset, even.min(INTERVAL_MAX)));
+                self.interval = self.interval.max(INTERVAL_FIRST);
             }
             Some(_) | None => {}
         }
     }
+}
+
+/// The time after which a target serves requests again that names no `Retry-After`.
+fn time_until_reset(headers: &Headers) -> Option<Duration> {
+    let (left, reset) = remaining(headers)?;
+    (left == 0 && !reset.is_zero() && reset <= PERIOD_MAX).then_some(reset)
 }
 
 /// The requests that the target still serves, and the time until its limit is reset. Names and forms differ; a reset
@@ -254,7 +276,7 @@ pub(super) fn is_limit(response: &Response) -> bool {
     response.status == 429 || is_unavailable()
 }
 
-fn requested_wait(headers: &Headers) -> Option<Duration> {
+pub(super) fn requested_wait(headers: &Headers) -> Option<Duration> {
     wait_of(headers.get("Retry-After")?, clock::now())
 }
 
@@ -395,13 +417,21 @@ mod tests {
             response.headers.set("X-RateLimit-Remaining", left);
             response.headers.set("X-RateLimit-Reset", reset);
             schedule.learn(&response, &alone(&schedule, 0), hour);
-            schedule.state().interval
+            let state = schedule.state();
+            state.spacing(clock::monotonic()).as_millis()
         };
-        assert_eq!(told("many", "1"), Duration::ZERO);
-        assert_eq!(told("40", "2"), Duration::from_millis(50));
-        assert_eq!(told("10", "999"), Duration::from_millis(50), "too far away");
+        assert_eq!(told("many", "9"), 0);
+        assert_eq!(told("2", "1"), 0, "a short window is not spread");
+        assert_eq!(told("40", "8"), 200);
+        assert_eq!(told("10", "999"), 200, "too far away");
+        assert_eq!(told("160", "8"), 50, "a new window has a rate of its own");
         told("0", "3");
         assert!(schedule.place().at > clock::monotonic() + Duration::from_secs(2));
+        let mut rejection = answer(429, None);
+        rejection.headers.set("RateLimit-Remaining", "0");
+        rejection.headers.set("RateLimit-Reset", "7");
+        let next = schedule.learn(&rejection, &alone(&schedule, TRIES_MAX), hour);
+        assert_eq!(next, Next::Again(Duration::from_secs(7)));
     }
 
     #[test]

@@ -130,17 +130,15 @@ impl Session for LiveScenario<'_> {
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let base = &self.live.bases[service];
-        let answer = self.send_within_limits((service, is_change(request)), &|| {
-            let response = self.exchange(base, request)?;
+        self.send_within_limits((service, is_change(request)), &|| {
+            let response = self.noted(service, base, request)?;
             let again =
                 (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
             match again.flatten() {
-                Some(request) => self.exchange(base, &request),
+                Some(request) => self.noted(service, base, &request),
                 None => Ok(response),
             }
-        });
-        self.live.note_reached(service, answer.as_ref().err());
-        answer
+        })
     }
 
     fn get_elsewhere(&self, origin: &str, request: &Request) -> Result<Response, SendFault> {
@@ -299,10 +297,11 @@ impl Session for LiveScenario<'_> {
     }
 
     fn reachability_fault(&self, service: &str) -> Option<SendFault> {
-        let base = self.live.bases.get(service)?;
-        // Any answer shows that the service is reachable.
-        let fault = self.exchange(base, &Request::new("OPTIONS", "/")).err()?;
-        fault.cause.is_unreachable().then_some(fault)
+        self.live.probe(service)
+    }
+
+    fn lost(&self, services: &[&str]) -> Option<String> {
+        self.live.lost(services)
     }
 
     fn is_live(&self) -> bool {
@@ -396,6 +395,19 @@ impl LiveScenario<'_> {
     fn made_by_scenarios(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         let holders = &self.live.holders;
         holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends a request and notes whether the service answers.
+    fn noted(
+        &self,
+        service: &str,
+        base: &BaseUrl,
+        request: &Request,
+    ) -> Result<Response, SendFault> {
+        let in_flight = self.live.health.begin(service);
+        let answer = self.exchange(base, request);
+        in_flight.note(request, &answer);
+        answer
     }
 
     fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {

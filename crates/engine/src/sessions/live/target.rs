@@ -4,13 +4,14 @@ use super::admission::Admission;
 use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
+use super::health::Health;
 use super::in_flight::InFlight;
 use super::lease::Leased;
 use super::phone_numbers::PhoneNumbers;
 use super::rate_limit::Schedule;
 use super::scenario::LiveScenario;
 use super::slots::Slots;
-use crate::session::{Callbacks, OpenError, SendFault, Session};
+use crate::session::{Callbacks, OpenError, Session};
 use crate::sessions::{hooks, short_name};
 use crate::settings::{Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
@@ -24,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::AddrParseError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Maximum length of one wait before the interrupt flag is checked again.
@@ -36,20 +37,6 @@ pub(super) const SET_CALLBACK: &str = "set_callback";
 /// How long one action may take that restores what was changed. A run ends soon after a signal.
 const CLEAN_UP_MAX: Duration = Duration::from_secs(1);
 
-/// How long a service may refuse all connections before the run ends; it may be restarting.
-const GONE_AFTER: Duration = Duration::from_secs(2);
-
-/// Which services were reached.
-#[derive(Debug, Default)]
-pub(super) struct Reached {
-    /// Each service that was reached, and since when it is not any more.
-    services: BTreeMap<String, Option<Instant>>,
-    /// The service that ended the run, and why.
-    gone: Option<(String, String)>,
-    /// Services that were never reached, and why.
-    never: BTreeMap<String, String>,
-}
-
 /// Scenario threads per job; waiting scenarios release their slot.
 const SCENARIOS_PER_JOB: usize = 8;
 
@@ -60,6 +47,8 @@ pub struct Live {
     pub(super) client: Client,
     /// Restores what was changed, also after an interruption.
     pub(super) cleaner: Client,
+    /// Whether an action of it failed.
+    clean_up_failed: AtomicBool,
     pub(super) listener: Listener,
     pub(super) interrupted: Arc<AtomicBool>,
     /// When the run must end.
@@ -69,7 +58,7 @@ pub struct Live {
     pub(super) limit_reported: Once,
     pub(super) schedule: Schedule,
     pub(super) in_flight: InFlight,
-    pub(super) reach: Mutex<Reached>,
+    pub(super) health: Health,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
     /// The numbers of the exclusive setting; `None` if none are configured.
@@ -185,6 +174,7 @@ impl Live {
             bases,
             client,
             cleaner,
+            clean_up_failed: AtomicBool::new(false),
             listener,
             interrupted: Arc::clone(interrupted),
             deadline: options.deadline,
@@ -192,7 +182,7 @@ impl Live {
             limit_reported: Once::new(),
             schedule: Schedule::new(),
             in_flight: InFlight::default(),
-            reach: Mutex::default(),
+            health: Health::default(),
             admission: Admission::default(),
             slots: Slots::new(options.jobs),
             phone_numbers,
@@ -259,41 +249,18 @@ impl Live {
 
     /// Calls a hook that restores what was changed, also after an interruption.
     pub(super) fn clean_up(&self, hook: &str, arguments: &Value) {
-        if let Some(hook) = self.settings.hooks.get(hook) {
-            let never = AtomicBool::new(false);
-            // What remains expires, or the next run finds it.
-            let _ = hooks::carry_out(hook, arguments, &self.cleaner, &never);
-        }
-    }
-
-    /// Records whether a service was reached. Interrupts the run if one that was reached before is gone.
-    pub(super) fn note_reached(&self, service: &str, fault: Option<&SendFault>) {
-        let Some(fault) = fault.filter(|fault| fault.cause.is_unreachable()) else {
-            if fault.is_none() {
-                let mut reached = self.reached();
-                reached.never.remove(service);
-                reached.services.insert(service.to_owned(), None);
-            }
+        let Some(hook) = self.settings.hooks.get(hook) else {
             return;
         };
-        let mut reached = self.reached();
-        // A service that was never reached is a mistake in the configuration, which each scenario reports.
-        let Some(since) = reached.services.get_mut(service) else {
-            let never = &mut reached.never;
-            never
-                .entry(service.to_owned())
-                .or_insert_with(|| fault.detail.clone());
+        // A run that must end does not wait for each action of a bench that hangs.
+        if self.is_over() && self.clean_up_failed.load(Ordering::Relaxed) {
             return;
-        };
-        let since = *since.get_or_insert_with(clock::monotonic);
-        if since.elapsed() >= GONE_AFTER && reached.gone.is_none() {
-            reached.gone = Some((service.to_owned(), fault.detail.clone()));
-            self.interrupted.store(true, Ordering::Relaxed);
         }
-    }
-
-    fn reached(&self) -> MutexGuard<'_, Reached> {
-        self.reach.lock().unwrap_or_else(PoisonError::into_inner)
+        let never = AtomicBool::new(false);
+        // What remains expires, or the next run finds it.
+        let done = hooks::carry_out(hook, arguments, &self.cleaner, &never);
+        self.clean_up_failed
+            .fetch_or(done.is_err(), Ordering::Relaxed);
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -408,11 +375,15 @@ impl Sessions for Live {
     }
 
     fn gone(&self) -> Option<(String, String)> {
-        self.reached().gone.clone()
+        self.health.gone()
+    }
+
+    fn watch(&self, is_done: &dyn Fn() -> bool) {
+        self.watch_services(is_done);
     }
 
     fn never_reached(&self) -> BTreeMap<String, String> {
-        self.reached().never.clone()
+        self.health.never_reached()
     }
 
     fn clock_seconds(&self) -> Option<f64> {

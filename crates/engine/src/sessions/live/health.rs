@@ -1,0 +1,350 @@
+//! Detects a service that answered before and does no more, which ends the run.
+//!
+//! - Signs are no connection, no answer for a time, and answers of a gateway without a service behind it.
+//! - A probe confirms a sign: it repeats the last read that the service answered. Any other answer shows that it is there.
+//! - A service that is not asked for a time is probed as well, because all scenarios may wait.
+
+use super::rate_limit::requested_wait;
+use super::target::Live;
+use crate::session::SendFault;
+use conformant_base::clock;
+use conformant_base::http::{Cause, Request, Response};
+use conformant_net::transport::Limits;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a service may refuse connections, or only its gateway may answer; it may be restarting.
+const GONE_AFTER: Duration = Duration::from_secs(2);
+/// How long a service may not answer at all, if an exchange may take the default time.
+const SILENT_AFTER: Duration = Duration::from_millis(4_300);
+/// The time without an answer after which a service is probed.
+const PROBED_AFTER: Duration = Duration::from_millis(1_800);
+/// The minimum time for the answer to a probe.
+const PROBE_MIN: Duration = Duration::from_millis(1_500);
+/// Interval between two looks at all services, and between two probes.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const PROBE_EVERY: Duration = Duration::from_millis(300);
+/// A response with a larger body is not requested again as a probe.
+const PROBE_BODY_MAX: usize = 64 * 1024;
+/// Longest pause that a gateway may ask for.
+const PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// The state of all services.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    services: BTreeMap<String, Service>,
+    /// The service that ended the run, and why.
+    gone: Option<(String, String)>,
+    exchanges: u64,
+}
+
+#[derive(Debug, Default)]
+struct Service {
+    /// When it answered last; `None` before its first answer.
+    answered_at: Option<Instant>,
+    /// The longest time of an answer so far.
+    slowest: Duration,
+    /// The last read that it answered.
+    read: Option<Request>,
+    /// When the exchanges in flight began.
+    in_flight: BTreeMap<u64, Instant>,
+    doubt: Option<Doubt>,
+    probed_at: Option<Instant>,
+    /// Why it could not be reached, if it never answered.
+    unreached: Option<String>,
+}
+
+/// A sign that a service is gone.
+#[derive(Clone, Debug)]
+struct Doubt {
+    since: Instant,
+    why: String,
+    /// How long it must last.
+    lasting: Duration,
+}
+
+/// An exchange in flight, until it is dropped.
+pub(super) struct InFlightExchange<'a> {
+    health: &'a Health,
+    service: &'a str,
+    number: u64,
+    began: Instant,
+}
+
+impl Health {
+    /// Registers an exchange before it is sent.
+    pub(super) fn begin<'a>(&'a self, service: &'a str) -> InFlightExchange<'a> {
+        let began = clock::monotonic();
+        let mut state = self.state();
+        state.exchanges += 1;
+        let number = state.exchanges;
+        let known = state.services.entry(service.to_owned()).or_default();
+        known.in_flight.insert(number, began);
+        InFlightExchange {
+            health: self,
+            service,
+            number,
+            began,
+        }
+    }
+
+    pub(super) fn gone(&self) -> Option<(String, String)> {
+        self.state().gone.clone()
+    }
+
+    /// The services that never answered, and why.
+    pub(super) fn never_reached(&self) -> BTreeMap<String, String> {
+        let state = self.state();
+        let unreached = state.services.iter();
+        unreached
+            .filter_map(|(name, service)| Some((name.clone(), service.unreached.clone()?)))
+            .collect()
+    }
+
+    /// Whether there is a sign that a service is gone.
+    fn is_in_doubt(&self, service: &str) -> bool {
+        let state = self.state();
+        let service = state.services.get(service);
+        service.is_some_and(|service| service.doubt.is_some())
+    }
+
+    /// Services in doubt, or from which nothing came for a time.
+    fn to_probe(&self, now: Instant) -> Vec<String> {
+        let state = self.state();
+        let is_due = |service: &&Service| {
+            let is_early = |at: Instant| now.saturating_duration_since(at) < PROBE_EVERY;
+            let quiet = service.quiet_for(now);
+            let is_quiet = quiet.is_some_and(|quiet| quiet >= PROBED_AFTER.max(service.slowest));
+            (service.doubt.is_some() || is_quiet) && !service.probed_at.is_some_and(is_early)
+        };
+        let due = state.services.iter().filter(|(_, service)| is_due(service));
+        due.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Leaves out time in which this program did not run, because its machine was overloaded.
+    fn leave_out(&self, late: Duration) {
+        for service in self.state().services.values_mut() {
+            let times = service.in_flight.values_mut();
+            let times = times.chain(&mut service.answered_at);
+            let since = service.doubt.as_mut().map(|doubt| &mut doubt.since);
+            times.chain(since).for_each(|time| *time += late);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InFlightExchange<'_> {
+    /// Evaluates the outcome of the exchange.
+    pub(super) fn note(self, request: &Request, outcome: &Result<Response, SendFault>) {
+        let mut state = self.health.state();
+        let Some(service) = state.services.get_mut(self.service) else {
+            return;
+        };
+        match outcome {
+            Ok(response) => match sign_in_answer(response) {
+                Some((why, lasting)) => service.doubt(self.began, why, lasting),
+                None => {
+                    service.answered(self.began);
+                    let is_read = request.method == "GET" && response.is_success();
+                    if is_read && response.body.len() <= PROBE_BODY_MAX {
+                        service.read = Some(request.clone());
+                    }
+                }
+            },
+            Err(fault) if is_sign(&fault.cause) => {
+                if service.answered_at.is_none() && fault.cause.is_unreachable() {
+                    let detail = || fault.detail.clone();
+                    service.unreached.get_or_insert_with(detail);
+                }
+                // An exchange that ends with its time limit has been silent since it began.
+                let why = format!("{}: {}", fault.cause, fault.detail);
+                service.doubt(self.began, why, GONE_AFTER);
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+impl Drop for InFlightExchange<'_> {
+    fn drop(&mut self) {
+        let mut state = self.health.state();
+        if let Some(service) = state.services.get_mut(self.service) {
+            service.in_flight.remove(&self.number);
+        }
+    }
+}
+
+impl Service {
+    fn answered(&mut self, began: Instant) {
+        let now = clock::monotonic();
+        self.answered_at = Some(now);
+        self.slowest = self.slowest.max(now.saturating_duration_since(began));
+        self.doubt = None;
+        self.unreached = None;
+    }
+
+    fn doubt(&mut self, since: Instant, why: String, lasting: Duration) {
+        // Only a service that answered before can be gone.
+        let Some(answered_at) = self.answered_at else {
+            return;
+        };
+        let known = self.doubt.get_or_insert_with(|| Doubt {
+            since: since.max(answered_at),
+            why: why.clone(),
+            lasting,
+        });
+        known.why = why;
+        known.lasting = known.lasting.max(lasting);
+        known.since = known.since.min(since.max(answered_at));
+    }
+
+    /// How long nothing has come from it, if it answered before.
+    fn quiet_for(&self, now: Instant) -> Option<Duration> {
+        let oldest = self.in_flight.values().min();
+        let since = self
+            .answered_at?
+            .max(oldest.copied().unwrap_or(self.answered_at?));
+        Some(now.saturating_duration_since(since))
+    }
+}
+
+impl Live {
+    /// Looks at all services until the run is done.
+    pub(super) fn watch_services(&self, is_done: &dyn Fn() -> bool) {
+        let mut looked_at = clock::monotonic();
+        while !is_done() && !self.is_over() {
+            clock::sleep(LOOK_EVERY);
+            let now = clock::monotonic();
+            let late = now.saturating_duration_since(looked_at + LOOK_EVERY);
+            if late > LOOK_EVERY {
+                self.health.leave_out(late);
+            }
+            for service in self.health.to_probe(now) {
+                self.probe(&service);
+            }
+            looked_at = clock::monotonic();
+        }
+    }
+
+    /// Why what a scenario observed says nothing about these services, once it is known whether they still answer.
+    pub(super) fn lost(&self, services: &[&str]) -> Option<String> {
+        for service in services {
+            while self.health.is_in_doubt(service) && !self.is_over() {
+                if self.probe(service).is_some() {
+                    clock::sleep(LOOK_EVERY);
+                }
+            }
+        }
+        let gone = self.health.gone();
+        let gone = gone.map(|(service, _)| format!("{service} stopped answering"));
+        gone.or_else(|| {
+            let mut doubtful = services.iter().filter(|s| self.health.is_in_doubt(s));
+            let service = doubtful.next()?;
+            Some(format!("the run ended before {service} answered again"))
+        })
+    }
+
+    /// Repeats the last read of a service. Returns the fault if it was not answered, and ends the run if that lasts.
+    pub(super) fn probe(&self, service: &str) -> Option<SendFault> {
+        let base = self.bases.get(service)?;
+        let (now, silent_after) = (clock::monotonic(), self.silent_after());
+        let (request, within) = {
+            let mut state = self.health.state();
+            let known = state.services.entry(service.to_owned()).or_default();
+            known.probed_at = Some(now);
+            let quiet = known.quiet_for(now).unwrap_or_default();
+            let least = PROBE_MIN.max(known.slowest * 2);
+            let within = silent_after.saturating_sub(quiet).max(least);
+            (known.read.clone(), within)
+        };
+        let request = request.unwrap_or_else(|| Request::new("OPTIONS", "/"));
+        let limits = Limits {
+            connect: self.client.limits().connect,
+            timeout: within,
+            body: self.client.limits().body,
+            rate: None,
+        };
+        // A client of its own tries to connect although the other one gave up.
+        let client = self.settings.reach.client(limits, &self.bases);
+        let client = client.interrupted_by(std::sync::Arc::clone(&self.interrupted));
+        let answer = client.send(base, &request, within);
+        let answer = answer.map_err(|fault| SendFault::from(&fault));
+        if answer.is_ok() {
+            self.client.try_again(base.origin());
+        }
+        let mut state = self.health.state();
+        let known = state.services.get_mut(service)?;
+        let (why, since, lasting) = match &answer {
+            Ok(response) => match sign_in_answer(response) {
+                Some((why, lasting)) => (why, now, lasting),
+                None => {
+                    known.answered(now);
+                    return None;
+                }
+            },
+            Err(fault) if is_sign(&fault.cause) => {
+                let why = format!("{}: {}", fault.cause, fault.detail);
+                let quiet = known.quiet_for(now).unwrap_or_default();
+                match fault.cause.is_unreachable() {
+                    true => (why, now, GONE_AFTER),
+                    false => (why, now.checked_sub(quiet).unwrap_or(now), silent_after),
+                }
+            }
+            Err(_) => return answer.err(),
+        };
+        known.doubt(since, why.clone(), lasting);
+        let is_gone = |doubt: &Doubt| doubt.since.elapsed() >= doubt.lasting;
+        if known.doubt.as_ref().is_some_and(is_gone) && state.gone.is_none() {
+            state.gone = Some((service.to_owned(), why.clone()));
+            self.interrupted.store(true, Ordering::Relaxed);
+        }
+        answer.err().or_else(|| {
+            Some(SendFault {
+                cause: Cause::Unreachable,
+                detail: why,
+                partial: None,
+            })
+        })
+    }
+
+    /// How long a service may be silent. A longer time limit of exchanges makes it longer.
+    fn silent_after(&self) -> Duration {
+        let by_limit = self.client.limits().timeout * 43 / 100;
+        by_limit.max(SILENT_AFTER)
+    }
+}
+
+/// Whether no answer came, for a reason on the way to the service.
+fn is_sign(cause: &Cause) -> bool {
+    cause.is_unreachable()
+        || matches!(
+            cause,
+            Cause::WriteTimeout { .. }
+                | Cause::FirstByteTimeout
+                | Cause::HeadersTimeout
+                | Cause::BodyTimeout { .. }
+                | Cause::Reset
+                | Cause::EmptyResponse
+                | Cause::Truncated
+                | Cause::Tls
+        )
+}
+
+/// The sign that is in the answer of a gateway, and how long it must last.
+fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
+    let pause = requested_wait(&response.headers).unwrap_or_default();
+    matches!(response.status, 502..=504).then(|| {
+        let why = format!("it answers nothing but status {}", response.status);
+        (why, GONE_AFTER + pause.min(PAUSE_MAX))
+    })
+}

@@ -1,0 +1,185 @@
+//! A target that stops answering in the middle of a run ends the run with that as its result.
+
+use crate::program::{Served, conformant};
+use conformant_base::clock;
+use conformant_record::RunRecord;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The promise is 5 s. Without optimization, and in parallel with other tests, judging and reports take longer.
+const SOON: Duration = Duration::from_secs(if cfg!(debug_assertions) { 15 } else { 5 });
+
+/// How a target ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Death {
+    /// It closes its connections and refuses others.
+    Closed,
+    /// It keeps its connections and does not answer.
+    Silent,
+    /// The gateway in front of it answers with this status.
+    Gateway(u16),
+}
+
+/// A route to a target that ends after a number of requests.
+struct Route {
+    url: String,
+    died: Arc<OnceLock<Instant>>,
+}
+
+impl Route {
+    fn to(served: &Served, death: Death, after: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("a bound socket");
+        let target = served.url.trim_start_matches("http://").to_owned();
+        let died: Arc<OnceLock<Instant>> = Arc::default();
+        let (end, count) = (Arc::clone(&died), Arc::new(AtomicUsize::new(0)));
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                if death == Death::Closed && end.get().is_some() {
+                    return;
+                }
+                let (target, end, count) = (target.clone(), Arc::clone(&end), Arc::clone(&count));
+                std::thread::spawn(move || {
+                    let is_over = || count.fetch_add(1, Ordering::SeqCst) >= after;
+                    let done = relay(client, &target, death, is_over, &end);
+                    if death == Death::Closed && end.get().is_some() {
+                        // Wakes the listener, which then closes.
+                        drop(TcpStream::connect(address));
+                    }
+                    done
+                });
+            }
+        });
+        let url = format!("http://{address}");
+        Self { url, died }
+    }
+}
+
+/// Passes requests on, each in one piece, until the target has ended.
+fn relay(
+    mut client: TcpStream,
+    target: &str,
+    death: Death,
+    is_over: impl Fn() -> bool,
+    end: &OnceLock<Instant>,
+) -> std::io::Result<()> {
+    let mut server = TcpStream::connect(target)?;
+    let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+    let mut request = [0; 64 * 1024];
+    loop {
+        let length = client.read(&mut request)?;
+        if length == 0 {
+            return server.shutdown(Shutdown::Both);
+        }
+        if !is_over() {
+            server.write_all(&request[..length])?;
+            continue;
+        }
+        end.get_or_init(clock::monotonic);
+        match death {
+            Death::Closed => {
+                client.shutdown(Shutdown::Both)?;
+                return server.shutdown(Shutdown::Both);
+            }
+            Death::Silent => {}
+            Death::Gateway(status) => {
+                let page = format!("HTTP/1.1 {status} Bad\r\nContent-Length: 3\r\n\r\nbad");
+                client.write_all(page.as_bytes())?;
+            }
+        }
+    }
+}
+
+/// Runs a command against a route; returns the exit code, both outputs, and the time since the target ended.
+fn against(route: &Route, folder: &Path, arguments: &[&str]) -> (i32, String, Duration) {
+    let target = format!("chat={}/chat", route.url);
+    let all = [arguments, &["--target", &target]].concat();
+    let mut command = conformant(folder, &all);
+    let (name, secret) = (
+        conformant_reference::account::API_KEY,
+        conformant_reference::account::API_SECRET,
+    );
+    command.env("CONFORMANT_CHAT_USERNAME", name);
+    command.env("CONFORMANT_CHAT_PASSWORD", secret);
+    let output = command.output().expect("the program can be started");
+    let died = route.died.get().expect("the target ended");
+    let code = output.status.code().expect("it ends by itself");
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed).into_owned();
+    (code, printed, died.elapsed())
+}
+
+fn at_once(rows: &[impl Sync], check: impl Fn(usize) + Sync) {
+    std::thread::scope(|scope| {
+        for index in 0..rows.len() {
+            scope.spawn({
+                let check = &check;
+                move || check(index)
+            });
+        }
+    });
+}
+
+#[test]
+fn a_target_that_stops_answering_ends_the_run_without_findings() {
+    let rows = [
+        (Death::Closed, 250, "1", true),
+        (Death::Closed, 400, "16", false),
+        (Death::Silent, 150, "16", true),
+        (Death::Silent, 250, "1", false),
+        (Death::Gateway(502), 300, "16", false),
+        (Death::Gateway(503), 200, "1", true),
+    ];
+    at_once(&rows, |index| {
+        let (death, after, jobs, has_hooks) = rows[index];
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
+        let served = Served::start(folder.path(), &[]);
+        let route = Route::to(&served, death, after);
+        let hooks = format!("{}/_control", route.url);
+        let mut arguments = vec!["run", "--service", "chat", "--prove", "off", "--jobs", jobs];
+        arguments.extend(["--report", "json=run.json"]);
+        if has_hooks {
+            arguments.extend(["--hooks", &hooks]);
+        }
+        let (code, printed, took) = against(&route, folder.path(), &arguments);
+        let name = format!("{death:?}, jobs {jobs}, hooks {has_hooks}: {printed}");
+        assert_eq!(code, 3, "{name}");
+        let headline = "chat stopped answering, which ended the run";
+        assert!(printed.contains(headline), "{name}");
+        assert!(took < SOON, "{took:?}, {name}");
+        let json = std::fs::read(folder.path().join("run.json")).expect("a report");
+        let record: RunRecord = serde_json::from_slice(&json).expect("it is a record");
+        assert_eq!(record.findings, [], "{name}");
+        assert!(!record.complete, "{name}");
+    });
+}
+
+#[test]
+fn a_target_that_stops_answering_ends_an_exploration_without_findings() {
+    let rows = [
+        (Death::Closed, 200, "1"),
+        (Death::Silent, 200, "16"),
+        (Death::Gateway(502), 200, "2"),
+    ];
+    at_once(&rows, |index| {
+        let (death, after, jobs) = rows[index];
+        let folder = tempfile::tempdir().expect("the temporary folder is writable");
+        let served = Served::start(folder.path(), &[]);
+        let route = Route::to(&served, death, after);
+        let arguments = ["explore", "--budget", "100000", "--jobs", jobs];
+        let (code, printed, took) = against(&route, folder.path(), &arguments);
+        let name = format!("{death:?}, jobs {jobs}: {printed}");
+        assert_eq!(code, 3, "{name}");
+        assert!(
+            printed.contains("the target stopped answering: chat: "),
+            "{name}"
+        );
+        assert!(printed.contains("no findings"), "{name}");
+        assert!(took < SOON, "{took:?}, {name}");
+    });
+}
