@@ -200,7 +200,9 @@ fn unset(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
             }
         }
     }
-    unset.into_iter().collect()
+    let mut unset: Vec<(String, Vec<String>)> = unset.into_iter().collect();
+    unset.sort_by_key(|(_, scenarios)| std::cmp::Reverse(scenarios.len()));
+    unset
 }
 
 /// What to do: failed checks first, then what makes a run judge more or faster.

@@ -93,8 +93,12 @@ fn targets(index: &ServiceIndex, flags: &[String]) -> Result<Vec<(String, String
         }
     }
     for (service, url) in &targets {
-        BaseUrl::parse(url)
-            .map_err(|e| Failure::Usage(format!("--target {service}={url}: {e}")))?;
+        BaseUrl::parse(url).map_err(|e| {
+            Failure::Usage(format!(
+                "--target {service}={url}: {e}{}",
+                config::scheme_for(url)
+            ))
+        })?;
     }
     Ok(targets)
 }

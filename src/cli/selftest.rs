@@ -72,6 +72,12 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
         bar.set_position(done as u64);
     });
     bar.finish_and_clear();
+    if matrix.rows.is_empty() && !args.filters.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no fault, variation or rule is selected by --filter {}; specs/kill-matrix.yaml lists them, such as `fault chat/*`",
+            args.filters.join(" ")
+        )));
+    }
     print(&matrix.render(&recorded));
     note(&format!(
         "{} trials in {:.1} s",

@@ -9,6 +9,12 @@ use std::path::PathBuf;
 const LOCK: &str = "documents.lock";
 
 pub(super) fn trace(args: &TraceArgs) -> Done {
+    if !args.documents.is_dir() {
+        return Err(Failure::Usage(format!(
+            "{} cannot be read as a folder: expected the folder with the documents",
+            args.documents.display()
+        )));
+    }
     let rulebook = load(&args.specs)?;
     let specs = args.specs.specs.as_deref();
     let lock = match conformant_rulebook::companion(specs, LOCK) {

@@ -130,7 +130,7 @@ fn with_unit(text: &str, unit: &str) -> String {
 }
 
 /// Advice for an address without a scheme, such as `127.0.0.1:4010`.
-fn scheme_for(url: &str) -> String {
+pub(in crate::cli) fn scheme_for(url: &str) -> String {
     match url.contains("://") {
         true => String::new(),
         false => format!("; did you mean http://{url}?"),

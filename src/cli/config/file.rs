@@ -121,8 +121,7 @@ pub(super) enum BodyForm {
 #[serde(deny_unknown_fields)]
 pub(super) struct HookEntry {
     /// A command with its arguments.
-    #[serde(default, deserialize_with = "command")]
-    pub(super) command: Option<Vec<String>>,
+    pub(super) command: Option<CommandLine>,
     /// An HTTP request.
     pub(super) http: Option<HttpHookEntry>,
     /// JSON Pointers of the parts of the result in the answer: `flow_sid: /data/sid`. By default the answer is the
@@ -134,17 +133,28 @@ pub(super) struct HookEntry {
 }
 
 /// A list of words; a line of a shell is a frequent mistake.
-fn command<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<String>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(
-        untagged,
-        expecting = "invalid command: expected a list, such as [./hook.sh, approve, \"${uuid}\"]"
-    )]
-    enum Words {
-        List(Vec<String>),
+#[derive(Clone, Debug, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "invalid command: expected a list, such as [./hook.sh, approve, \"${uuid}\"]"
+)]
+pub(super) enum CommandLine {
+    /// The program and its arguments.
+    Words(Vec<String>),
+}
+
+impl JsonSchema for CommandLine {
+    fn schema_name() -> Cow<'static, str> {
+        Vec::<String>::schema_name()
     }
-    let words = Option::<Words>::deserialize(deserializer)?;
-    Ok(words.map(|Words::List(words)| words))
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Vec::<String>::json_schema(generator)
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
 }
 
 /// A hook that is an HTTP request.

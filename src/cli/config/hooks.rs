@@ -1,7 +1,7 @@
 //! Hooks as the file gives them: one of those that there are, carried out in one of two ways.
 
 use super::error::ConfigError;
-use super::file::HookEntry;
+use super::file::{CommandLine, HookEntry};
 use super::reader::Reader;
 use conformant_engine::settings::{Hook, HookTransport};
 
@@ -17,7 +17,9 @@ impl Reader {
             return None;
         }
         let transport = match (entry.command, entry.http) {
-            (Some(command), None) if !command.is_empty() => HookTransport::Command(command),
+            (Some(CommandLine::Words(command)), None) if !command.is_empty() => {
+                HookTransport::Command(command)
+            }
             (None, Some(http)) => HookTransport::Http {
                 method: http.method.unwrap_or_else(|| "POST".to_owned()),
                 url: self.fill_secret(&format!("hooks.{name}.http.url"), &http.url),
