@@ -3,8 +3,8 @@
 //! - A class of defects is the topic of the rules that report them: `SERVICE/TOPIC`.
 //! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the named faults.
 //! - The coverage of a class is the share of the rules, by named fault, that this run judged.
-//! - What nobody thought of is found less often. The factor for it is derived from the third-party defects by leaving out
-//!   the rules of one class after another.
+//! - Defects that no rule was written for are reported less often. The factor for them is derived from the third-party
+//!   defects by leaving out the rules of one class after another.
 //!
 //! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
 

@@ -616,7 +616,6 @@ switches! {
         ChatOtherAccountListsServices = "chat/other-account-lists-services": "The list of services contains those of another account.",
         ChatOtherAccountUpdatesService = "chat/other-account-updates-service": "Another account is refused and updates a service all the same.",
         ChatOtherAccountErrorNames = "chat/other-account-error-names": "The refusal of a request for a service of another account contains its friendly_name.",
-        ChatOtherAccountCreatesChannel = "chat/other-account-creates-channel": "Another account is refused and creates a channel all the same.",
         ChatOtherAccountReadsMembers = "chat/other-account-reads-members": "The members of a channel are listed for another account.",
         ChatOtherAccountFetchesMember = "chat/other-account-fetches-member": "A member is served to another account.",
         ChatOtherAccountCreatesMember = "chat/other-account-creates-member": "Another account is refused and adds a member all the same.",

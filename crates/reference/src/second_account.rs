@@ -69,12 +69,6 @@ const FAULTS: &[MixFault] = &[
         Mix::Named("friendly_name"),
     ),
     (
-        Fault::ChatOtherAccountCreatesChannel,
-        "POST",
-        &["chat", "v2", "Services", "*", "Channels"],
-        Mix::Done,
-    ),
-    (
         Fault::ChatOtherAccountReadsMembers,
         "GET",
         &["chat", "v2", "Services", "*", "Channels", "*", "Members"],

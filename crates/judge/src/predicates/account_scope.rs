@@ -7,6 +7,7 @@
 //! - Does not judge which status a request for a resource of another account has.
 
 use super::prelude::*;
+use crate::acceptance::Acceptance;
 use crate::context::Seen;
 use crate::evidence::{Body, Exchange, Outcome};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,11 @@ impl Predicate for AccountScope {
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         if context.seen.iter().all(Seen::is_ours) {
+            return;
+        }
+        if is_refused_everywhere(context) {
+            let why = "the target rejects the credentials of the second account";
+            verdicts.inconclusive(rule, why);
             return;
         }
         if let Some(account) = self.common_account(context) {
@@ -154,6 +160,12 @@ impl AccountScope {
     }
 }
 
+/// Whether every request of the second account was rejected for its credentials.
+fn is_refused_everywhere(context: &Context<'_>) -> bool {
+    let mut others = context.seen.iter().filter(|seen| !seen.is_ours());
+    others.all(|seen| matches!(seen.exchange.status(), Some(401 | 403)))
+}
+
 /// One response, if it could contain words of the other account.
 fn evaluate_response(
     context: &Context<'_>,
@@ -183,16 +195,19 @@ fn evaluate_response(
         .iter()
         .filter(|(word, _)| !known(word))
         .find_map(|(word, _)| Some((*word, shown.get(*word)?)));
-    let wrong = match leaked {
-        Some((word, site)) => Some((site.clone(), format!("{word} of the other account"))),
-        None if !is_ours && is_file_of_ours(context, index) => {
-            let size = response.body.len();
-            Some((
-                site.clone(),
-                format!("the file of the other account, {size} bytes"),
-            ))
-        }
-        None => None,
+    let wrong = if let Some((word, site)) = leaked {
+        Some((site.clone(), format!("{word} of the other account")))
+    } else if let Some(site) = number_of_ours(context, index) {
+        let place = site.pointer().to_owned();
+        Some((site, format!("the number of the other account at {place}")))
+    } else if !is_ours && is_file_of_ours(context, index) {
+        let size = response.body.len();
+        Some((
+            site.clone(),
+            format!("the file of the other account, {size} bytes"),
+        ))
+    } else {
+        None
     };
     let wrong = wrong.map(|(site, actual)| {
         let fact = Fact {
@@ -206,6 +221,54 @@ fn evaluate_response(
     let sites = Sites::collect(witness.into_iter().chain([site]));
     if let Some(sites) = sites {
         verdicts.instance(rule, sites).conclude_at(wrong);
+    }
+}
+
+/// A number in an accepted response to the second account that the first one was shown at the same place and address, such
+/// as the number of a user. Small numbers are equal by chance.
+fn number_of_ours(context: &Context<'_>, index: usize) -> Option<Site> {
+    const SMALLEST: u64 = 100;
+    let seen = &context.seen[index];
+    let is_list = seen.operation.is_none_or(|o| o.list_key.is_some());
+    if seen.is_ours() || is_list || seen.acceptance != Acceptance::Accepted {
+        return None;
+    }
+    let shown = seen.exchange.document()?;
+    let mut earlier = context.seen[..index].iter().filter(|own| {
+        own.is_ours()
+            && own.acceptance == Acceptance::Accepted
+            && own.exchange.request.target == seen.exchange.request.target
+    });
+    let own = earlier.next_back()?.exchange.document()?;
+    let mut found = None;
+    visit_numbers(shown, String::new(), &mut |pointer, number| {
+        let is_same = own.pointer(pointer).and_then(Value::as_u64) == Some(number);
+        if is_same && number >= SMALLEST {
+            found.get_or_insert_with(|| Site::answer(index, pointer));
+        }
+    });
+    found
+}
+
+/// Each whole number of a value with its pointer.
+fn visit_numbers(value: &Value, pointer: String, visit: &mut dyn FnMut(&str, u64)) {
+    match value {
+        Value::Number(number) => {
+            if let Some(number) = number.as_u64() {
+                visit(&pointer, number);
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                visit_numbers(item, format!("{pointer}/{at}"), visit);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                visit_numbers(member, json::join(&pointer, key), visit);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
     }
 }
 

@@ -17,6 +17,6 @@ pub const API_KEY_HEADER: &str = "X-Auth-API-Key";
 /// Query parameter for the API key instead of the header.
 pub const API_KEY_PARAMETER: &str = "api_key";
 /// Its uploaded logo.
-pub const LOGO: &str = "https://example.com/reference-application.png";
+pub const LOGO: &str = "https://logos.example/app.png";
 /// Internal identifier of the application in approval requests.
 pub const RECORD: &str = "5f1e0c9a7b3d2e4f6a8b9c0d";

@@ -53,6 +53,7 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
     }
     let own = request
         .logo
+        .filter(|logo| *logo != application::LOGO)
         .filter(|_| !core.fails(Fault::AuthDeviceOwnLogoIgnored));
     let logo = match own {
         Some(own) => json!(own),
