@@ -107,13 +107,14 @@ fn violate_statement(statement: usize, stated: &Statement) -> Vec<Mutation> {
             .map(|(list, with)| at(&list, with))
             .into_iter()
             .collect(),
+        // An interpolated pattern is a literal text, escaped.
+        Comparison::Unlike(pattern) => vec![here(json!(pattern.replace('\\', "")))],
         Comparison::Equals(_)
         | Comparison::OneOf(_)
         | Comparison::Absent(false)
         | Comparison::Includes(_)
         | Comparison::SameJson(_)
         | Comparison::Matches(_)
-        | Comparison::Unlike(_)
         | Comparison::NotBefore(_) => Vec::new(),
     }
 }
@@ -128,7 +129,15 @@ fn with_item(result: &Value, pointer: &str, value: &Value) -> Option<(String, Va
         let mut item = items.first().cloned().unwrap_or_else(|| json!({}));
         match item.pointer_mut(below) {
             Some(slot) => slot.clone_from(value),
-            None => item = nest(below, value),
+            None => match below
+                .rsplit_once('/')
+                .map(|(above, name)| (item.pointer_mut(above), name))
+            {
+                Some((Some(Value::Object(members)), name)) => {
+                    members.insert(name.to_owned(), value.clone());
+                }
+                Some(_) | None => item = nest(below, value),
+            },
         }
         item
     };

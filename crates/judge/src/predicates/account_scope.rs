@@ -233,11 +233,15 @@ fn number_of_ours(context: &Context<'_>, index: usize) -> Option<Site> {
     if seen.is_ours() || is_list || seen.acceptance != Acceptance::Accepted {
         return None;
     }
-    let shown = seen.exchange.document()?;
+    let target = &seen.exchange.request.target;
+    // Each account may have a resource of its own with the same small number in the path.
+    let mut has_word = false;
+    words_in(target, &mut |_| has_word = true);
+    let shown = seen.exchange.document().filter(|_| has_word)?;
     let mut earlier = context.seen[..index].iter().filter(|own| {
         own.is_ours()
             && own.acceptance == Acceptance::Accepted
-            && own.exchange.request.target == seen.exchange.request.target
+            && own.exchange.request.target == *target
     });
     let own = earlier.next_back()?.exchange.document()?;
     let mut found = None;
