@@ -128,8 +128,12 @@ pub fn run_scenario(
     runner
         .scope
         .set_local("matrix", Some(Value::Object(matrix)));
-    let mut stop = None;
-    for (index, step) in scenario.steps.iter().enumerate() {
+    let mut stop = session.withheld();
+    if let Some(why) = &stop {
+        runner.record_missed(&scenario.steps, why);
+    }
+    let steps = scenario.steps.iter().enumerate();
+    for (index, step) in steps.take_while(|_| stop.is_none()) {
         runner.step = index + 1;
         if let Err(why) = runner.step(step) {
             runner.record_missed(&scenario.steps[index..], &why);
