@@ -59,6 +59,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let is_live = !config.settings.targets.is_empty() && !args.dry_run;
     let (seed, names) = seed_and_names((args.seed, args.names.as_deref()), is_live)?;
     config.settings.names = names;
+    config.settings.are_names_given = args.names.is_some();
     let mut selection = selection(args, &config)?;
     if let Some(revision) = &args.since {
         narrow_since(revision, &rulebook, &mut selection)?;
@@ -645,7 +646,7 @@ fn note_reused_names(args: &RunArgs, record: &RunRecord) {
         .filter(|_| !record.findings.is_empty())
     {
         note(&format!(
-            "the names {names} may exist at the target since an earlier run, which can cause findings: run without --names"
+            "the names {names} may exist at the target since an earlier run; findings were repeated with other names: run without --names"
         ));
     }
 }

@@ -3,6 +3,7 @@
 //! Unit tests are next to the code, scenarios are trials of `tests/conformance`.
 
 mod api;
+mod bad_hooks;
 mod book;
 mod bumps;
 mod cli;

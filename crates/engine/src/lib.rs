@@ -598,6 +598,15 @@ fn conclude_unguarded(
         if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
             continue;
         }
+        // What an earlier run left under the given names is not broken under new ones.
+        let has_given_names = attempt == 1 && session.is_live();
+        if has_given_names
+            && session.settings().are_names_given
+            && !judgment.findings.is_empty()
+            && may_go_on
+        {
+            continue;
+        }
         if !is_caused_again && went_wrong && session.has_missed_callback() && may_go_on {
             is_caused_again = true;
             continue;

@@ -153,6 +153,11 @@ pub trait Session {
         false
     }
 
+    /// Why the scenario cannot run: it needs a resource of the target that it did not get.
+    fn withheld(&self) -> Option<Stop> {
+        None
+    }
+
     /// Why findings about these services are unreliable: one that this run uses stopped answering. Waits until that is known.
     fn lost(&self, _services: &[&str]) -> Option<String> {
         None

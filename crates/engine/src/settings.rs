@@ -42,6 +42,8 @@ pub struct Settings {
     pub rounds: usize,
     /// Distinguishes the names of this run from those of other runs with the same seed. Empty without live targets.
     pub names: String,
+    /// Whether the caller chose the names, so that an earlier run may have used them.
+    pub are_names_given: bool,
 }
 
 /// Rounds of a race against a live target: a window between check and write may be missed once.
@@ -62,6 +64,7 @@ impl Default for Settings {
             is_one_of_several: false,
             rounds: ROUNDS_LIVE,
             names: String::new(),
+            are_names_given: false,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Whether a target accepted a request: a 2xx response with the documented representation.
 //!
 //! - Any non-2xx is a rejection, and so is a 2xx whose body says so (`rejected-when` in `service.yaml`).
-//! - Redirects, 429 and transport errors are inconclusive.
+//! - Redirects, 429 and transport errors are inconclusive, and so is 404 at a path that only the configuration states.
 
-use super::evidence::{Body, Exchange, Outcome};
+use super::evidence::{Body, Exchange, Expectation, Outcome};
 use conformant_base::http::Response;
 use conformant_base::json;
 use conformant_base::text;
@@ -38,6 +38,12 @@ pub fn acceptance(
         }
         Outcome::Answered { response, body } => (response, body),
     };
+    if let (404 | 405, Some(key)) = (response.status, undocumented_path(exchange, operation)) {
+        let (status, service) = (response.status, &exchange.service);
+        return Acceptance::Inconclusive(format!(
+            "status {status} at a path that no document shows: check targets.{service}.{key}"
+        ));
+    }
     match response.status {
         200..=299 => {}
         300..=399 => return Acceptance::Inconclusive(format!("redirect {}", response.status)),
@@ -64,6 +70,12 @@ pub fn acceptance(
         )),
         Some(_) | None => Acceptance::Accepted,
     }
+}
+
+/// The configuration key of the path, if the path of a request that must be accepted is not documented.
+fn undocumented_path<'a>(exchange: &Exchange, operation: Option<&'a Operation>) -> Option<&'a str> {
+    let key = operation?.path_from.as_deref()?;
+    matches!(exchange.expectation, Expectation::Accepted(_)).then_some(key)
 }
 
 /// The beginning of a response that was cut off.

@@ -133,8 +133,12 @@ pub fn run_scenario(
     runner
         .scope
         .set_local("matrix", Some(Value::Object(matrix)));
-    let (mut stop, mut early) = (None, None);
-    for (index, step) in scenario.steps.iter().enumerate() {
+    let (mut stop, mut early) = (session.withheld(), None);
+    if let Some(why) = &stop {
+        runner.record_missed(&scenario.steps, why);
+    }
+    let steps = scenario.steps.iter().enumerate();
+    for (index, step) in steps.take_while(|_| stop.is_none()) {
         if looks_early && runner.can_skip(step) {
             early.get_or_insert_with(|| runner.begin_early_look(index));
             continue;

@@ -1,7 +1,9 @@
 //! Lease on the target's exclusive resources, held by one run at a time.
 
 use super::target::Live;
+use crate::session::HookFault;
 use crate::sessions::hooks;
+use crate::stop::Stop;
 use conformant_base::clock;
 use serde_json::{Value, json};
 use std::sync::{MutexGuard, PoisonError};
@@ -30,27 +32,41 @@ pub(super) struct Lease<'a> {
 pub(super) struct Leased(Option<(usize, Instant)>);
 
 impl Live {
-    /// Waits until no other run holds the lease. Without the hook, other runs are unknown.
-    pub(super) fn lease(&self) -> Option<Lease<'_>> {
-        let hook = self.settings.hooks.get(LEASE)?;
+    /// Waits until no other run holds the lease. Without the hook, other runs are unknown. Fails with the reason why the
+    /// scenario cannot run.
+    pub(super) fn lease(&self) -> Result<Option<Lease<'_>>, Stop> {
+        let Some(hook) = self.settings.hooks.get(LEASE) else {
+            return Ok(None);
+        };
         let mut leased = self.leased();
         let (holders, since) = leased.0.unwrap_or((0, clock::monotonic()));
         // A renewal by the same owner is always granted.
         if holders > 0 && since.elapsed() < LEASE_RENEWED {
             leased.0 = Some((holders + 1, since));
-            return Some(Lease { live: self });
+            return Ok(Some(Lease { live: self }));
         }
+        let mut was_refused = false;
         let began = clock::monotonic();
         loop {
             let arguments = json!({"owner": self.owner, "seconds": LEASE_SECONDS});
-            let answer =
-                hooks::carry_out(hook, &arguments, &self.client, &self.interrupted).ok()?;
-            if answer.get("granted").and_then(Value::as_bool) != Some(false) {
-                leased.0 = Some((holders + 1, clock::monotonic()));
-                return Some(Lease { live: self });
+            let answer = hooks::carry_out(hook, &arguments, &self.client, &self.interrupted);
+            match answer {
+                Ok(answer) if answer.get("granted").and_then(Value::as_bool) != Some(false) => {
+                    leased.0 = Some((holders + 1, clock::monotonic()));
+                    return Ok(Some(Lease { live: self }));
+                }
+                Ok(_) => was_refused = true,
+                Err(HookFault::Unsupported) => return Ok(None),
+                Err(_) if self.is_over() => {}
+                Err(fault) => return Err(Stop::of_hook(LEASE, &fault)),
             }
             if self.is_over() {
-                return None;
+                return Err(Stop::Inconclusive(match was_refused {
+                    true => format!(
+                        "hook {LEASE}: not granted until the run ended, because another owner holds it"
+                    ),
+                    false => "the run ended before".to_owned(),
+                }));
             }
             if began.elapsed() >= LEASE_REPORTED_AFTER {
                 self.lease_reported.call_once(|| {

@@ -13,6 +13,7 @@ use crate::session::race::{Acted, Action};
 use crate::session::{Callbacks, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;
+use crate::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
@@ -74,6 +75,8 @@ pub(super) struct LiveScenario<'a> {
     /// Holders of exclusive values that it made and did not end.
     pub(super) holders: RefCell<Vec<Holder>>,
     pub(super) lease: Option<Lease<'a>>,
+    /// Why there is no lease that it needs.
+    pub(super) withheld: Option<Stop>,
     pub(super) waited: Cell<Spent>,
     /// Whether its waits moved the target's clock.
     pub(super) has_moved: Cell<bool>,
@@ -298,6 +301,10 @@ impl Session for LiveScenario<'_> {
 
     fn reachability_fault(&self, service: &str) -> Option<SendFault> {
         self.live.probe(service)
+    }
+
+    fn withheld(&self) -> Option<Stop> {
+        self.withheld.clone()
     }
 
     fn lost(&self, services: &[&str]) -> Option<String> {

@@ -292,10 +292,13 @@ impl Sessions for Live {
                 self.began.get_or_init(|| (ahead, clock::monotonic()));
             }
         });
-        let lease = if self.needs_lease(planned) {
-            self.lease()
-        } else {
-            None
+        let lease = match self.needs_lease(planned) {
+            true => self.lease(),
+            false => Ok(None),
+        };
+        let (lease, withheld) = match lease {
+            Ok(lease) => (lease, None),
+            Err(stop) => (None, Some(stop)),
         };
         // While it waited for the lease, others may have moved the clock.
         if lease.is_some() {
@@ -328,6 +331,7 @@ impl Sessions for Live {
             phone_number,
             holders: RefCell::default(),
             lease,
+            withheld,
             waited: Cell::default(),
             has_moved: Cell::default(),
         }))
