@@ -5,6 +5,7 @@ use super::boundary::{BoundaryChange, but_last, in_other_case};
 use super::settings::Target;
 use super::stop::Stop;
 use conformant_base::http::{ReceivedPart, Request, multipart_parts};
+use conformant_base::json;
 use conformant_judge::{UNKNOWN, WRONG};
 use conformant_net::transport::{Multipart, encode};
 use conformant_rulebook::scenario::Credentials;
@@ -456,9 +457,11 @@ fn texts_of(value: &Value) -> Vec<String> {
 }
 
 fn text_of(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => json::digits(number),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
 }
 
 /// Finds the operation of a recorded exchange and reads its parameters back.

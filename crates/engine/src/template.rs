@@ -471,7 +471,11 @@ fn made_time(
     let malformed = |why: &str| TemplateError::Malformed(format!("$time: {why}: {what}"));
     let at: Timestamp = what
         .as_str()
-        .and_then(|t| t.parse().ok())
+        .and_then(|t| {
+            t.parse()
+                .ok()
+                .or_else(|| conformant_base::instant::instant(t))
+        })
         .ok_or_else(|| malformed("not an instant"))?;
     // A time that was cut to minutes does not determine its seconds.
     let is_cut = |text: &str| {

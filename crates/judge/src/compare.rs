@@ -88,9 +88,8 @@ pub(super) fn spelled(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Null => Cow::Borrowed(""),
-        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-            Cow::Owned(value.to_string())
-        }
+        Value::Number(number) => Cow::Owned(json::digits(number)),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => Cow::Owned(value.to_string()),
     }
 }
 

@@ -324,7 +324,12 @@ fn scalar(allowed: &Allowed, element: &Element) -> Value {
     let is_number = allowed.has("integer")
         || allowed.has("number")
         || (allowed.is_unrestricted() && matches!(hint, "integer" | "float" | "decimal"));
-    if is_number && let Ok(number) = word.parse::<Number>() {
+    // An identifier such as 57e8 remains a text where texts are allowed.
+    let is_read = |number: &Number| !allowed.has("string") || number.to_string() == word;
+    if is_number
+        && let Ok(number) = word.parse::<Number>()
+        && is_read(&number)
+    {
         return Value::Number(number);
     }
     Value::String(text.to_owned())

@@ -34,6 +34,26 @@ pub fn identical(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// The digits of a number without fraction and exponent, such as 7330061 for `7330061e0` and `7330061.0`; of others as
+/// they are.
+pub fn digits(number: &Number) -> String {
+    /// Longer ones are no identifiers.
+    const DIGITS_MAX: i64 = 40;
+    let text = number.to_string();
+    if !text.contains(['.', 'e', 'E']) {
+        return text;
+    }
+    let decimal = Decimal::parse(number);
+    match decimal.exponent {
+        Exponent::Counted(zeros @ 0..=DIGITS_MAX) if !decimal.digits.is_empty() => {
+            let sign = if decimal.negative { "-" } else { "" };
+            let zeros = "0".repeat(usize::try_from(zeros).unwrap_or_default());
+            format!("{sign}{}{zeros}", decimal.digits)
+        }
+        Exponent::Counted(_) | Exponent::Text(_) => text,
+    }
+}
+
 /// A number in one spelling: sign, digits without zeros at either end, power of ten.
 #[derive(PartialEq, Eq)]
 struct Decimal {

@@ -12,7 +12,7 @@ mod window;
 #[cfg(test)]
 mod tests;
 
-pub use equal::{equal, identical};
+pub use equal::{digits, equal, identical};
 pub use excerpt::{excerpt, short, type_name};
 pub use parse::{Limits, Note, ParseFault, Parsed, Position, parse, parse_text};
 pub use pointer::{

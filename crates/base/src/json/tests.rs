@@ -31,6 +31,25 @@ fn numbers_keep_their_text() {
 }
 
 #[test]
+fn digits_of_a_number_have_no_exponent() {
+    for (number, digits) in [
+        ("7330061e0", "7330061"),
+        ("1.0", "1"),
+        ("-25e2", "-2500"),
+        ("1.5", "1.5"),
+        ("0", "0"),
+        ("12345678901234567890123", "12345678901234567890123"),
+    ] {
+        assert_eq!(digits_of(number), digits, "{number}");
+    }
+    assert_eq!(digits_of("1e99"), "1e+99");
+}
+
+fn digits_of(text: &str) -> String {
+    super::digits(&text.parse().unwrap())
+}
+
+#[test]
 fn numbers_compare_as_decimals() {
     let number = |text: &str| read(text).unwrap().value;
     for (a, b) in [("1", "1.0"), ("100", "1e2"), ("-0", "0"), ("0.5", "5E-1")] {

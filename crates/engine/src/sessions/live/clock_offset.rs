@@ -42,6 +42,12 @@ impl ClockOffset {
         }
     }
 
+    /// Whether the clock was not moved although this was requested: the answer fits the offset before it, and not the one after.
+    pub(super) fn stood_still(self, by_ms: i64, newer: Self) -> bool {
+        let overlaps = |other: Self| other.least <= newer.most && newer.least <= other.most;
+        overlaps(self) && !overlaps(self.moved(by_ms))
+    }
+
     /// The intersection with a newer interval. If there is none, the clock was moved and the newer one holds.
     pub(super) fn and_then(self, newer: Self) -> Self {
         let both = Self {
@@ -71,6 +77,27 @@ impl ClockOffset {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn a_clock_that_ignores_the_request_is_recognized() {
+        let before = ClockOffset {
+            least: -200,
+            most: 900,
+        };
+        let still = ClockOffset {
+            least: -100,
+            most: 1_000,
+        };
+        let moved = ClockOffset {
+            least: 10_900,
+            most: 11_900,
+        };
+        assert!(before.stood_still(11_000, still));
+        assert!(!before.stood_still(11_000, moved));
+        assert!(!before.stood_still(0, still));
+        // Another client moved it, too.
+        assert!(!before.stood_still(11_000, moved.moved(60_000)));
+    }
 
     fn offset(now: &str, asked: &str, came: &str) -> ClockOffset {
         let at = |text: &str| text.parse().unwrap();

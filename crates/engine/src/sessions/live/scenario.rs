@@ -185,9 +185,14 @@ impl Session for LiveScenario<'_> {
         match name {
             ADVANCE_CLOCK => {
                 let by_ms = asked_ms(arguments);
-                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
                 let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
                 let mut ahead = self.live.ahead();
+                if measured.is_some_and(|measured| ahead.stood_still(by_ms, measured)) {
+                    let by = by_ms / 1000;
+                    let why = format!("`now` in its answer did not grow by the requested {by} s");
+                    return Err(HookFault::Failed(why));
+                }
+                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
                 *ahead = measured.map_or(ahead.moved(by_ms), |measured| {
                     ahead.moved(by_ms).and_then(measured)
                 });
@@ -544,10 +549,21 @@ impl LiveScenario<'_> {
     /// Waits at the clock barrier; false if the clock cannot be moved.
     fn wait_with_others(&self, participant: &Participant<'_>, duration: Duration) -> bool {
         let shift = |by: Duration| {
-            let arguments = json!({"seconds": by.as_secs_f64()});
+            let seconds = match by.subsec_nanos() {
+                0 => json!(by.as_secs()),
+                _ => json!(by.as_secs_f64()),
+            };
             // The lease may be old if the barrier has been shared for long.
             let _renewed = self.lease.as_ref().map(|_| self.live.lease());
-            self.hook(ADVANCE_CLOCK, &arguments).is_ok()
+            let moved = self.hook(ADVANCE_CLOCK, &json!({ "seconds": seconds }));
+            if let Err(fault) = &moved {
+                self.live.clock_reported.call_once(|| {
+                    (self.live.notify)(&format!(
+                        "hook {ADVANCE_CLOCK} failed: {fault}; the run waits in real time instead"
+                    ));
+                });
+            }
+            moved.is_ok()
         };
         let follow = |by: Duration| {
             let by_ms = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);

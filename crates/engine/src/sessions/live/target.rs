@@ -56,6 +56,7 @@ pub struct Live {
     /// Prints a message for the user.
     pub(super) notify: Box<dyn Fn(&str) + Send + Sync>,
     pub(super) limit_reported: Once,
+    pub(super) clock_reported: Once,
     pub(super) schedule: Schedule,
     pub(super) in_flight: InFlight,
     pub(super) health: Health,
@@ -180,6 +181,7 @@ impl Live {
             deadline: options.deadline,
             notify: options.notify,
             limit_reported: Once::new(),
+            clock_reported: Once::new(),
             schedule: Schedule::new(),
             in_flight: InFlight::default(),
             health: Health::default(),
