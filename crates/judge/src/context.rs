@@ -497,7 +497,7 @@ fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     let mut wanted = value.clone();
     let described = Value::String(format!("\u{1}{expected}"));
     let is_value = serde_json::from_str::<Value>(expected).ok();
-    // A description is no value, so it has no quotation marks.
+    // Quotation marks would make a description look like a value.
     let quoted = is_value.is_none().then(|| described.to_string());
     let placeholder = is_value.unwrap_or(described);
     if let Some(slot) = wanted.pointer_mut(pointer) {
