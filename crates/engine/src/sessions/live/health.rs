@@ -1,6 +1,6 @@
 //! Detects a service that answered before and does no more, which ends the run.
 //!
-//! - Signs are no connection, no answer for a time, and answers of a gateway without a service behind it.
+//! - A sign is a refused connection, silence for a time, or an answer of a gateway without a service behind it.
 //! - A probe confirms a sign: it repeats the last read that the service answered. Any other answer shows that it is there.
 //! - A service that is not asked for a time is probed as well, because all scenarios may wait.
 

@@ -75,7 +75,7 @@ pub(super) struct LiveScenario<'a> {
     /// Holders of exclusive values that it made and did not end.
     pub(super) holders: RefCell<Vec<Holder>>,
     pub(super) lease: Option<Lease<'a>>,
-    /// Why there is no lease that it needs.
+    /// Why the lease that it needs is missing.
     pub(super) withheld: Option<Stop>,
     pub(super) waited: Cell<Spent>,
     /// Whether its waits moved the target's clock.
