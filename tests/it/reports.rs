@@ -12,7 +12,7 @@ use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Target};
 use conformant_judge::prove::Mode;
-use conformant_record::{KnownDefect, RunEvent, RunRecord};
+use conformant_record::{Known, KnownDefect, RunEvent, RunRecord};
 use conformant_reference::Fault;
 use conformant_report::console::Look;
 use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
@@ -30,7 +30,7 @@ const FAULTS: [&str; 4] = [
 ];
 
 /// Faults of the self-test's record.
-fn known() -> Vec<KnownDefect> {
+fn known() -> Known {
     let path = root().join("specs/kill-matrix.yaml");
     let bytes = std::fs::read(&path).expect("the matrix is there");
     let rows: BTreeMap<String, BTreeSet<String>> =
@@ -44,7 +44,10 @@ fn known() -> Vec<KnownDefect> {
             rules,
         })
     });
-    known.collect()
+    Known {
+        defects: known.collect(),
+        third_party: Vec::new(),
+    }
 }
 
 fn record() -> RunRecord {
@@ -82,7 +85,7 @@ fn record() -> RunRecord {
                 record = Some(*finished);
             }
         },
-        |record, _| conformant_record::add_defects(record, &known()),
+        |record, _| conformant_record::add_defects(record, &known(), false),
     );
     let mut record = record.expect("a run ends with its record");
     redact_record(&mut record, &Redactor::default());
