@@ -329,7 +329,7 @@ mod tests {
             third_party: vec![
                 classes(&["f/a"]),
                 classes(&["f/a"]),
-                classes(&["f/a", "f/b"]),
+                classes(&["f/a"]),
                 classes(&["f/b"]),
                 classes(&["f/b"]),
                 classes(&[]),

@@ -37,7 +37,7 @@ pub fn identical(a: &Value, b: &Value) -> bool {
 /// The digits of a number without fraction and exponent, such as 7330061 for `7330061e0` and `7330061.0`; of others as
 /// they are.
 pub fn digits(number: &Number) -> String {
-    /// Longer ones are no identifiers.
+    /// No identifier is longer.
     const DIGITS_MAX: i64 = 40;
     let text = number.to_string();
     if !text.contains(['.', 'e', 'E']) {

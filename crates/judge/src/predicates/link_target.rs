@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
-use crate::evidence::Outcome;
+use crate::evidence::{Exchange, Outcome};
 use crate::history::{Appearance, History, Observation, ResourceId};
 use conformant_rulebook::Action;
 
@@ -81,6 +81,17 @@ impl Predicate for LinkTarget {
             let Some((shown, place)) = found else {
                 continue;
             };
+            // In a recording, another account may have followed the link.
+            let authorization = |exchange: &Exchange| {
+                let header = exchange.request.headers.get("Authorization");
+                header.map(str::to_owned)
+            };
+            let is_by_another = context.evidence.has_unobserved_actions
+                && authorization(seen.exchange)
+                    != authorization(context.seen[via.exchange].exchange);
+            if is_by_another {
+                continue;
+            }
             let sees = shows(&context.history, shown);
             if let Some(id) = sees.filter(|_| seen.exchange.credentials.sees_ours()) {
                 self.evaluate_link(context, rule, (id, index, place), verdicts);
