@@ -27,6 +27,38 @@ pub fn acceptance(
     exchange: &Exchange,
     operation: Option<&Operation>,
 ) -> Acceptance {
+    let path = undocumented_path(exchange, operation);
+    if let (Some(status @ (404 | 405)), Some(key)) = (exchange.status(), path) {
+        let service = &exchange.service;
+        return Acceptance::Inconclusive(format!(
+            "status {status} at a path that no document shows: check targets.{service}.{key}"
+        ));
+    }
+    at_known_path(rulebook, exchange, operation)
+}
+
+/// The same among other exchanges: a path that one of them shows to be right is known.
+pub fn acceptance_among(
+    rulebook: &Rulebook,
+    exchange: &Exchange,
+    operation: Option<&Operation>,
+    others: &[Exchange],
+) -> Acceptance {
+    let is_answer = |other: &Exchange| {
+        let is_success = other.status().is_some_and(|s| (200..300).contains(&s));
+        is_success && other.service == exchange.service && other.operation == exchange.operation
+    };
+    if undocumented_path(exchange, operation).is_some() && others.iter().any(is_answer) {
+        return at_known_path(rulebook, exchange, operation);
+    }
+    acceptance(rulebook, exchange, operation)
+}
+
+fn at_known_path(
+    rulebook: &Rulebook,
+    exchange: &Exchange,
+    operation: Option<&Operation>,
+) -> Acceptance {
     let (response, body) = match &exchange.outcome {
         Outcome::Fault {
             cause,
@@ -38,12 +70,6 @@ pub fn acceptance(
         }
         Outcome::Answered { response, body } => (response, body),
     };
-    if let (404 | 405, Some(key)) = (response.status, undocumented_path(exchange, operation)) {
-        let (status, service) = (response.status, &exchange.service);
-        return Acceptance::Inconclusive(format!(
-            "status {status} at a path that no document shows: check targets.{service}.{key}"
-        ));
-    }
     match response.status {
         200..=299 => {}
         300..=399 => return Acceptance::Inconclusive(format!("redirect {}", response.status)),

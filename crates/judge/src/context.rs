@@ -3,7 +3,7 @@
 //! Payload rules are evaluated first. A value that violates its own rule is then hidden from all other predicates, so that one
 //! defect causes one finding.
 
-use super::acceptance::{Acceptance, acceptance, is_plain_error};
+use super::acceptance::{Acceptance, acceptance_among, is_plain_error};
 use super::cache::DocumentCache;
 use super::evidence::{Event, Evidence, Exchange};
 use super::history::History;
@@ -103,7 +103,7 @@ impl<'a> Context<'a> {
         };
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
-            let acceptance = acceptance(rulebook, exchange, operation);
+            let acceptance = acceptance_among(rulebook, exchange, operation, &evidence.exchanges);
             context.seen.push(Seen {
                 exchange,
                 operation,
@@ -154,7 +154,7 @@ impl<'a> Context<'a> {
         };
         for (index, exchange) in evidence.exchanges.iter().enumerate() {
             let operation = rulebook.operation(&exchange.service, &exchange.operation);
-            let acceptance = acceptance(rulebook, exchange, operation);
+            let acceptance = acceptance_among(rulebook, exchange, operation, &evidence.exchanges);
             let shown = operation
                 .filter(|_| acceptance == Acceptance::Accepted)
                 .and_then(|o| o.response.as_deref());

@@ -720,7 +720,11 @@ impl Shown {
             Self::Rounded => rounded(value),
             Self::ListReversed => match value {
                 Value::Array(items) => items.iter().rev().cloned().collect(),
-                other => other.clone(),
+                Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::String(_)
+                | Value::Object(_) => value.clone(),
             },
             Self::AsText => json!(value.to_string()),
             Self::AsNumber => {

@@ -53,7 +53,13 @@ fn role(path: &str) -> Option<Role> {
     let segments: Vec<&str> = path.split('/').collect();
     match segments[..] {
         [_] if stem == "common" => Some(Role::Common),
-        [_] if matches!(stem, "kill-matrix" | "not-yet-caught" | "explored" | "third-party-defects") => Some(Role::Other),
+        [_] if matches!(
+            stem,
+            "kill-matrix" | "not-yet-caught" | "explored" | "third-party-defects"
+        ) =>
+        {
+            Some(Role::Other)
+        }
         [_, _] if stem == "service" => Some(Role::Service),
         [_, _] if stem == "openapi" => Some(Role::OpenApi),
         [_, _] if stem == "open-points" => Some(Role::OpenPoints),

@@ -35,6 +35,14 @@ fn page_cycles_are_reported_and_left() {
 /// A long walk starts with the requested small pages, and again with larger ones.
 const WALK_PAGES: usize = 20 + 1000;
 
+/// The number of requests for pages. While all scenarios wait, the last request is repeated to see whether the target is there.
+fn pages_asked(target: &Target) -> usize {
+    let first_line = |asked: Asked| asked.head.lines().next().unwrap_or_default().to_owned();
+    let mut targets: Vec<String> = target.asked().into_iter().map(first_line).collect();
+    targets.dedup();
+    targets.len()
+}
+
 /// A list of flows with a page size, up to the page `last`; each flow can be fetched.
 fn long_list(each: usize, last: usize) -> Target {
     Target::answering(move |asked| {
@@ -81,7 +89,7 @@ fn a_list_longer_than_a_walk_is_not_a_finding() {
     let findings = judged.record["findings"].as_array().expect("findings");
     // Its page metadata does not match the requests, which is a warning.
     assert!(findings.iter().all(|f| f["level"] == "should"));
-    assert_eq!(target.asked().len(), WALK_PAGES);
+    assert_eq!(pages_asked(&target), WALK_PAGES);
     assert!(
         judged.ended.peak_kib <= 128 * 1024,
         "{} KiB",
@@ -109,7 +117,7 @@ fn endless_empty_pages_are_reported() {
     let target = long_list(0, usize::MAX);
     let judged = walk(&target);
     check("nothing", &judged, Due::Fails("the last 999 pages contain"));
-    assert_eq!(target.asked().len(), WALK_PAGES);
+    assert_eq!(pages_asked(&target), WALK_PAGES);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Common parts of all derived scenarios: the operation, its happy path, and the conversion of a case to a scenario.
 
 use super::{
-    boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races, refusals,
-    repeated_reads, second_entry, special_characters, two_tenants,
+    boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races,
+    refusals, repeated_reads, second_entry, special_characters, two_tenants,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};

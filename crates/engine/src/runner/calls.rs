@@ -14,7 +14,7 @@ use conformant_judge::evidence::{
     BODY_EXCERPT_BYTES, Body, Event, Exchange, Expectation, Outcome, Payload, Poll, SkippedRule,
     Span,
 };
-use conformant_judge::{Acceptance, acceptance};
+use conformant_judge::{Acceptance, acceptance_among};
 use conformant_rulebook::scenario::{Credentials, Until};
 use conformant_rulebook::step::{Call, Demand};
 use conformant_rulebook::{Operation, Rulebook};
@@ -319,7 +319,8 @@ impl<'a> Runner<'a> {
     ) -> Called {
         let answer = answer.and_then(|response| self.within_budget(response));
         exchange.outcome = self.outcome(&exchange, answer, operation);
-        let acceptance = acceptance(self.rulebook, &exchange, Some(operation));
+        let others = &self.evidence.exchanges;
+        let acceptance = acceptance_among(self.rulebook, &exchange, Some(operation), others);
         let value = exchange
             .document()
             .map_or_else(|| Arc::new(Value::Null), Arc::clone);

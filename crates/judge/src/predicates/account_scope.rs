@@ -166,11 +166,14 @@ fn is_refused_everywhere(context: &Context<'_>) -> bool {
     others.all(|seen| matches!(seen.exchange.status(), Some(401 | 403)))
 }
 
+/// A response by its index, what each account was shown, and what may be known anyway.
+type OfResponse<'a> = (usize, &'a BTreeMap<String, Site>, &'a dyn Fn(&str) -> bool);
+
 /// One response, if it could contain words of the other account.
 fn evaluate_response(
     context: &Context<'_>,
     rule: &Rule,
-    (index, shown, known): (usize, &BTreeMap<String, Site>, &dyn Fn(&str) -> bool),
+    (index, shown, known): OfResponse<'_>,
     origins: &BTreeMap<String, Origin>,
     verdicts: &mut Verdicts<'_>,
 ) {
@@ -245,7 +248,7 @@ fn number_of_ours(context: &Context<'_>, index: usize) -> Option<Site> {
     });
     let own = earlier.next_back()?.exchange.document()?;
     let mut found = None;
-    visit_numbers(shown, String::new(), &mut |pointer, number| {
+    visit_numbers(shown, "", &mut |pointer, number| {
         let is_same = own.pointer(pointer).and_then(Value::as_u64) == Some(number);
         if is_same && number >= SMALLEST {
             found.get_or_insert_with(|| Site::answer(index, pointer));
@@ -255,21 +258,21 @@ fn number_of_ours(context: &Context<'_>, index: usize) -> Option<Site> {
 }
 
 /// Each whole number of a value with its pointer.
-fn visit_numbers(value: &Value, pointer: String, visit: &mut dyn FnMut(&str, u64)) {
+fn visit_numbers(value: &Value, pointer: &str, visit: &mut dyn FnMut(&str, u64)) {
     match value {
         Value::Number(number) => {
             if let Some(number) = number.as_u64() {
-                visit(&pointer, number);
+                visit(pointer, number);
             }
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                visit_numbers(item, format!("{pointer}/{at}"), visit);
+                visit_numbers(item, &format!("{pointer}/{at}"), visit);
             }
         }
         Value::Object(members) => {
             for (key, member) in members {
-                visit_numbers(member, json::join(&pointer, key), visit);
+                visit_numbers(member, &json::join(pointer, key), visit);
             }
         }
         Value::Null | Value::Bool(_) | Value::String(_) => {}
@@ -324,7 +327,7 @@ fn words_of_request(exchange: &Exchange) -> BTreeSet<String> {
         found.insert(word.to_owned());
     });
     for value in exchange.sent.values() {
-        visit_texts(value, String::new(), &mut |_, text| {
+        visit_texts(value, "", &mut |_, text| {
             words_in(text, &mut |word| {
                 found.insert(word.to_owned());
             });
@@ -340,7 +343,7 @@ fn words_of_response(index: usize, exchange: &Exchange) -> BTreeMap<String, Site
         return found;
     };
     match body {
-        Body::Document { value, .. } => visit_texts(value, String::new(), &mut |pointer, text| {
+        Body::Document { value, .. } => visit_texts(value, "", &mut |pointer, text| {
             words_in(text, &mut |word| {
                 let site = || Site::answer(index, pointer);
                 found.entry(word.to_owned()).or_insert_with(site);
@@ -356,17 +359,17 @@ fn words_of_response(index: usize, exchange: &Exchange) -> BTreeMap<String, Site
 }
 
 /// Each text of a value with its pointer.
-fn visit_texts(value: &Value, pointer: String, visit: &mut dyn FnMut(&str, &str)) {
+fn visit_texts(value: &Value, pointer: &str, visit: &mut dyn FnMut(&str, &str)) {
     match value {
-        Value::String(text) => visit(&pointer, text),
+        Value::String(text) => visit(pointer, text),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                visit_texts(item, format!("{pointer}/{at}"), visit);
+                visit_texts(item, &format!("{pointer}/{at}"), visit);
             }
         }
         Value::Object(members) => {
             for (key, member) in members {
-                visit_texts(member, json::join(&pointer, key), visit);
+                visit_texts(member, &json::join(pointer, key), visit);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

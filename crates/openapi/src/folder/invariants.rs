@@ -8,7 +8,7 @@ use conformant_rulebook::{Model, Rulebook};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<'a, 'd> Folder<'a, 'd> {
+impl Folder<'_, '_> {
     /// A row for everything that an invariant applies to.
     pub(super) fn laws(
         &mut self,

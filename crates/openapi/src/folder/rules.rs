@@ -9,7 +9,7 @@ use conformant_rulebook::kebab;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-impl<'a, 'd> Folder<'a, 'd> {
+impl<'d> Folder<'_, 'd> {
     pub(super) fn rules(&mut self) -> BTreeMap<String, Vec<Value>> {
         let mut rules: BTreeMap<String, Vec<Value>> = BTreeMap::new();
         for (n, operation) in self.operations() {

@@ -8,7 +8,7 @@ use conformant_rulebook::kebab;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-impl<'a, 'd> Folder<'a, 'd> {
+impl<'d> Folder<'_, 'd> {
     pub(super) fn scenarios(&mut self) -> BTreeMap<String, Map<String, Value>> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (n, _) in self.operations() {

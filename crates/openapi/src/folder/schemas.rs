@@ -8,7 +8,7 @@ use conformant_base::json::join;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-impl<'a, 'd> Folder<'a, 'd> {
+impl<'d> Folder<'_, 'd> {
     pub(super) fn schema(&mut self, name: &str) -> Map<String, Value> {
         let kind: &SchemaFile<'d> = &self.resources.schema_files[name];
         let mut schema = self.written[name].clone();

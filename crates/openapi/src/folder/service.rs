@@ -5,7 +5,7 @@ use crate::api::{Answer, Operation};
 use crate::schema::object;
 use serde_json::{Map, Value, json};
 
-impl<'a, 'd> Folder<'a, 'd> {
+impl Folder<'_, '_> {
     pub(super) fn service_file(&mut self) -> Option<Map<String, Value>> {
         let is_read = |o: &Operation<'_>| o.method == "get";
         let mut reads: Vec<(usize, &Operation<'_>)> =

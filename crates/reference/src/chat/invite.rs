@@ -70,7 +70,7 @@ pub(super) fn create(
     }
     let named_role = form.get("RoleSid");
     if let Some(sid) = named_role {
-        let role = role::require(service, "RoleSid", sid, role::CHANNEL).map(|_| ());
+        let role = role::require(service, "RoleSid", sid, role::CHANNEL);
         if role.is_err() && core.fails(Fault::ChatRefusedInviteInvites) {
             let user_sid = user::seen(service, core, identity, call.now);
             if let Some(user) = service.users.by_sid_mut(&user_sid) {

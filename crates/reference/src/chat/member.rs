@@ -241,7 +241,7 @@ pub(super) fn create(
         return Ok(core.ok(&known.represent(service, channel, core)));
     }
     if let Some(sid) = role_sid {
-        let known = role::require(service, "RoleSid", sid, role::CHANNEL).map(|_| ());
+        let known = role::require(service, "RoleSid", sid, role::CHANNEL);
         if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
             user::seen(service, core, identity, call.now);
         }

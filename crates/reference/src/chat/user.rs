@@ -268,7 +268,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let attributes = inputs::attributes(core, form, Fault::ChatUserAttributesUnchecked)?;
     let role_sid = form.get("RoleSid");
     if let Some(sid) = role_sid {
-        let role = role::require(service, "RoleSid", sid, role::DEPLOYMENT).map(|_| ());
+        let role = role::require(service, "RoleSid", sid, role::DEPLOYMENT);
         if role.is_err() && core.fails(Fault::ChatRefusedUserStays) {
             seen(service, core, identity, call.now);
         }

@@ -127,7 +127,7 @@ impl Events {
             }
         }
         if !core.fails(Fault::EventsCompletedMissing)
-            && !(!is_first && core.fails(Fault::EventsCompletedOnlyFirst))
+            && (is_first || !core.fails(Fault::EventsCompletedOnlyFirst))
         {
             self.emit(core, &operation_id, Kind::OperationCompleted, &operation);
         }
@@ -311,7 +311,16 @@ fn is_lost(core: &Core, kind: Kind, send: &BulkSend, n: usize) -> bool {
             core.fails(Fault::EventsUndeliveredNotQueued)
         }
         Kind::MessageSent if send.outcome == Outcome::Read => core.fails(Fault::EventsReadNotSent),
-        _ => false,
+        Kind::OperationProcessing
+        | Kind::OperationCompleted
+        | Kind::OperationScheduled
+        | Kind::MessageQueued
+        | Kind::MessageSent
+        | Kind::MessageFailed
+        | Kind::MessageDelivered
+        | Kind::MessageUndelivered
+        | Kind::MessageRead
+        | Kind::Further => false,
     }
 }
 

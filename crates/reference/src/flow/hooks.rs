@@ -222,8 +222,8 @@ impl Execution {
             parent_step_sid: before
                 .filter(|_| {
                     if widget.in_subflow {
-                        !core.fails(Fault::FlowSubflowParentMissing)
-                            && !(is_second && core.fails(Fault::FlowSecondSubflowParentMissing))
+                        !(core.fails(Fault::FlowSubflowParentMissing)
+                            || is_second && core.fails(Fault::FlowSecondSubflowParentMissing))
                     } else {
                         core.fails(Fault::FlowParentAlways)
                     }
