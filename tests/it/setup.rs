@@ -138,14 +138,17 @@ fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
         tasks[0],
         "  1. start flow, or correct targets.flow.url (http://127.0.0.1:9)"
     );
+    for task in [
+        "  2. configure `accounts`",
+        "  3. configure the hook advance_clock: a run is then about six times faster",
+        "  4. set targets.flow.from",
+    ] {
+        assert!(tasks.iter().any(|line| line.starts_with(task)), "{tasks:?}");
+    }
     assert!(
-        tasks[1].starts_with(
-            "  2. configure the hook advance_clock: a run is then about six times faster"
-        ),
-        "{tasks:?}"
-    );
-    assert!(
-        tasks[2].starts_with("  3. implement the hook "),
+        tasks
+            .iter()
+            .any(|line| line.contains(". implement the hook ")),
         "{tasks:?}"
     );
     // Nothing that is not configured is mentioned.

@@ -163,6 +163,7 @@ pub fn filled(
 /// - `interrupted` ends the run within a moment; the record is then marked incomplete.
 /// - `finish` may change the record before it is emitted, for example to apply waivers.
 #[expect(clippy::too_many_arguments, reason = "the arguments are independent")]
+#[expect(clippy::too_many_lines, reason = "one loop over the events of a run")]
 pub fn run(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -535,6 +536,10 @@ fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
     })
 }
 
+#[expect(
+    clippy::too_many_lines,
+    reason = "one loop over the attempts of a scenario"
+)]
 fn conclude_unguarded(
     rulebook: &Rulebook,
     schemas: &Schemas,

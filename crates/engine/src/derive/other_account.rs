@@ -94,15 +94,15 @@ fn read(cases: &Cases<'_>) -> Vec<Step> {
         .map(|(key, _)| format!("${{shown.links.{key}}}"));
     if is_single {
         let url = has_url.then(|| "${shown.url}".to_owned());
-        steps.extend(url.into_iter().chain(links).map(follow));
+        steps.extend(url.into_iter().chain(links).map(|url| follow(&url)));
     }
     steps
 }
 
-fn follow(url: String) -> Step {
+fn follow(url: &str) -> Step {
     Step::from(Get {
         credentials: Credentials::OtherAccount,
-        ..super::credentials::follow(&url)
+        ..super::credentials::follow(url)
     })
 }
 

@@ -308,13 +308,11 @@ impl Live {
             state.gone = Some((service.to_owned(), why.clone()));
             self.interrupted.store(true, Ordering::Relaxed);
         }
-        answer.err().or_else(|| {
-            Some(SendFault {
-                cause: Cause::Unreachable,
-                detail: why,
-                partial: None,
-            })
-        })
+        answer.err().or(Some(SendFault {
+            cause: Cause::Unreachable,
+            detail: why,
+            partial: None,
+        }))
     }
 
     /// How long a service may be silent. A longer time limit of exchanges makes it longer.
