@@ -36,6 +36,7 @@ impl Reader {
         }
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "each entry is read once")]
     fn account(&mut self, service: &str, entry: AccountEntry, target: &Target) -> Option<Target> {
         let at = |key: &str| format!("accounts.{service}.{key}");
         let is_plain = |field: &str| !is_secret_header(field);
