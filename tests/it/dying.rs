@@ -70,7 +70,7 @@ fn relay(
     let mut server = TcpStream::connect(target)?;
     let (mut answers, mut back) = (server.try_clone()?, client.try_clone()?);
     std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
-    let mut request = [0; 64 * 1024];
+    let mut request = [0; 16 * 1024];
     loop {
         let length = client.read(&mut request)?;
         if length == 0 {
