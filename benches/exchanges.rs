@@ -44,8 +44,8 @@ fn main() {
         planned: &planned,
     };
 
-    let stories = run.record();
-    let sent: usize = stories.iter().map(Vec::len).sum();
+    let scenarios = run.record();
+    let sent: usize = scenarios.iter().map(Vec::len).sum();
     println!(
         "{} scenarios, {sent} requests, {JOBS} jobs, {ROUNDS} rounds",
         planned.len()
@@ -54,7 +54,7 @@ fn main() {
         "run over TCP",
         "bare loop",
         &mut || run.over_tcp(),
-        &mut || bare_loop(&stories),
+        &mut || bare_loop(&scenarios),
     );
     compare(
         "run in process",
@@ -223,7 +223,7 @@ impl Mutate for Recorder {
 }
 
 /// The same requests by the same client, without judging.
-fn bare_loop(stories: &[Vec<Request>]) -> f64 {
+fn bare_loop(scenarios: &[Vec<Request>]) -> f64 {
     let server = Server::start(Settings {
         seed: SEED,
         virtual_clock: true,
@@ -233,10 +233,10 @@ fn bare_loop(stories: &[Vec<Request>]) -> f64 {
     let base = BaseUrl::parse(server.url()).expect("it is a URL");
     let client = Client::new(Limits::default());
     let next = AtomicUsize::new(0);
-    rate(stories.iter().map(Vec::len).sum(), || {
+    rate(scenarios.iter().map(Vec::len).sum(), || {
         parallel_map(|| {
-            while let Some(story) = stories.get(next.fetch_add(1, Ordering::Relaxed)) {
-                for request in story {
+            while let Some(scenario) = scenarios.get(next.fetch_add(1, Ordering::Relaxed)) {
+                for request in scenario {
                     send(&client, &base, request);
                 }
             }

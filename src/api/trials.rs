@@ -27,7 +27,7 @@ pub struct Trial {
 #[derive(Debug)]
 struct Suite {
     rulebook: Rulebook,
-    stories: OnDemandRunner,
+    scenarios: OnDemandRunner,
     redactor: Redactor,
 }
 
@@ -69,10 +69,10 @@ impl Rulebook {
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
         let sessions = target.sessions(seed, target.jobs(), LONGEST, &interrupted)?;
-        let stories = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
+        let scenarios = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),
-            stories,
+            scenarios,
             redactor: target.redactor(),
         });
         let trial = |(index, id): (usize, &str)| Trial {
@@ -80,7 +80,7 @@ impl Rulebook {
             index,
             id: id.to_owned(),
         };
-        Ok(suite.stories.ids().enumerate().map(trial).collect())
+        Ok(suite.scenarios.ids().enumerate().map(trial).collect())
     }
 }
 
@@ -96,10 +96,10 @@ impl Trial {
     /// [`Failure`] if must-rules are broken, or nothing could be concluded. A second call fails.
     pub fn run(&self) -> Result<Played, Failure> {
         let suite = &*self.suite;
-        let Some(concluded) = suite.stories.run(self.index) else {
+        let Some(concluded) = suite.scenarios.run(self.index) else {
             return Err(self.failure(Verdict::Error, "it was run before", Vec::new()));
         };
-        if let Some(service) = suite.stories.denied_by() {
+        if let Some(service) = suite.scenarios.denied_by() {
             let why = format!("{service} answers nothing but 401 and 403");
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }

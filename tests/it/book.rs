@@ -321,13 +321,13 @@ fn prepare(page: &str, folder: &Path) {
         }
         "docs/src/scenario.md" => {
             let text = std::fs::read_to_string(root().join(page)).expect("it is there");
-            let story = text
+            let scenario = text
                 .split("```yaml\n")
                 .nth(1)
                 .and_then(|rest| rest.split("```").next());
             put(
                 "own/flow/first.yaml",
-                story.expect("the page shows a scenario"),
+                scenario.expect("the page shows a scenario"),
             );
         }
         _ => {}

@@ -45,7 +45,7 @@ fn the_clean_reference_has_no_findings() {
 #[test]
 fn former_false_positives_stay_fixed() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let stories = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
+    let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
     let arguments = [
         "run",
         "--strict",
@@ -56,7 +56,7 @@ fn former_false_positives_stay_fixed() {
     ];
     let (code, out, err) = run(
         folder.path(),
-        &[&arguments[..], &["--scenarios", stories]].concat(),
+        &[&arguments[..], &["--scenarios", scenarios]].concat(),
     );
     assert_eq!(code, 0, "{out}{err}");
     assert!(out.contains("scenarios   8 pass\n"), "{out}");

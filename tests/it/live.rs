@@ -95,7 +95,7 @@ fn timings_include_the_shortest_possible_time() {
     assert_eq!(code, 0, "{out}");
     let wall = record.wall.expect("time is real");
     let timings = wall.timings.expect("it was asked for");
-    assert_eq!(timings.stories.len(), record.scenarios.len());
+    assert_eq!(timings.scenarios.len(), record.scenarios.len());
     assert!(
         timings.lower_bound <= wall.seconds + 0.1,
         "{}",
@@ -104,9 +104,9 @@ fn timings_include_the_shortest_possible_time() {
     let waited = timings.spent.callbacks + timings.spent.time + timings.spent.hooks;
     assert!(waited > 0.0, "{:?}", timings.spent);
     assert!(out.contains(&timings.because), "{out}");
-    for story in &timings.stories {
-        let parts = story.spent.by_itself() + story.spent.turn;
-        assert!((parts - story.seconds).abs() < 0.05, "{story:?}");
+    for scenario in &timings.scenarios {
+        let parts = scenario.spent.by_itself() + scenario.spent.turn;
+        assert!((parts - scenario.seconds).abs() < 0.05, "{scenario:?}");
     }
 
     let (code, _, err) = run(folder.path(), &["run", "--timings"]);
@@ -230,10 +230,15 @@ fn a_run_with_an_explicit_seed_has_names_of_its_own() {
     }
     let names = [&selection[..], &["--names", "first"]].concat();
     // The second of these runs meets what the first one left under its names.
-    for _ in 0..2 {
-        let (code, out, _) = judge(&served, folder.path(), &names);
-        assert_eq!(code, 0, "{out}");
-    }
+    let (code, out, _) = judge(&served, folder.path(), &names);
+    assert_eq!(code, 0, "{out}");
+    let (code, out, record) = judge(&served, folder.path(), &names);
+    assert_ne!(code, 1, "{out}");
+    assert!(record.findings.is_empty(), "{out}");
+    assert!(
+        out.contains("an earlier run may have used these names"),
+        "{out}"
+    );
     let (code, _, err) = run(folder.path(), &["run", "--names", "not plain"]);
     assert_eq!(code, 2, "{err}");
     assert!(err.contains("invalid --names"), "{err}");

@@ -103,8 +103,8 @@ fn an_endless_list_is_judged_but_not_mutated() {
     let served = Served::start(folder.path(), &["--fault", "flow/page-token-ignored"]);
     let target = format!("all={}", served.url);
     let hooks = format!("{}/_control", served.url);
-    let story = "flow/read-flows/beyond-a-page";
-    let arguments = ["--target", &target, "--hooks", &hooks, "--filter", story];
+    let scenario = "flow/read-flows/beyond-a-page";
+    let arguments = ["--target", &target, "--hooks", &hooks, "--filter", scenario];
     let (_, out, record) = record(folder.path(), &arguments);
     assert!(record.summary.rules.pass > 20, "{out}");
     let proof = proof(&record);

@@ -295,12 +295,12 @@ fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunReco
 fn drawn(seed: u64, from: &[Planned<'static>]) -> Vec<Planned<'static>> {
     let mut chance = chance(seed, "stories");
     let count = chance.random_range(1..=STORIES);
-    let mut stories: Vec<Planned<'static>> = (0..count)
+    let mut drawn_scenarios: Vec<Planned<'static>> = (0..count)
         .map(|_| from[chance.random_range(0..from.len())].clone())
         .collect();
-    stories.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));
-    stories.dedup_by(|a, b| a.scenario.id == b.scenario.id);
-    stories
+    drawn_scenarios.sort_by(|a, b| a.scenario.id.cmp(&b.scenario.id));
+    drawn_scenarios.dedup_by(|a, b| a.scenario.id == b.scenario.id);
+    drawn_scenarios
 }
 
 /// Tries every schedule; a failure states how to repeat it.
@@ -334,15 +334,15 @@ fn no_faults() -> BTreeSet<Fault> {
 #[test]
 fn a_slow_network_changes_no_verdict() {
     each_schedule(|seed| {
-        let stories = drawn(seed, &ALL);
+        let drawn_scenarios = drawn(seed, &ALL);
         let calm = run(
             &Weathered::new(Weather::Calm, seed, no_faults()),
-            &stories,
+            &drawn_scenarios,
             1,
         );
         let slow = run(
             &Weathered::new(Weather::Slow, seed, no_faults()),
-            &stories,
+            &drawn_scenarios,
             2,
         );
         let (calm, slow) = (verdicts(&calm), verdicts(&slow));
@@ -356,10 +356,10 @@ fn a_slow_network_changes_no_verdict() {
 #[test]
 fn losses_are_neither_findings_nor_passes() {
     each_schedule(|seed| {
-        let stories = drawn(seed, &ALL);
+        let drawn_scenarios = drawn(seed, &ALL);
         let record = run(
             &Weathered::new(Weather::Stormy, seed, no_faults()),
-            &stories,
+            &drawn_scenarios,
             2,
         );
         if !record.complete || !record.findings.is_empty() {
@@ -393,23 +393,23 @@ fn what_is_found_in_a_storm_is_found_in_calm() {
         .cloned()
         .collect();
     each_schedule(|seed| {
-        let stories = drawn(seed, &of_flow);
+        let drawn_scenarios = drawn(seed, &of_flow);
         let switched: BTreeSet<Fault> = faults.iter().copied().collect();
         let calm = run(
             &Weathered::new(Weather::Calm, seed, switched.clone()),
-            &stories,
+            &drawn_scenarios,
             1,
         );
         let storm = run(
             &Weathered::new(Weather::Stormy, seed, switched),
-            &stories,
+            &drawn_scenarios,
             2,
         );
         let (calm, storm) = (verdicts(&calm), verdicts(&storm));
-        for (story, (_, rules)) in &storm {
-            let known = &calm[story].1;
+        for (scenario, (_, rules)) in &storm {
+            let known = &calm[scenario].1;
             if !rules.is_subset(known) {
-                return Err(format!("{story}: {rules:?}, in calm {known:?}"));
+                return Err(format!("{scenario}: {rules:?}, in calm {known:?}"));
             }
         }
         Ok(())
@@ -419,10 +419,10 @@ fn what_is_found_in_a_storm_is_found_in_calm() {
 #[test]
 fn a_schedule_is_reproducible_by_its_seed() {
     let one = |seed, jobs| {
-        let stories = drawn(seed, &ALL);
+        let drawn_scenarios = drawn(seed, &ALL);
         let record = run(
             &Weathered::new(Weather::Stormy, seed, no_faults()),
-            &stories,
+            &drawn_scenarios,
             jobs,
         );
         serde_json::to_string_pretty(&record).expect("records are JSON")

@@ -234,17 +234,17 @@ fn a_target_that_dies_during_a_wait_is_not_flagged() {
         let record = record(folder.path(), "run.json");
         let findings = record.findings.iter().map(|f| f.rule.as_str());
         let accused: Vec<&str> = findings.collect();
-        let story = &record.scenarios[0];
+        let scenario = &record.scenarios[0];
         if dies {
             assert_eq!(accused, [""; 0], "{out}{err}");
             assert_eq!(
-                (code, story.verdict),
+                (code, scenario.verdict),
                 (3, Verdict::Inconclusive),
                 "{out}{err}"
             );
             assert!(
-                story.reason.contains("no callback within 200ms, and "),
-                "{story:?}"
+                scenario.reason.contains("no callback within 200ms, and "),
+                "{scenario:?}"
             );
         } else {
             assert_eq!(accused, ["auth/registration/failed-webhook"], "{out}{err}");

@@ -7,6 +7,7 @@ pub mod body;
 mod boundary;
 mod callbacks;
 mod command;
+mod conclude;
 pub mod derive;
 mod difference;
 pub mod evidence_file;
@@ -33,8 +34,9 @@ mod timings;
 pub mod token;
 
 pub use command::CommandError;
+use conclude::{Observers, conclude_observed};
+pub use conclude::{RecordedRun, conclude, conclude_again, conclude_with_evidence, find_loss};
 pub use difference::{evidence_of, first_difference};
-use evidence_file::EvidenceRecord;
 pub use evidence_file::EvidenceWriter;
 pub use features::{Features, features};
 pub use gate::{Conclusion, Demands, gate};
@@ -47,27 +49,16 @@ pub use stop::{SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
 use conformant_base::clock;
-use conformant_base::http::Cause;
-use conformant_judge::clients;
-use conformant_judge::evidence::{Evidence, Exchange, Outcome, SkippedRule};
-use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
-use conformant_judge::{DocumentCache, Judgment};
-use conformant_record::{
-    Asked, Level, RunEvent, RunRecord, ScenarioResult, Spent, Timings, Verdict,
-};
+use conformant_judge::prove::Prover;
+use conformant_record::{RunEvent, RunRecord, Timings};
 use conformant_rulebook::Rulebook;
-use conformant_rulebook::scenario::Scenario;
-use conformant_rulebook::step::Step;
 use conformant_schema::Schemas;
 pub use record::{Concluded, ONLY_IN_FILES, Recorder};
-use runner::ScenarioOutcome;
 pub use runner::{ScenarioRun, run_scenario};
 use scheduler::Scheduler;
 pub use scheduler::{Concurrency, ResourceClaim, jobs_default};
 use session::{OpenError, Session};
-use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -143,6 +134,16 @@ pub struct RunEnd {
     pub timings: Timings,
 }
 
+impl RunEnd {
+    /// Notes the services that ended the run or never answered.
+    fn note_services(&mut self, sessions: &dyn Sessions) {
+        self.denied_by = sessions.denied_by();
+        self.gone = sessions.gone();
+        self.never_reached = sessions.never_reached();
+        self.has_infrastructure_error |= self.gone.is_some() || self.denied_by.is_some();
+    }
+}
+
 /// Fills in a value the way steps are filled in, with only these captures. For fuzz targets.
 #[doc(hidden)]
 pub fn filled(
@@ -163,7 +164,6 @@ pub fn filled(
 /// - `interrupted` ends the run within a moment; the record is then marked incomplete.
 /// - `finish` may change the record before it is emitted, for example to apply waivers.
 #[expect(clippy::too_many_arguments, reason = "the arguments are independent")]
-#[expect(clippy::too_many_lines, reason = "one loop over the events of a run")]
 pub fn run(
     rulebook: &Rulebook,
     schemas: &Schemas,
@@ -259,10 +259,7 @@ pub fn run(
             }
         }
     });
-    ended.denied_by = sessions.denied_by();
-    ended.gone = sessions.gone();
-    ended.never_reached = sessions.never_reached();
-    ended.has_infrastructure_error |= ended.gone.is_some() || ended.denied_by.is_some();
+    ended.note_services(sessions);
     ended.timings = timekeeper.finish(
         scheduler.claims(),
         options.jobs.max(1),
@@ -355,485 +352,5 @@ fn next_progress(
             }
             Some(Progress::Alive)
         }
-    }
-}
-
-/// Runs one scenario and has its evidence judged. A panic becomes an internal error of that scenario.
-pub fn conclude(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    interrupted: &AtomicBool,
-) -> Concluded {
-    conclude_observed(
-        rulebook,
-        schemas,
-        planned,
-        sessions,
-        seed,
-        interrupted,
-        Observers::default(),
-    )
-}
-
-/// The evidence of a run with cached validation results, so that a rerun with a change is judged incrementally.
-#[derive(Debug, Default)]
-pub struct RecordedRun {
-    evidence: Evidence,
-    memo: DocumentCache,
-    /// Whether neither the responses nor the requests had a finding.
-    is_sound: bool,
-}
-
-impl RecordedRun {
-    /// Exchanges whose requests were found to be valid.
-    fn valid_requests(&self) -> &[Exchange] {
-        if self.is_sound {
-            &self.evidence.exchanges
-        } else {
-            &[]
-        }
-    }
-}
-
-/// Same as [`conclude`], but also returns the evidence. The prover, if any, observes the run.
-pub fn conclude_with_evidence(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    prover: Option<&Prover<'_>>,
-) -> (Concluded, RecordedRun) {
-    let recorded = RefCell::default();
-    let observers = Observers {
-        prover,
-        recorded: Some(&recorded),
-        evidence_writer: None,
-    };
-    let never_interrupted = AtomicBool::new(false);
-    let concluded = conclude_observed(
-        rulebook,
-        schemas,
-        planned,
-        sessions,
-        seed,
-        &never_interrupted,
-        observers,
-    );
-    let recorded = recorded.into_inner();
-    recorded.memo.close();
-    (concluded, recorded)
-}
-
-/// Reruns a scenario in the given session and judges it incrementally against the recorded run.
-///
-/// Returns verdict and findings only; the other fields of the result are empty.
-pub fn conclude_again(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    session: &dyn Session,
-    seed: u64,
-    recorded: &RecordedRun,
-) -> Concluded {
-    let id = &planned.scenario.id;
-    let work = || {
-        let never_interrupted = AtomicBool::new(false);
-        let scenario_run = ScenarioRun {
-            earlier: &recorded.evidence.exchanges,
-            ..ScenarioRun::new(rulebook, schemas, planned, (seed, 0))
-        };
-        let ScenarioOutcome { evidence, stop, .. } =
-            run_scenario(scenario_run, session, &never_interrupted);
-        let judgment =
-            conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
-        let stop = match stop {
-            None if judgment.findings.is_empty() => {
-                find_invalid_request(rulebook, schemas, &evidence, recorded.valid_requests())
-            }
-            stop => stop,
-        };
-        conclude_run(id, judgment, stop, evidence.exchanges.len(), 0.0)
-    };
-    guarded(id, work)
-}
-
-/// Optional observers of a scenario run.
-#[derive(Clone, Copy, Default)]
-struct Observers<'b, 'p> {
-    prover: Option<&'b Prover<'p>>,
-    /// Receives the evidence.
-    recorded: Option<&'b RefCell<RecordedRun>>,
-    /// With the scenario's index in the plan.
-    evidence_writer: Option<(&'b EvidenceWriter, usize)>,
-}
-
-impl<'b, 'p> Observers<'b, 'p> {
-    fn new(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
-        Self {
-            prover: (options.prove != Mode::Off).then_some(prover),
-            recorded: None,
-            evidence_writer: options
-                .evidence_writer
-                .as_deref()
-                .map(|evidence_writer| (evidence_writer, index)),
-        }
-    }
-
-    /// Notes that the scenario left no evidence.
-    fn skip(&self) {
-        if let Some((evidence_writer, index)) = self.evidence_writer {
-            evidence_writer.skip(index);
-        }
-    }
-}
-
-fn conclude_observed(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    interrupted: &AtomicBool,
-    observers: Observers<'_, '_>,
-) -> Concluded {
-    let work = || {
-        conclude_unguarded(
-            rulebook,
-            schemas,
-            planned,
-            sessions,
-            seed,
-            interrupted,
-            observers,
-        )
-    };
-    let mut is_done = false;
-    let concluded = guarded(&planned.scenario.id, || {
-        let concluded = work();
-        is_done = true;
-        concluded
-    });
-    if !is_done {
-        observers.skip();
-    }
-    concluded
-}
-
-/// Turns a panic in a scenario into an internal error of that scenario.
-fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        let what = panic
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| panic.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
-        let stop = Stop::Error(format!("internal: {what}"));
-        conclude_run(id, Judgment::default(), Some(stop), 0, 0.0)
-    })
-}
-
-#[expect(
-    clippy::too_many_lines,
-    reason = "one loop over the attempts of a scenario"
-)]
-fn conclude_unguarded(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    planned: &Planned<'_>,
-    sessions: &dyn Sessions,
-    seed: u64,
-    interrupted: &AtomicBool,
-    observers: Observers<'_, '_>,
-) -> Concluded {
-    /// How often a scenario is retried that other clients of the target disturb.
-    const ATTEMPTS_MAX: usize = 5;
-    let id = &planned.scenario.id;
-    // Each attempt has names of its own.
-    let (mut attempt, mut disturbances, mut round) = (0, 0, 1);
-    // What is missing is caused once more by fresh means. Missing again, it is a finding.
-    let mut is_caused_again = false;
-    let mut waited = Spent::default();
-    if interrupted.load(Ordering::Relaxed) {
-        return never_began(planned, observers);
-    }
-    loop {
-        let asked = clock::monotonic();
-        let session = match sessions.open(planned) {
-            Ok(session) => session,
-            Err(error) => {
-                observers.skip();
-                let stop = Some(Stop::Error(format!("failed to {error}")));
-                return conclude_run(id, Judgment::default(), stop, 0, 0.0);
-            }
-        };
-        waited.turn += asked.elapsed().as_secs_f64();
-        if is_caused_again && planned.is_race() {
-            session.shorten_callback_wait();
-        }
-        let began = session.now();
-        let scenario_run = ScenarioRun {
-            looks_early: planned.is_race() && round < session.settings().rounds,
-            ..ScenarioRun::new(rulebook, schemas, planned, (seed, attempt))
-        };
-        let outcome = run_scenario(scenario_run, session.as_ref(), interrupted);
-        let (mut evidence, stop, memo) = (outcome.evidence, outcome.stop, outcome.memo);
-        let seconds = session.seconds_since(began);
-        let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
-        let judgment =
-            conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
-        // An invalid request of ours may repeat a value that the target returned, so findings come first.
-        let stop = match stop {
-            None if judgment.findings.is_empty() => {
-                find_invalid_request(rulebook, schemas, &evidence, &[])
-            }
-            stop => stop,
-        };
-        let went_wrong = !judgment.findings.is_empty()
-            || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        let lost = find_loss(session.as_ref(), &evidence, &judgment);
-        let disturbed = lost.or_else(|| find_disturbance(session.as_ref(), planned, went_wrong));
-        attempt += 1;
-        waited.add(&session.waited());
-        let may_go_on = !interrupted.load(Ordering::Relaxed);
-        disturbances += usize::from(disturbed.is_some());
-        if disturbed.is_some() && disturbances < ATTEMPTS_MAX && may_go_on {
-            continue;
-        }
-        // What an earlier run left under the given names is not broken under new ones.
-        let has_given_names = attempt == 1 && session.is_live();
-        if has_given_names
-            && session.settings().are_names_given
-            && !judgment.findings.is_empty()
-            && may_go_on
-        {
-            continue;
-        }
-        if !is_caused_again && went_wrong && session.has_missed_callback() && may_go_on {
-            is_caused_again = true;
-            continue;
-        }
-        let is_sound = disturbed.is_none() && !went_wrong && stop.is_none();
-        let rounds = || session.settings().rounds;
-        if is_sound && may_go_on && planned.is_race() && round < rounds() {
-            round += 1;
-            continue;
-        }
-        if let Some(prover) = observers.prover.filter(|_| disturbed.is_none()) {
-            let turn = sessions.resource_claim(planned).priority();
-            prover.test_scenario(turn, &mut evidence, &judgment, &memo);
-        }
-        let judgment = judgment.without_examples();
-        let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
-        let void = disturbed.clone();
-        let (judgment, stop) = match disturbed {
-            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
-            None => (judgment, stop),
-        };
-        let turned_away = session.turned_away();
-        let scenario = Some(&planned.scenario);
-        let judged = (judgment, stop.clone());
-        let concluded = summarize(rulebook, scenario, &evidence, judged, seconds);
-        if let Some(recorded) = observers.recorded {
-            let is_sound = concluded.stopped.is_none() && concluded.judgment.findings.is_empty();
-            recorded.replace(RecordedRun {
-                evidence,
-                memo,
-                is_sound,
-            });
-            return concluded;
-        }
-        if let Some((evidence_writer, index)) = observers.evidence_writer {
-            let turned_away = turned_away.clone();
-            evidence_writer.keep(
-                index,
-                EvidenceRecord {
-                    evidence,
-                    stop,
-                    void,
-                    turned_away,
-                    seconds,
-                    of_answers: Vec::new(),
-                    broken,
-                },
-            );
-        }
-        return Concluded {
-            turned_away,
-            waited,
-            ..concluded
-        };
-    }
-}
-
-/// The conclusion of a scenario that did not begin before the run ended. To open a session and to evaluate all rules would
-/// delay the end.
-fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
-    const WHY: &str = "the run ended before";
-    let id = &planned.scenario.id;
-    let mut judgment = Judgment::default();
-    let mut evidence = Evidence {
-        scenario: id.clone(),
-        ..Evidence::default()
-    };
-    for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
-        judgment.inconclusive(rule, WHY);
-        evidence.missed.push(SkippedRule::because(rule, WHY));
-    }
-    let stop = Some(Stop::Interrupted);
-    if let Some((evidence_writer, index)) = observers.evidence_writer {
-        let kept = EvidenceRecord {
-            evidence,
-            stop: stop.clone(),
-            void: None,
-            turned_away: None,
-            seconds: 0.0,
-            of_answers: Vec::new(),
-            broken: BTreeSet::new(),
-        };
-        evidence_writer.keep(index, kept);
-    }
-    conclude_run(id, judgment, stop, 0, 0.0)
-}
-
-/// Why the findings of a scenario are unreliable: a service that it used stopped answering.
-pub fn find_loss(
-    session: &dyn Session,
-    evidence: &Evidence,
-    judgment: &Judgment,
-) -> Option<String> {
-    if judgment.findings.is_empty() {
-        return None;
-    }
-    let services = evidence.exchanges.iter().map(|e| e.service.as_str());
-    let services: BTreeSet<&str> = services.collect();
-    session.lost(&Vec::from_iter(services))
-}
-
-/// What other clients of the target did to a scenario.
-fn find_disturbance(
-    session: &dyn Session,
-    planned: &Planned<'_>,
-    went_wrong: bool,
-) -> Option<String> {
-    // A token may be rejected because another client moved the clock, which looks correct.
-    let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
-    let may_be_disturbed = went_wrong || depends_on_time;
-    session
-        .cut_off()
-        .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten())
-}
-
-/// Stops a scenario without findings if one of its requests that should be accepted breaks the documents.
-fn find_invalid_request(
-    rulebook: &Rulebook,
-    schemas: &Schemas,
-    evidence: &Evidence,
-    valid_requests: &[Exchange],
-) -> Option<Stop> {
-    let found = clients::find_invalid_requests(rulebook, schemas, evidence, valid_requests);
-    let first = found.first()?;
-    Some(Stop::Error(format!(
-        "step {} is not a valid request: {} ({})",
-        first.step, first.message, first.rule
-    )))
-}
-
-/// The result of a scenario, with the other facts that the record contains.
-fn summarize(
-    rulebook: &Rulebook,
-    scenario: Option<&Scenario>,
-    evidence: &Evidence,
-    (judgment, stop): (Judgment, Option<Stop>),
-    seconds: f64,
-) -> Concluded {
-    let exchanges = evidence.exchanges.len();
-    let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
-    let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
-        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
-        Outcome::Fault { cause, .. } => {
-            !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
-        }
-        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
-    };
-    let operations = evidence
-        .exchanges
-        .iter()
-        .map(|e| format!("{}/{}", e.service, e.operation))
-        .collect();
-    let mut services: BTreeMap<String, Asked> = BTreeMap::new();
-    for exchange in &evidence.exchanges {
-        let asked = Asked::once(excerpt::milliseconds(exchange));
-        services
-            .entry(exchange.service.clone())
-            .or_default()
-            .add(asked);
-    }
-    let shown = excerpt::Shown::of(evidence, &concluded.judgment);
-    let mut concluded = Concluded {
-        has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
-            || matches!(
-                concluded.stopped,
-                Some(Stop::HookFailed(_) | Stop::Unreachable(_))
-            ),
-        services,
-        operations,
-        kinds: conformant_judge::kinds_of(rulebook, evidence),
-        shown,
-        ..concluded
-    };
-    if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
-        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
-    }
-    concluded
-}
-
-fn conclude_run(
-    id: &str,
-    judgment: Judgment,
-    stop: Option<Stop>,
-    exchanges: usize,
-    seconds: f64,
-) -> Concluded {
-    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
-    let (verdict, reason) = match &stop {
-        _ if failed => (Verdict::Fail, String::new()),
-        None => (Verdict::Pass, String::new()),
-        Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
-        Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
-            (Verdict::Inconclusive, why.clone())
-        }
-        Some(Stop::Interrupted) => (Verdict::Inconclusive, "the run ended before".to_owned()),
-        Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
-        Some(Stop::Unexpected) => (
-            Verdict::Inconclusive,
-            "a step was answered against its expectation".to_owned(),
-        ),
-        Some(Stop::Error(why)) => (Verdict::Error, why.clone()),
-    };
-    let result = ScenarioResult {
-        id: id.to_owned(),
-        verdict,
-        seconds,
-        reason,
-        failed_before: Vec::new(),
-        steps: Vec::new(),
-    };
-    let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
-    Concluded {
-        result,
-        judgment,
-        stopped: stop,
-        exchanges,
-        services: BTreeMap::new(),
-        has_infrastructure_error: false,
-        turned_away: None,
-        operations,
-        kinds,
-        shown: excerpt::Shown::default(),
-        waited: Spent::default(),
     }
 }

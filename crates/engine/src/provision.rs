@@ -3,7 +3,7 @@
 //! - A provisioned setting comes from the configuration, else from a hook, else from a list (`provisioned` in `service.yaml`).
 //! - A value of an exclusive setting is freed where an operation was rejected because the value is in use.
 
-use super::session::{HookFault, Session};
+use super::session::{Holder, HookFault, Session};
 use super::settings::{ExclusiveSetting, Settings};
 use super::stop::{SET_UP_FAILED, Stop};
 use super::template::{Scope, TemplateError};
@@ -11,6 +11,7 @@ use conformant_judge::evidence::{HookCall, Span};
 use conformant_rulebook::service::{Condition, Exclusive, Found, Provisioned, ServiceIndex};
 use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -170,6 +171,16 @@ pub(super) fn free(
     const SIBLINGS_MAX: Duration = Duration::from_secs(60);
     const LOOK_EVERY: Duration = Duration::from_millis(500);
     let ExclusiveSetting { service, key, how } = exclusive;
+    // The scenario begins again, with numbers that no other scenario uses.
+    let begin_again = || {
+        session.make_phone_numbers_exclusive();
+        Err(Stop::Inconclusive(format!(
+            "another scenario uses the same value of targets.{service}.{key}"
+        )))
+    };
+    if session.shares_phone_number(value) && session.is_held_elsewhere(value, scope) {
+        return begin_again();
+    }
     let holders = || -> Result<Option<Vec<Holder>>, Stop> {
         let here = holders(session, rulebook, exclusive, (scope, value))?;
         match here.is_empty() {
@@ -184,7 +195,15 @@ pub(super) fn free(
         )));
     };
     if busy.is_empty() {
-        return Ok(session.may_be_needed_elsewhere("") && tries < UNSEEN_TRIES_MAX);
+        let may_have_ended = session.may_be_needed_elsewhere("") && tries < UNSEEN_TRIES_MAX;
+        if !may_have_ended && session.are_phone_numbers_exclusive() {
+            return Err(Stop::Inconclusive(format!(
+                "{} was rejected, and this target accepts a value of targets.{service}.{key} once at a time: no list shows \
+                 what holds it",
+                how.taken_by
+            )));
+        }
+        return Ok(may_have_ended);
     }
     if tries >= TRIES_MAX {
         return Err(Stop::Inconclusive(format!(
@@ -192,17 +211,16 @@ pub(super) fn free(
         )));
     }
     if busy.iter().any(|holder| holder.scope != scope) {
-        session.holders_are_exclusive();
+        session.make_phone_numbers_exclusive();
     }
-    if session.shares_phone_number() && session.phone_number().as_deref() == Some(value) {
-        session.phone_number_is_busy();
-        return Err(Stop::Inconclusive(format!(
-            "another scenario uses the same value of targets.{service}.{key}"
-        )));
+    let is_assigned = session.phone_number().as_deref() == Some(value);
+    if is_assigned && session.shares_phone_number(value) {
+        return begin_again();
     }
+    let is_a_siblings = |holder: &Holder| session.is_held_by_a_sibling(&holder.key);
+    let scopes: BTreeSet<String> = busy.iter().map(|holder| holder.scope.clone()).collect();
     let mut waited = Duration::ZERO;
     loop {
-        let is_a_siblings = |holder: &Holder| session.is_held_by_a_sibling(&holder.key);
         let is_anothers = |holder: &Holder| session.may_be_needed_elsewhere(&holder.key);
         let max = match (busy.iter().any(is_a_siblings), busy.iter().any(is_anothers)) {
             (true, _) => SIBLINGS_MAX,
@@ -219,7 +237,10 @@ pub(super) fn free(
         }
         session.wait(LOOK_EVERY);
         waited += LOOK_EVERY;
-        busy = holders()?.unwrap_or_default();
+        busy.clear();
+        for scope in &scopes {
+            busy.extend(self::holders(session, rulebook, exclusive, (scope, value))?);
+        }
     }
     if busy.is_empty() {
         return Ok(true);
@@ -238,12 +259,6 @@ pub(super) fn free(
             .map_err(|fault| Stop::of_hook(name, &fault))?;
     }
     Ok(true)
-}
-
-/// A holder of a value, and the scope in which it holds it.
-struct Holder {
-    scope: String,
-    key: String,
 }
 
 /// The arguments of the hook that frees a value.
@@ -276,6 +291,8 @@ fn holders(
         .map(|key| Holder {
             scope: scope.to_owned(),
             key: key.to_owned(),
+            value: value.to_owned(),
+            path: path_of_holder(rulebook, exclusive, (scope, key)).unwrap_or_default(),
         });
     Ok(busy.collect())
 }

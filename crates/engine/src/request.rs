@@ -47,7 +47,7 @@ pub enum BuildError {
     /// Credentials are not configured.
     #[error("not configured: {0} of the target")]
     NoCredentials(&'static str),
-    /// There is no second account.
+    /// The step needs the credentials of a second account, and none are configured.
     #[error("not configured: accounts (credentials of a second account)")]
     NoOtherAccount,
     /// The token command failed.

@@ -30,6 +30,17 @@ pub enum HookFault {
     Failed(String),
 }
 
+/// A resource that holds a value of the exclusive setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// The resource that it was made in.
+    pub scope: String,
+    pub key: String,
+    pub value: String,
+    /// The path that shows it.
+    pub path: String,
+}
+
 /// Why no session could be opened; completes "failed to …".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("open a session at {url}: {source}")]
@@ -178,24 +189,31 @@ pub trait Session {
         None
     }
 
-    /// Whether other scenarios may use the same phone number at the same time.
-    fn shares_phone_number(&self) -> bool {
+    /// Whether this scenario uses a phone number that others may use at the same time.
+    fn shares_phone_number(&self, _number: &str) -> bool {
         false
     }
 
-    /// Records that a request was rejected because its phone number is in use.
-    fn phone_number_is_busy(&self) {}
+    /// Whether a phone number has one holder at a time at this target.
+    fn are_phone_numbers_exclusive(&self) -> bool {
+        false
+    }
 
-    /// Records a holder of an exclusive value that this scenario made, and the path that shows it.
-    fn record_holder(&self, _scope: &str, _holder: &str, _path: &str) {}
+    /// Records that a phone number has one holder at a time at this target.
+    fn make_phone_numbers_exclusive(&self) {}
+
+    /// Records a holder of an exclusive value that this scenario made.
+    fn record_holder(&self, _holder: Holder) {}
+
+    /// Whether this run made a holder of the value in another scope, and this scenario does not need it.
+    fn is_held_elsewhere(&self, _value: &str, _scope: &str) -> bool {
+        false
+    }
 
     /// Whether another scenario may have made that holder and still needs it.
     fn is_held_by_a_sibling(&self, _holder: &str) -> bool {
         false
     }
-
-    /// Records that a value has one holder at a time at this target.
-    fn holders_are_exclusive(&self) {}
 
     /// Whether another run may need a holder.
     fn may_be_needed_elsewhere(&self, _holder: &str) -> bool {

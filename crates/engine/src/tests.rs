@@ -1,10 +1,9 @@
 //! Tests of the evidence of a scenario: the order of events, and the masking by broken values.
 
+use super::runner::ScenarioOutcome;
 use super::session::OpenError;
 use super::sessions::{Mutate, Offline};
-use super::{
-    Options, Planned, ScenarioOutcome, ScenarioRun, Session, Sessions, Target, plan, run_scenario,
-};
+use super::{Options, Planned, ScenarioRun, Session, Sessions, Target, plan, run_scenario};
 use conformant_base::http::{Request, Response};
 use conformant_judge::evidence::{Event, Evidence, Exchange, WalkEnd};
 use conformant_judge::history::Appearance;
@@ -288,8 +287,8 @@ fn requests_are_bound_to_the_answering_resources() {
         let history = &case.history;
         let id = &planned.scenario.id;
         for (thing_id, thing) in history.resources.iter() {
-            for sight in &thing.observations {
-                let Some(shown) = sight.representation(&case) else {
+            for observation in &thing.observations {
+                let Some(shown) = observation.representation(&case) else {
                     continue;
                 };
                 if let Some(sid) = shown.value.get("sid")
@@ -297,17 +296,21 @@ fn requests_are_bound_to_the_answering_resources() {
                 {
                     wrong.insert(format!("{id}: sid {sid}"));
                 }
-                let about = &rulebook().kinds[sight.shown_type].annotations;
+                let about = &rulebook().kinds[observation.shown_type].annotations;
                 for ((at, _), parent) in about.parents.iter().zip(&thing.parents) {
                     let parent = &history.resources.get(*parent).key;
                     if shown.value.pointer(at) != Some(&json!(parent)) {
                         wrong.insert(format!("{id}: {} {at}", thing.kind));
                     }
                 }
-                let index = sight.exchange.expect("every observation is an answer");
+                let index = observation
+                    .exchange
+                    .expect("every observation is an answer");
                 let bound = &history.path_bindings[index];
                 let operation = case.seen[index].operation.expect("it is known");
-                if operation.names_its_resource() && matches!(sight.shows, Appearance::Whole(_)) {
+                if operation.names_its_resource()
+                    && matches!(observation.shows, Appearance::Whole(_))
+                {
                     if bound.resource != Some(thing_id) {
                         wrong.insert(format!("{id}: {} is bound elsewhere", operation.id));
                     }

@@ -77,7 +77,7 @@ impl Timekeeper {
             spent,
             lower_bound,
             because,
-            stories: scenarios
+            scenarios: scenarios
                 .into_iter()
                 .map(|(_, scenario_time)| scenario_time)
                 .collect(),
@@ -252,6 +252,6 @@ mod tests {
     #[test]
     fn an_empty_run_has_no_bound() {
         let timings = Timekeeper::new().finish(&[], 4, usize::MAX);
-        assert!(timings.lower_bound.abs() < 1e-9 && timings.stories.is_empty());
+        assert!(timings.lower_bound.abs() < 1e-9 && timings.scenarios.is_empty());
     }
 }

@@ -332,12 +332,12 @@ impl<'a> Explorer<'a> {
             &planned,
             (self.options.seed, 0),
         );
-        let story = run_scenario(scenario_run, session.as_ref(), interrupted);
-        let mut judgment = judge(self.rulebook, self.schemas, &story.evidence);
+        let outcome = run_scenario(scenario_run, session.as_ref(), interrupted);
+        let mut judgment = judge(self.rulebook, self.schemas, &outcome.evidence);
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
-                || find_loss(session.as_ref(), &story.evidence, &judgment).is_some()
+                || find_loss(session.as_ref(), &outcome.evidence, &judgment).is_some()
                 || session.disturbed().is_some()
         };
         let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
@@ -346,8 +346,8 @@ impl<'a> Explorer<'a> {
         }
         ScenarioOutcome {
             judgment,
-            stop: story.stop,
-            evidence: story.evidence,
+            stop: outcome.stop,
+            evidence: outcome.evidence,
             in_doubt,
         }
     }

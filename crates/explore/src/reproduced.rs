@@ -206,8 +206,8 @@ fn deciding(
     let session = worlds.open(planned).ok()?;
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
     let scenario_run = ScenarioRun::new(rulebook, &schemas, planned, (0, 0));
-    let story = run_scenario(scenario_run, session.as_ref(), &calm);
-    let evidence = &story.evidence;
+    let outcome = run_scenario(scenario_run, session.as_ref(), &calm);
+    let evidence = &outcome.evidence;
     let judgment = judge_with_cache(
         rulebook,
         &schemas,

@@ -99,5 +99,6 @@ pub struct Timings {
     /// Reason for the bound.
     pub because: String,
     /// Every scenario, by start.
-    pub stories: Vec<ScenarioTime>,
+    #[serde(rename = "stories")]
+    pub scenarios: Vec<ScenarioTime>,
 }

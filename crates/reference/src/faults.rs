@@ -913,7 +913,7 @@ switches! {
         ChatRefusedMemberMakesUser = "chat/refused-member-makes-user": "A member that is refused for its role leaves a user.",
         ChatRefusedUserStays = "chat/refused-user-stays": "A user that is refused for its role exists anyway.",
         ChatRefusedInviteInvites = "chat/refused-invite-invites": "An invite that is refused for its role makes the user invited.",
-        ChatRefusedMessageTold = "chat/refused-message-told": "A message that is refused for its credentials calls the webhooks.",
+        ChatRefusedMessageCalls = "chat/refused-message-calls-webhooks": "A message that is refused for its credentials calls the webhooks.",
         ChatRefusedNamesakeRenamesChannel = "chat/refused-namesake-renames-channel": "A channel that is refused for its unique name renames the one that has it.",
         ChatRefusedNamesakeChangesUser = "chat/refused-namesake-changes-user": "A user that is refused for its identity changes the attributes of the one that has it.",
         ChatRefusedNamesakeChangesMember = "chat/refused-namesake-changes-member": "A member that is refused because its user is one already changes the attributes of that one.",

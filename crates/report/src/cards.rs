@@ -362,8 +362,8 @@ pub(super) fn scenario_of<'a>(
         .scenarios
         .binary_search_by(|s| s.id.cmp(&finding.scenario))
         .ok()?;
-    let story = &record.scenarios[at];
-    (!story.steps.is_empty()).then_some(story)
+    let result = &record.scenarios[at];
+    (!result.steps.is_empty()).then_some(result)
 }
 
 /// Results of one service.

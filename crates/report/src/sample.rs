@@ -220,7 +220,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
             jobs: 2,
             lower_bound: 0.5,
             because: all(),
-            stories: vec![ScenarioTime {
+            scenarios: vec![ScenarioTime {
                 scenario: all(),
                 lane: 1,
                 ..ScenarioTime::default()

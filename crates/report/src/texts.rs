@@ -324,17 +324,17 @@ fn visit_timings(timings: &mut Timings, visit: Visit) {
         spent: _,
         lower_bound: _,
         because,
-        stories,
+        scenarios,
     } = timings;
     visit(because, Shape::Line);
-    for story in stories {
+    for scenario in scenarios {
         let ScenarioTime {
             scenario,
             lane: _,
             began: _,
             seconds: _,
             spent: _,
-        } = story;
+        } = scenario;
         visit(scenario, Shape::Line);
     }
 }

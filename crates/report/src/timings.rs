@@ -20,7 +20,7 @@ pub fn render(wall: &WallClock) -> String {
         "spent       {} (sum over all scenarios)",
         parts(&timings.spent)
     );
-    for (at, story) in longest(&timings.stories)
+    for (at, timed) in longest(&timings.scenarios)
         .into_iter()
         .take(LONGEST_MAX)
         .enumerate()
@@ -29,17 +29,17 @@ pub fn render(wall: &WallClock) -> String {
         let _ = writeln!(
             out,
             "{label:<11} {:5.1} s  {}: {}",
-            story.seconds,
-            story.scenario,
-            parts(&story.spent)
+            timed.seconds,
+            timed.scenario,
+            parts(&timed.spent)
         );
     }
     out
 }
 
 /// Scenarios by duration, the longest first.
-pub(super) fn longest(stories: &[ScenarioTime]) -> Vec<&ScenarioTime> {
-    let mut all: Vec<&ScenarioTime> = stories.iter().collect();
+pub(super) fn longest(scenarios: &[ScenarioTime]) -> Vec<&ScenarioTime> {
+    let mut all: Vec<&ScenarioTime> = scenarios.iter().collect();
     all.sort_by(|a, b| {
         let longer = b.seconds.total_cmp(&a.seconds);
         longer.then_with(|| a.scenario.cmp(&b.scenario))
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn the_longest_come_first_with_what_they_waited_for() {
-        let story = |scenario: &str, seconds: f64, callbacks: f64| ScenarioTime {
+        let timed = |scenario: &str, seconds: f64, callbacks: f64| ScenarioTime {
             scenario: scenario.to_owned(),
             seconds,
             spent: Spent {
@@ -87,7 +87,7 @@ mod tests {
             jobs: 8,
             lower_bound: 2.25,
             because: "flow/b alone takes that long".to_owned(),
-            stories: vec![story("flow/a", 1.0, 0.0), story("flow/b", 2.25, 2.0)],
+            scenarios: vec![timed("flow/a", 1.0, 0.0), timed("flow/b", 2.25, 2.0)],
             ..Timings::default()
         });
         assert_eq!(

@@ -381,12 +381,12 @@ pub(super) fn read(
     for file in by_role(Role::OpenPoints) {
         rule_files::read_open_points(&mut draft, file, &mut open_points, &services);
     }
-    let files_of_stories = match extent {
+    let scenario_files = match extent {
         Extent::Whole | Extent::Sound => by_role(Role::Scenarios),
         Extent::Shapes => Vec::new(),
     };
     scenarios::read_rules(&mut draft, &by_role(Role::Scenarios), registry);
-    scenarios::read(&mut draft, &files_of_stories, &mut services);
+    scenarios::read(&mut draft, &scenario_files, &mut services);
     // An unreadable file would make its names unknown elsewhere.
     let readable = files.len()
         == sources
@@ -406,7 +406,7 @@ pub(super) fn read(
         service::check_names(&mut draft, &files, own, &index, (&services, &kinds));
         annotations::check(&mut draft, &files, &index, (&services, &kinds));
         invariants::check(&mut draft, &files, registry, (&services, &kinds), &covered);
-        scenarios::check_names(&mut draft, &files_of_stories, &services, &kinds);
+        scenarios::check_names(&mut draft, &scenario_files, &services, &kinds);
         scenarios::check_whole(&mut draft, &files, &services);
     }
 

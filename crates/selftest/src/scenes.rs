@@ -106,8 +106,8 @@ impl Selftest<'_> {
         let sessions = self
             .sessions(BTreeSet::new(), BTreeSet::new())
             .with_replay_logs(&tracks);
-        let stories = planned.len();
-        let prover = Prover::new(self.rulebook, self.schemas, Mode::Rules, 0, stories);
+        let count = planned.len();
+        let prover = Prover::new(self.rulebook, self.schemas, Mode::Rules, 0, count);
         let prover = is_proven.then_some(prover);
         let mut scenes = Scenes::default();
         for &switch in switches {
@@ -127,9 +127,9 @@ impl Selftest<'_> {
             self.scene(planned, index, &sessions, switches, prover.as_ref(), track)
         };
         // The shortest first, which mutation testing needs.
-        let mut turns: Vec<usize> = (0..stories).collect();
+        let mut turns: Vec<usize> = (0..count).collect();
         turns.sort_by_key(|&index| planned[index].length());
-        let mut told = self.parallel_map(stories, |turn| told(turns[turn]), tell);
+        let mut told = self.parallel_map(count, |turn| told(turns[turn]), tell);
         told.sort_by_key(|scene| scene.clean.index);
         for scene in told {
             let Scene {

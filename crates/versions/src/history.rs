@@ -133,13 +133,13 @@ fn is_flaky(run: &RunRecord, id: &str) -> bool {
 
 /// Unspecified behaviors with another answer than before, in two complete runs of the same scenarios.
 fn changed(last: &RunRecord, now: &RunRecord) -> Vec<String> {
-    let stories = |run: &RunRecord| {
+    let scenarios = |run: &RunRecord| {
         run.scenarios
             .iter()
             .map(|s| s.id.clone())
             .collect::<Vec<_>>()
     };
-    if !last.complete || !now.complete || stories(last) != stories(now) {
+    if !last.complete || !now.complete || scenarios(last) != scenarios(now) {
         return Vec::new();
     }
     let before = |id: &str| last.open_points.iter().find(|point| point.id == id);

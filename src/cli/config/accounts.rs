@@ -23,7 +23,7 @@ impl Reader {
                 self.problems.push(ConfigError::AccountOfNone { service });
                 continue;
             };
-            let Some(other) = self.account(&service, entry, target) else {
+            let Some(other) = self.account(&service, &entry, target) else {
                 continue;
             };
             let has_pair = |pair: &Option<(String, String)>| pair.is_some() && *pair == other.basic;
@@ -36,8 +36,7 @@ impl Reader {
         }
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "each entry is read once")]
-    fn account(&mut self, service: &str, entry: AccountEntry, target: &Target) -> Option<Target> {
+    fn account(&mut self, service: &str, entry: &AccountEntry, target: &Target) -> Option<Target> {
         let at = |key: &str| format!("accounts.{service}.{key}");
         let is_plain = |field: &str| !is_secret_header(field);
         let mut other = Target {

@@ -155,7 +155,7 @@ fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
                 assert!(reason.contains(word), "{which}: no {word} in {reason}");
             }
         }
-        let answered = story(&outcome.kept)["evidence"]["exchanges"][0]["outcome"].clone();
+        let answered = scenario(&outcome.kept)["evidence"]["exchanges"][0]["outcome"].clone();
         let partial = answered.to_string();
         assert!(partial.contains("neither"), "{partial}");
         let ys = partial.matches('y').count();
@@ -167,10 +167,10 @@ fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
 }
 
 /// The first scenario of kept evidence.
-fn story(kept: &str) -> Value {
+fn scenario(kept: &str) -> Value {
     let line = kept.lines().nth(1).expect("a scenario");
     let line: Value = serde_json::from_str(line).expect("a line of JSON");
-    line["story"].clone()
+    line["scenario"].clone()
 }
 
 #[test]

@@ -124,8 +124,8 @@ fn exchanges_of(scenario: &str, fault: Option<Fault>) -> (Vec<Exchange>, Value) 
     let schemas = Schemas::default();
     let calm = AtomicBool::new(false);
     let scenario_run = ScenarioRun::new(rulebook(), &schemas, planned, (0, 0));
-    let story = run_scenario(scenario_run, session.as_ref(), &calm);
-    (story.evidence.exchanges, story.evidence.configured)
+    let outcome = run_scenario(scenario_run, session.as_ref(), &calm);
+    (outcome.evidence.exchanges, outcome.evidence.configured)
 }
 
 #[test]

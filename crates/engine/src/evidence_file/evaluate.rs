@@ -2,9 +2,10 @@
 
 use super::format::EvidenceRecord;
 use super::reader::Reader;
+use crate::conclude::summarize;
 use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
-use crate::{Planned, body, summarize};
+use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{BODY_EXCERPT_BYTES, Outcome};

@@ -3,7 +3,7 @@
 
 use super::{Called, Runner};
 use crate::link::split_url;
-use crate::session::SendFault;
+use crate::session::{Holder, SendFault};
 use crate::settings::ExclusiveSetting;
 use crate::stop::{SET_UP_FAILED, Stop};
 use crate::template::{Origin, wait_of};
@@ -215,12 +215,18 @@ impl<'a> Runner<'a> {
         };
         let how = exclusive.how;
         let scope = exchange.sent.get(&how.scope).and_then(Value::as_str);
-        let holder = called.value.pointer(&how.held.key).and_then(Value::as_str);
+        let value = exchange.sent.get(&how.parameter).and_then(Value::as_str);
+        let key = called.value.pointer(&how.held.key).and_then(Value::as_str);
         if called.acceptance == Acceptance::Accepted
-            && let (Some(scope), Some(holder)) = (scope, holder)
-            && let Some(path) = provision::path_of_holder(self.rulebook, exclusive, (scope, holder))
+            && let (Some(scope), Some(value), Some(key)) = (scope, value, key)
+            && let Some(path) = provision::path_of_holder(self.rulebook, exclusive, (scope, key))
         {
-            self.session.record_holder(scope, holder, &path);
+            self.session.record_holder(Holder {
+                scope: scope.to_owned(),
+                key: key.to_owned(),
+                value: value.to_owned(),
+                path,
+            });
         }
     }
 

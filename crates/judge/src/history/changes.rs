@@ -200,8 +200,8 @@ impl Interval<'_, '_> {
 
     fn derives(&self, how: &Derived, before: &Value) -> bool {
         let is_across = how.across.as_ref().is_some_and(|name| {
-            let sent = |sight: &Observation<'_>| {
-                let exchange = self.context.seen[sight.exchange?].exchange;
+            let sent = |observation: &Observation<'_>| {
+                let exchange = self.context.seen[observation.exchange?].exchange;
                 exchange.sent.get(name)
             };
             let has_other_type = self.first.shown_type != self.later.shown_type;

@@ -28,7 +28,7 @@ impl History<'_> {
             .filter(|s| s.shows != Appearance::NotFound);
         let mut moments: Vec<Moment> = brought
             .map(|write| write.moment)
-            .chain(seen.map(|sight| sight.moment))
+            .chain(seen.map(|observation| observation.moment))
             .filter(|moment| moment.is_before(until))
             .collect();
         moments.sort_by_key(|moment| moment.event);

@@ -158,8 +158,10 @@ fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> boo
 pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
     for (id, resource) in history.resources.iter() {
-        for sight in &resource.observations {
-            if let (Appearance::Item(representation), Some(page)) = (sight.shows, sight.exchange) {
+        for observation in &resource.observations {
+            if let (Appearance::Item(representation), Some(page)) =
+                (observation.shows, observation.exchange)
+            {
                 let resource = Some(id);
                 items.entry(page).or_default().push(Item {
                     resource,

@@ -133,15 +133,15 @@ fn evaluate_pair(
         applies && !for_good(&c.pointer) && !verdicts.has_finding_in(shown, &c.pointer)
     });
     let changed = compared.iter().find(|c| c.is_changed());
-    let is_item = |sight: &Observation<'_>| matches!(sight.shows, Appearance::Item(_));
+    let is_item = |observation: &Observation<'_>| matches!(observation.shows, Appearance::Item(_));
     if changed.is_some() && (is_item(before) || is_item(later)) {
         let mut observations = [before, later].into_iter().filter(|s| is_item(s));
-        let lags = observations.any(|sight| {
+        let lags = observations.any(|observation| {
             history
                 .writes
                 .iter()
                 .filter(touches)
-                .any(|write| !write.moment.is_settled(&sight.moment))
+                .any(|write| !write.moment.is_settled(&observation.moment))
         });
         if lags {
             return;

@@ -68,7 +68,7 @@ impl Predicate for CreatedWith {
             return;
         }
         for (_, resource) in context.history.resources.iter() {
-            for sight in resource
+            for observation in resource
                 .observations
                 .iter()
                 .filter(|s| s.shown_type == self.kind)
@@ -80,12 +80,12 @@ impl Predicate for CreatedWith {
                         .filter(|_| write.outcome == Outcome::Done)?;
                     let seen = &context.seen[index];
                     let is_this = seen.exchange.operation == self.operation;
-                    let is_earlier = write.moment.is_before(&sight.moment);
+                    let is_earlier = write.moment.is_before(&observation.moment);
                     (is_this && is_earlier).then_some(seen)
                 });
                 let Some(seen) = made else { continue };
                 let sent = seen.exchange.sent.get(&self.parameter);
-                let (Some(sent), Some(shown)) = (sent, sight.representation(context)) else {
+                let (Some(sent), Some(shown)) = (sent, observation.representation(context)) else {
                     continue;
                 };
                 self.evaluate_value(rule, sent, shown, verdicts);

@@ -116,11 +116,14 @@ fn evaluate_deletion(
         .observations
         .iter()
         .filter(|s| write.moment.is_before(&s.moment) && !back(&s.moment));
-    for sight in observations {
-        let (Some(at), false) = (sight.exchange, matches!(sight.shows, Appearance::Item(_))) else {
+    for observation in observations {
+        let (Some(at), false) = (
+            observation.exchange,
+            matches!(observation.shows, Appearance::Item(_)),
+        ) else {
             continue;
         };
-        let wrong = (sight.shows != Appearance::NotFound).then(|| fact("found"));
+        let wrong = (observation.shows != Appearance::NotFound).then(|| fact("found"));
         let sites = [index, at].map(Site::Exchange);
         verdicts.instance(rule, sites).conclude(wrong);
     }

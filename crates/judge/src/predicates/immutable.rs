@@ -53,25 +53,27 @@ impl Predicate for Immutable {
             history.has_unobserved_actions && context.rulebook.index.does(Action::Ends, of);
         for (id, resource) in history.resources.of_kind(of) {
             let ended = resource.ended.map(|write| &history.writes[write].moment);
-            let is_again =
-                |sight: &Observation<'_>| ended.is_some_and(|e| !sight.moment.is_before(e));
+            let is_again = |observation: &Observation<'_>| {
+                ended.is_some_and(|e| !observation.moment.is_before(e))
+            };
             // If people may have deleted it unobserved, each creation may begin a new lifetime.
-            let creations = |sight: &Observation<'_>| {
+            let creations = |observation: &Observation<'_>| {
                 let made = history.writes.iter().filter(|write| {
                     matches!(write.does, Action::Makes | Action::FindsOrMakes)
                         && write.resource == Some(id)
-                        && write.moment.event <= sight.moment.event
+                        && write.moment.event <= observation.moment.event
                 });
                 if ends_unseen { made.count() } else { 0 }
             };
-            let life = |sight: &Observation<'_>| (is_again(sight), creations(sight));
+            let life =
+                |observation: &Observation<'_>| (is_again(observation), creations(observation));
             for later in resource
                 .observations
                 .iter()
                 .filter(|s| s.shown_type == self.of)
             {
                 let same_life = resource.observations.iter();
-                let same_life = same_life.filter(|sight| life(sight) == life(later));
+                let same_life = same_life.filter(|observation| life(observation) == life(later));
                 evaluate_observation(context, rule, (same_life, later), fields, verdicts);
             }
         }
@@ -136,9 +138,9 @@ fn evaluate_observation<'s>(
         return;
     };
     let before = |field: &str| {
-        let first = observations.clone().find_map(|sight| {
-            let representation = sight.representation(context)?;
-            Some((sight, representation.value(field)?))
+        let first = observations.clone().find_map(|observation| {
+            let representation = observation.representation(context)?;
+            Some((observation, representation.value(field)?))
         });
         let (first, value) = first?;
         let after = shown.value(field)?;

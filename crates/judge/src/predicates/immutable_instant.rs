@@ -40,15 +40,15 @@ impl Predicate for ImmutableInstant {
         let of = known.annotations.of().unwrap_or(&self.of);
         for (_, resource) in context.history.resources.of_kind(of) {
             let mut first: Option<(Site, Timestamp)> = None;
-            for sight in &resource.observations {
-                let Some(shown) = sight.representation(context) else {
+            for observation in &resource.observations {
+                let Some(shown) = observation.representation(context) else {
                     continue;
                 };
                 let site = shown.site(&self.at);
                 let Some(at) = shown.value(&self.at).and_then(instant) else {
                     continue;
                 };
-                let is_this = sight.shown_type == self.of;
+                let is_this = observation.shown_type == self.of;
                 let Some((before, was)) = &first else {
                     first = Some((site, at));
                     if is_this {

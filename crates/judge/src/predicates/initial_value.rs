@@ -104,8 +104,8 @@ impl Predicate for InitialValue {
             let Some(made) = resource.made.map(|write| &history.writes[write]) else {
                 continue;
             };
-            let is_shown = |sight: &&Observation<'_>| {
-                !sight.is_attempt() && self.kinds.contain(sight.shown_type)
+            let is_shown = |observation: &&Observation<'_>| {
+                !observation.is_attempt() && self.kinds.contain(observation.shown_type)
             };
             let mut shown = resource.observations.iter().filter(is_shown).peekable();
             if shown.peek().is_none()
@@ -114,10 +114,10 @@ impl Predicate for InitialValue {
             {
                 continue;
             }
-            for sight in shown {
-                let is_later = self.at_creation && sight.exchange != made.exchange();
-                if !is_later && is_first(context, id, made, sight) {
-                    self.evaluate_observation(context, rule, (id, made, sight), verdicts);
+            for observation in shown {
+                let is_later = self.at_creation && observation.exchange != made.exchange();
+                if !is_later && is_first(context, id, made, observation) {
+                    self.evaluate_observation(context, rule, (id, made, observation), verdicts);
                 }
             }
         }
@@ -195,12 +195,12 @@ fn is_first(
     context: &Context<'_>,
     id: ResourceId,
     made: &Write<'_>,
-    sight: &Observation<'_>,
+    observation: &Observation<'_>,
 ) -> bool {
     let history = &context.history;
-    let is_own_answer = sight.exchange.is_some() && sight.exchange == made.exchange();
+    let is_own_answer = observation.exchange.is_some() && observation.exchange == made.exchange();
     // People may have set it unobserved.
-    let is_later = made.moment.is_before(&sight.moment)
+    let is_later = made.moment.is_before(&observation.moment)
         && history.is_exclusive(id)
         && !history.has_unobserved_actions;
     // What time alone may bring is not the first state any more.
@@ -210,10 +210,10 @@ fn is_first(
         .iter()
         .enumerate()
         .any(|(index, event)| {
-            let between = index > made.moment.event && index < sight.moment.event;
+            let between = index > made.moment.event && index < observation.moment.event;
             between && matches!(event, Event::Hook(call) if call.name == "advance_clock")
         });
-    let since = sight
+    let since = observation
         .moment
         .span
         .began
@@ -224,10 +224,12 @@ fn is_first(
             other.origin != made.origin
                 && other.outcome != Outcome::Refused
                 && !other.moment.is_before(&made.moment)
-                && !sight.moment.is_before(&other.moment)
+                && !observation.moment.is_before(&other.moment)
         });
     // What a list shows is compared with what the resource itself shows.
-    matches!(sight.shows, Appearance::Whole(_)) && (is_own_answer || is_later) && !is_disturbed
+    matches!(observation.shows, Appearance::Whole(_))
+        && (is_own_answer || is_later)
+        && !is_disturbed
 }
 
 impl InitialValue {
@@ -266,10 +268,10 @@ impl InitialValue {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (id, made, sight): (ResourceId, &Write<'_>, &Observation<'_>),
+        (id, made, observation): (ResourceId, &Write<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(shown) = sight.representation(context) else {
+        let Some(shown) = observation.representation(context) else {
             return;
         };
         for at in std::iter::once(&self.at).chain(&self.also) {
@@ -337,17 +339,17 @@ impl From {
         let mut parents = history.resources.get(id).parents.iter().rev();
         let parent = *parents.find(|&&p| Some(history.resources.get(p).kind) == kind.of())?;
         let mut observations = history.resources.get(parent).observations.iter().rev();
-        let sight =
+        let observation =
             observations.find(|s| s.shown_type == self.kind && s.moment.is_before(&made.moment))?;
         let touched = history.writes.iter().any(|other| {
-            let is_same = other.exchange().is_some() && other.exchange() == sight.exchange;
+            let is_same = other.exchange().is_some() && other.exchange() == observation.exchange;
             !is_same
-                && !other.moment.is_before(&sight.moment)
+                && !other.moment.is_before(&observation.moment)
                 && !made.moment.is_before(&other.moment)
                 && other.origin != made.origin
                 && other.may_touch(parent, history.resources.get(parent).kind)
         });
-        let shown = sight
+        let shown = observation
             .representation(context)
             .filter(|_| !touched && history.is_exclusive(parent))?;
         Some((shown.value(&self.at)?, shown.site(&self.at)))

@@ -182,7 +182,12 @@ fn shows(history: &History<'_>, representation: usize) -> Option<ResourceId> {
     };
     let mut resources = history.resources.iter();
     resources
-        .find(|(_, resource)| resource.observations.iter().any(|sight| holds(sight.shows)))
+        .find(|(_, resource)| {
+            resource
+                .observations
+                .iter()
+                .any(|observation| holds(observation.shows))
+        })
         .map(|(id, _)| id)
 }
 

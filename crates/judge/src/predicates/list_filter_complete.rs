@@ -161,15 +161,18 @@ impl ListFilterComplete {
             let mut observations = history.resources.get(id).observations.iter().rev();
             let seen = observations
                 .find(|s| s.moment.is_before(&list.first) && s.value(context, &about.at).is_some());
-            let Some(sight) = seen else { return false };
+            let Some(observation) = seen else {
+                return false;
+            };
             let kind = history.resources.get(id).kind;
             let touched = history.writes.iter().any(|write| {
-                let is_its_own = write.exchange().is_some() && write.exchange() == sight.exchange;
-                let between =
-                    write.moment.may_follow(&sight.moment) && !list.first.is_before(&write.moment);
+                let is_its_own =
+                    write.exchange().is_some() && write.exchange() == observation.exchange;
+                let between = write.moment.may_follow(&observation.moment)
+                    && !list.first.is_before(&write.moment);
                 between && !is_its_own && write.resource == Some(id) && write.may_touch(id, kind)
             });
-            let value = sight.value(context, &about.at);
+            let value = observation.value(context, &about.at);
             let sent = list.filters.get(parameter.as_str());
             !touched
                 && value
@@ -182,11 +185,15 @@ impl ListFilterComplete {
 /// Whether the same list showed a resource before.
 fn was_listed(context: &Context<'_>, id: ResourceId, list: &List<'_>) -> bool {
     let mut observations = context.history.resources.get(id).observations.iter();
-    observations.any(|sight| {
-        let by = sight.exchange.map(|index| context.seen[index].exchange);
+    observations.any(|observation| {
+        let by = observation
+            .exchange
+            .map(|index| context.seen[index].exchange);
         let same = by.is_some_and(|e| {
             e.operation == list.operation.id && e.service == list.operation.service
         });
-        matches!(sight.shows, Appearance::Item(_)) && same && sight.moment.is_before(&list.first)
+        matches!(observation.shows, Appearance::Item(_))
+            && same
+            && observation.moment.is_before(&list.first)
     })
 }

@@ -317,17 +317,21 @@ impl LookupByName {
             return (is_key && history.is_exclusive(id)).then_some(Meant { id, above });
         }
         let when = history.moments[index];
-        let known = resource.observations.iter().any(|sight| {
+        let known = resource.observations.iter().any(|observation| {
             let about = context
                 .rulebook
                 .kinds
-                .get(sight.shown_type)
+                .get(observation.shown_type)
                 .map(|kind| &kind.annotations);
             let names = about.and_then(|about| about.identity.as_ref());
-            sight.moment.is_before(&when)
+            observation.moment.is_before(&when)
                 && names.is_some_and(|identity| {
                     let mut names = identity.names.iter();
-                    names.any(|at| sight.value(context, at).is_some_and(|v| spelled(v) == text))
+                    names.any(|at| {
+                        observation
+                            .value(context, at)
+                            .is_some_and(|v| spelled(v) == text)
+                    })
                 })
         });
         (known && resource.key != text && history.is_exclusive(id)).then_some(Meant { id, above })
@@ -340,16 +344,16 @@ fn borne<'a>(
     resource: &'a Resource,
     when: &'a Moment,
 ) -> impl Iterator<Item = Cow<'a, str>> {
-    resource.observations.iter().flat_map(move |sight| {
+    resource.observations.iter().flat_map(move |observation| {
         let about = context
             .rulebook
             .kinds
-            .get(sight.shown_type)
+            .get(observation.shown_type)
             .map(|kind| &kind.annotations);
         let identity = about.and_then(|about| about.identity.as_ref());
         let names = identity.map_or(&[][..], |identity| &identity.names);
-        let is_before = sight.moment.is_before(when);
-        let values = names.iter().filter_map(|at| sight.value(context, at));
+        let is_before = observation.moment.is_before(when);
+        let values = names.iter().filter_map(|at| observation.value(context, at));
         values.filter(move |_| is_before).map(spelled)
     })
 }

@@ -139,12 +139,12 @@ impl Predicate for Membership {
             let &[.., user, channel] = &resource.parents[..] else {
                 continue;
             };
-            for sight in resource
+            for observation in resource
                 .observations
                 .iter()
-                .filter(|sight| !sight.is_attempt())
+                .filter(|observation| !observation.is_attempt())
             {
-                self.evaluate_observation(context, rule, ((user, channel), sight), verdicts);
+                self.evaluate_observation(context, rule, ((user, channel), observation), verdicts);
             }
         }
     }
@@ -233,12 +233,15 @@ impl Membership {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        ((user, channel), sight): (Pair, &Observation<'_>),
+        ((user, channel), observation): (Pair, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let stands = self.model.standing(context, (user, channel), &sight.moment);
-        let (Some((stands, since)), Some(shown)) = (stands, sight.representation(context)) else {
+        let stands = self
+            .model
+            .standing(context, (user, channel), &observation.moment);
+        let (Some((stands, since)), Some(shown)) = (stands, observation.representation(context))
+        else {
             return;
         };
         let status = shown.value(&self.model.status).and_then(Value::as_str);
@@ -262,8 +265,9 @@ impl Membership {
             (Aspect::Unrelated, Standing::Unrelated) => {
                 let takes_part = status
                     .map(|status| status == self.model.joined || status == self.model.invited);
-                let is_listed = matches!(sight.shows, Appearance::Item(_));
-                let is_hidden = is_listed && self.model.is_private(context, channel, &sight.moment);
+                let is_listed = matches!(observation.shows, Appearance::Item(_));
+                let is_hidden =
+                    is_listed && self.model.is_private(context, channel, &observation.moment);
                 let wrong = takes_part.map(|part| part || is_hidden);
                 (
                     &self.model.status,
@@ -284,7 +288,7 @@ impl Membership {
                 return self.model.evaluate_read_position(
                     context,
                     rule,
-                    (member, channel, sight, shown),
+                    (member, channel, observation, shown),
                     verdicts,
                 );
             }
@@ -293,7 +297,7 @@ impl Membership {
         let site = shown.site(at);
         // A user who never was a member is never joined. Effects of a membership may be delayed.
         let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Unrelated);
-        let is_due = was_never || since.is_settled(&sight.moment);
+        let is_due = was_never || since.is_settled(&observation.moment);
         let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.has_finding_at(&site)) else {
             return;
         };
@@ -382,7 +386,7 @@ impl GroupModel {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (member, channel, sight, shown): (
+        (member, channel, observation, shown): (
             ResourceId,
             ResourceId,
             &Observation<'_>,
@@ -400,16 +404,16 @@ impl GroupModel {
             .iter()
             .rev()
             .filter(others)
-            .find(|s| s.moment.is_before(&sight.moment));
+            .find(|s| s.moment.is_before(&observation.moment));
         let after = observations
             .iter()
             .filter(others)
-            .find(|s| sight.moment.is_before(&s.moment));
+            .find(|s| observation.moment.is_before(&s.moment));
         for other in [before, after].into_iter().flatten() {
-            let (first, last) = if other.moment.is_before(&sight.moment) {
-                (&other.moment, &sight.moment)
+            let (first, last) = if other.moment.is_before(&observation.moment) {
+                (&other.moment, &observation.moment)
             } else {
-                (&sight.moment, &other.moment)
+                (&observation.moment, &other.moment)
             };
             let moves = |write: &&Write<'_>| {
                 let may = [&*self.view, &self.member, &self.post, ""].contains(&write.kind);
@@ -427,7 +431,7 @@ impl GroupModel {
             let own = |write: &Write<'_>| {
                 write
                     .exchange()
-                    .is_some_and(|e| Some(e) == sight.exchange || Some(e) == other.exchange)
+                    .is_some_and(|e| Some(e) == observation.exchange || Some(e) == other.exchange)
             };
             // The write that returned the first observation precedes it.
             if moved().any(|write| {

@@ -92,8 +92,9 @@ impl OtherFieldsUnchanged {
             return;
         };
         let mut observations = history.resources.get(id).observations.iter();
-        let is_whole = |sight: &Observation<'_>| matches!(sight.shows, Appearance::Whole(_));
-        let is_answer = |sight: &Observation<'_>| sight.exchange == write.exchange();
+        let is_whole =
+            |observation: &Observation<'_>| matches!(observation.shows, Appearance::Whole(_));
+        let is_answer = |observation: &Observation<'_>| observation.exchange == write.exchange();
         let earlier = observations.clone().rev();
         let mut earlier = earlier.filter(|s| is_whole(s) && s.moment.is_before(&write.moment));
         let after = observations.find(|s| {

@@ -166,16 +166,20 @@ fn survives(
 ) -> Option<(bool, Option<usize>)> {
     let history = &context.history;
     let resource = history.resources.get(id);
-    let sight = resource.observations.iter().find(|s| {
+    let observation = resource.observations.iter().find(|s| {
         let under = s.exchange.map(|e| &history.path_bindings[e].parents);
         let is_own = under.is_some_and(|parents| history.is_under(id, parents) == Some(true));
         after.is_before(&s.moment) && is_own
     })?;
     let touched = history.writes.iter().any(|write| {
-        let between = write.moment.may_follow(after) && sight.moment.may_follow(&write.moment);
+        let between =
+            write.moment.may_follow(after) && observation.moment.may_follow(&write.moment);
         between && write.may_touch(id, resource.kind)
     });
-    (!touched).then_some((sight.shows != Appearance::NotFound, sight.exchange))
+    (!touched).then_some((
+        observation.shows != Appearance::NotFound,
+        observation.exchange,
+    ))
 }
 
 /// The items of a page, if a resource of another parent is known that must not be among them.
@@ -199,11 +203,12 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
             .observations
             .iter()
             .find(|s| s.exchange == Some(index));
-        match on_page.and_then(|sight| sight.representation(context)) {
+        match on_page.and_then(|observation| observation.representation(context)) {
             Some(item) => items.push((id, item, is_own)),
             None if is_own == Some(false) => {
                 let mut observations = resource.observations.iter();
-                foreign = foreign.or(observations.find_map(|sight| sight.representation(context)));
+                foreign = foreign
+                    .or(observations.find_map(|observation| observation.representation(context)));
             }
             None => {}
         }

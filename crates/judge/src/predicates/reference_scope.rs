@@ -49,10 +49,11 @@ impl Predicate for ReferenceScope {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            for sight in &resource.observations {
+            for observation in &resource.observations {
                 let mut places = self.shown.iter();
-                let place = places.find(|place| place.kind == sight.shown_type);
-                let shown = place.and_then(|place| Some((place, sight.representation(context)?)));
+                let place = places.find(|place| place.kind == observation.shown_type);
+                let shown =
+                    place.and_then(|place| Some((place, observation.representation(context)?)));
                 let Some((place, shown)) = shown else {
                     continue;
                 };

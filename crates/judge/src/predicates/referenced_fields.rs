@@ -46,14 +46,15 @@ impl Predicate for ReferencedFields {
         let history = &context.history;
         let mut naming: BTreeMap<ResourceId, Vec<(ResourceId, &Observation<'_>)>> = BTreeMap::new();
         for (id, resource) in history.resources.iter() {
-            let shown =
-                |sight: &&Observation<'_>| sight.shown_type == self.kind && !sight.is_attempt();
-            for sight in resource.observations.iter().filter(shown) {
-                let key = sight.value(context, &self.at).and_then(Value::as_str);
+            let shown = |observation: &&Observation<'_>| {
+                observation.shown_type == self.kind && !observation.is_attempt()
+            };
+            for observation in resource.observations.iter().filter(shown) {
+                let key = observation.value(context, &self.at).and_then(Value::as_str);
                 let mut resources = history.resources.of_kind(&self.with);
                 if let Some((named, _)) = resources.find(|(_, resource)| key == Some(&resource.key))
                 {
-                    naming.entry(named).or_default().push((id, sight));
+                    naming.entry(named).or_default().push((id, observation));
                 }
             }
         }
@@ -63,8 +64,8 @@ impl Predicate for ReferencedFields {
                 continue;
             }
             // A resource that is named in every message of a list is compared with each of them once.
-            for (_, sight) in by {
-                self.evaluate_observation(context, rule, (named, sight), verdicts);
+            for (_, observation) in by {
+                self.evaluate_observation(context, rule, (named, observation), verdicts);
             }
         }
     }
@@ -137,15 +138,17 @@ impl ReferencedFields {
             return;
         };
         let observations = &context.history.resources.get(named).observations;
-        let counts = |sight: &&Observation<'_>| {
-            let is_later = naming.moment.is_before(&sight.moment);
-            sight.shown_type == self.with && !sight.is_attempt() && (is_later || !self.follows)
+        let counts = |observation: &&Observation<'_>| {
+            let is_later = naming.moment.is_before(&observation.moment);
+            observation.shown_type == self.with
+                && !observation.is_attempt()
+                && (is_later || !self.follows)
         };
-        for sight in observations.iter().filter(counts) {
-            let Some(there) = sight.representation(context) else {
+        for observation in observations.iter().filter(counts) {
+            let Some(there) = observation.representation(context) else {
                 continue;
             };
-            let has_followed = naming.moment.is_settled(&sight.moment);
+            let has_followed = naming.moment.is_settled(&observation.moment);
             for (mine, its) in &self.same {
                 // With `follows` the field of the resource is at fault, otherwise the copy.
                 let (site, beside) = match self.follows {

@@ -40,23 +40,23 @@ impl Predicate for ResourceCount {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         for (id, resource) in history.resources.iter() {
-            for sight in resource
+            for observation in resource
                 .observations
                 .iter()
-                .filter(|sight| !sight.is_attempt())
+                .filter(|observation| !observation.is_attempt())
             {
                 let about = context
                     .rulebook
                     .kinds
-                    .get(sight.shown_type)
+                    .get(observation.shown_type)
                     .map(|kind| &kind.annotations);
                 let counted = about.and_then(|about| about.counts.get(&self.at));
-                let is_shown = self.kinds.contain(sight.shown_type);
+                let is_shown = self.kinds.contain(observation.shown_type);
                 if let Some(counted) = counted.filter(|_| is_shown && history.is_exclusive(id)) {
                     self.evaluate_observation(
                         context,
                         rule,
-                        (id, resource, sight, counted),
+                        (id, resource, observation, counted),
                         verdicts,
                     );
                 }
@@ -122,11 +122,16 @@ impl ResourceCount {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (id, resource, sight, counted): (ResourceId, &Resource<'_>, &Observation<'_>, &Counted),
+        (id, resource, observation, counted): (
+            ResourceId,
+            &Resource<'_>,
+            &Observation<'_>,
+            &Counted,
+        ),
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let Some(shown) = sight.representation(context) else {
+        let Some(shown) = observation.representation(context) else {
             return;
         };
         let site = shown.site(&self.at);
@@ -155,7 +160,7 @@ impl ResourceCount {
         else {
             return;
         };
-        let Some((present, last)) = present(context, scope, counted, (made, sight)) else {
+        let Some((present, last)) = present(context, scope, counted, (made, observation)) else {
             return;
         };
         let expected = match &counted.above {
@@ -167,7 +172,7 @@ impl ResourceCount {
                 let base = first
                     .and_then(|s| s.value(context, &self.at))
                     .and_then(Value::as_u64);
-                if sight.exchange == made.exchange() {
+                if observation.exchange == made.exchange() {
                     return;
                 }
                 base.map(|base| base + present.len() as u64)
@@ -185,7 +190,7 @@ impl ResourceCount {
             }
         };
         let Some(expected) = expected else { return };
-        let is_settled = last.is_none_or(|last| last.is_settled(&sight.moment));
+        let is_settled = last.is_none_or(|last| last.is_settled(&observation.moment));
         let is_known = !history.has_unobserved_actions || !moved_by_people(context, &counted.of);
         if got != expected && !(is_settled && is_known) {
             return;
@@ -212,7 +217,7 @@ fn present(
     context: &Context<'_>,
     scope: ResourceId,
     counted: &Counted,
-    (made, sight): (&Write<'_>, &Observation<'_>),
+    (made, observation): (&Write<'_>, &Observation<'_>),
 ) -> Option<(BTreeSet<ResourceId>, Option<Moment>)> {
     let history = &context.history;
     let mut present = BTreeSet::new();
@@ -223,11 +228,14 @@ fn present(
         counts
             && is_since
             && write.outcome != Outcome::Refused
-            && (write.moment.event <= sight.moment.event || write.moment.overlaps(&sight.moment))
+            && (write.moment.event <= observation.moment.event
+                || write.moment.overlaps(&observation.moment))
     });
     for write in of {
         let resource = write.resource.filter(|_| write.outcome == Outcome::Done)?;
-        if !sight.moment.is_before(&write.moment) && !write.moment.is_before(&sight.moment) {
+        if !observation.moment.is_before(&write.moment)
+            && !write.moment.is_before(&observation.moment)
+        {
             return None;
         }
         let is_here = history.resources.is_below(resource, scope);

@@ -121,7 +121,7 @@ impl StateAfterHook {
         let mut earlier = resource.observations.iter().rev();
         let before = earlier
             .find(|s| s.moment.is_before(&write.moment) && s.value(context, &self.at).is_some());
-        let was = before.and_then(|sight| sight.value(context, &self.at));
+        let was = before.and_then(|observation| observation.value(context, &self.at));
         // What was done after that observation may have moved it already.
         let may_have_moved = before.is_some_and(|before| {
             let since = write
@@ -147,16 +147,16 @@ impl StateAfterHook {
         let later = |s: &&Observation<'_>| {
             write.moment.is_before(&s.moment) && !s.is_attempt() && s.shown_type == self.kind
         };
-        for sight in resource.observations.iter().filter(later) {
+        for observation in resource.observations.iter().filter(later) {
             let touched = history.writes.iter().any(|other| {
                 let between = !other.moment.is_before(&write.moment)
-                    && !sight.moment.is_before(&other.moment);
+                    && !observation.moment.is_before(&other.moment);
                 between && other.origin != write.origin && other.may_touch(id, resource.kind)
             });
-            if touched || matches!(sight.shows, Appearance::NotFound) {
+            if touched || matches!(observation.shows, Appearance::NotFound) {
                 break;
             }
-            let Some(shown) = sight.representation(context) else {
+            let Some(shown) = observation.representation(context) else {
                 continue;
             };
             let site = shown.site(&self.at);
@@ -167,8 +167,8 @@ impl StateAfterHook {
                 continue;
             };
             let follows = json::equal(got, &self.is);
-            let would_be_told = follows && sight.poll == Poll::Last;
-            if !would_be_told && !write.moment.is_settled(&sight.moment) {
+            let would_be_told = follows && observation.poll == Poll::Last;
+            if !would_be_told && !write.moment.is_settled(&observation.moment) {
                 continue;
             }
             let fact = (!follows).then(|| Fact {

@@ -67,8 +67,16 @@ impl Predicate for StateTimer {
                 .of_kind(kind.annotations.of().unwrap_or(&self.of))
             {
                 let observations = resource.observations.iter();
-                for sight in observations.filter(|s| s.shown_type == self.of && !s.is_attempt()) {
-                    self.evaluate_observation(context, rule, step, (resource, sight), verdicts);
+                for observation in
+                    observations.filter(|s| s.shown_type == self.of && !s.is_attempt())
+                {
+                    self.evaluate_observation(
+                        context,
+                        rule,
+                        step,
+                        (resource, observation),
+                        verdicts,
+                    );
                 }
             }
         }
@@ -137,11 +145,11 @@ impl StateTimer {
         context: &Context<'_>,
         rule: &Rule,
         step: &Transition,
-        (resource, sight): (&Resource<'_>, &Observation<'_>),
+        (resource, observation): (&Resource<'_>, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
         let made = resource.made.map(|made| &context.history.writes[made]);
-        let (Some(made), Some(shown)) = (made, sight.representation(context)) else {
+        let (Some(made), Some(shown)) = (made, observation.representation(context)) else {
             return;
         };
         let Some(state) = shown.value(&self.at).and_then(Value::as_str) else {
@@ -155,9 +163,9 @@ impl StateTimer {
         let made = made.moment.span;
         let apart = |from: Timestamp, to: Timestamp| to.duration_since(from);
         let after = SignedDuration::from_secs(seconds);
-        let is_early = apart(made.began, sight.moment.span.ended) <= after - WHOLE_SECOND;
+        let is_early = apart(made.began, observation.moment.span.ended) <= after - WHOLE_SECOND;
         let settle = SignedDuration::try_from(SETTLE).unwrap_or_default();
-        let is_over = apart(made.ended, sight.moment.span.began) >= after + settle;
+        let is_over = apart(made.ended, observation.moment.span.began) >= after + settle;
         let is_some = was_asked && seconds > 0;
         let (counts, is_wrong, expected) = match self.aspect {
             Aspect::NotBefore => (is_some && is_early, is_after, &step.from),

@@ -135,8 +135,8 @@ impl UpdatedAtAdvances {
         let Some(was) = shown.value(&self.at) else {
             return;
         };
-        for sight in after {
-            let Some(shown) = sight.representation(context) else {
+        for observation in after {
+            let Some(shown) = observation.representation(context) else {
                 continue;
             };
             let site = shown.site(&self.at);

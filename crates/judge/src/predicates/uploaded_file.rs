@@ -95,9 +95,9 @@ impl Predicate for UploadedFile {
             else {
                 continue;
             };
-            for sight in &context.history.resources.get(id).observations {
-                let is_later = sight.exchange != Some(index);
-                let shown = sight
+            for observation in &context.history.resources.get(id).observations {
+                let is_later = observation.exchange != Some(index);
+                let shown = observation
                     .representation(context)
                     .filter(|shown| shown.kind == self.kind);
                 if let Some(shown) = shown.filter(|_| is_later == self.later) {

@@ -255,7 +255,8 @@ impl Flow {
         to: &str,
         now: Timestamp,
     ) -> Result<(), Refusal> {
-        let mut all = self.flows.iter().flat_map(|flow| &flow.executions);
+        let flows = self.flows.iter().filter(|flow| !flow.deleted);
+        let mut all = flows.flat_map(|flow| &flow.executions);
         if all.any(|e| !e.ended && e.to == to) && core.varies(Variant::FlowOnePerPerson) {
             return Err(Refusal::conflict("the person is in a flow already"));
         }

@@ -16,22 +16,22 @@ const BAR: usize = 6;
 pub(super) fn schedule(record: &RunRecord) -> Option<Value> {
     let timings = record.wall.as_ref()?.timings.as_ref()?;
     let end = timings
-        .stories
+        .scenarios
         .iter()
-        .map(|story| story.began + story.seconds)
+        .map(|timed| timed.began + timed.seconds)
         .fold(0.001, f64::max);
-    let rows = timings.stories.iter().map(|story| story.lane).max()?;
+    let rows = timings.scenarios.iter().map(|timed| timed.lane).max()?;
     let bars: Vec<Value> = timings
-        .stories
+        .scenarios
         .iter()
-        .map(|story| bar(story, end))
+        .map(|timed| bar(timed, end))
         .collect();
-    let named: Vec<Value> = longest(&timings.stories)
+    let named: Vec<Value> = longest(&timings.scenarios)
         .into_iter()
         .take(NAMED_MAX)
-        .map(|story| {
-            let seconds = format!("{:.1} s", story.seconds);
-            context! { seconds, id => story.scenario.as_str(), parts => parts(&story.spent) }
+        .map(|timed| {
+            let seconds = format!("{:.1} s", timed.seconds);
+            context! { seconds, id => timed.scenario.as_str(), parts => parts(&timed.spent) }
         })
         .collect();
     let keys: Vec<&str> = Spent::PARTS.iter().map(|(name, _)| *name).collect();
@@ -40,7 +40,7 @@ pub(super) fn schedule(record: &RunRecord) -> Option<Value> {
             "{} jobs, {:.1} s. Lower bound for any order: {:.1} s ({}).",
             timings.jobs, end, timings.lower_bound, timings.because
         ),
-        label => format!("{} scenarios in {rows} rows, {end:.1} s from left to right", timings.stories.len()),
+        label => format!("{} scenarios in {rows} rows, {end:.1} s from left to right", timings.scenarios.len()),
         bound => place(timings.lower_bound, end),
         height => rows * ROW,
         spent => parts(&timings.spent),
@@ -54,19 +54,19 @@ fn place(seconds: f64, end: f64) -> String {
     format!("{:.1}", seconds / end * WIDTH)
 }
 
-fn bar(story: &ScenarioTime, end: f64) -> Value {
-    let most = story
+fn bar(timed: &ScenarioTime, end: f64) -> Value {
+    let most = timed
         .spent
         .parts()
         .into_iter()
         .enumerate()
         .max_by(|(_, (_, a)), (_, (_, b))| a.total_cmp(b));
     context! {
-        x => place(story.began, end),
-        y => story.lane.saturating_sub(1) * ROW,
-        width => place(story.seconds.max(end / WIDTH), end),
+        x => place(timed.began, end),
+        y => timed.lane.saturating_sub(1) * ROW,
+        width => place(timed.seconds.max(end / WIDTH), end),
         height => BAR,
         part => most.map_or(0, |(at, _)| at),
-        said => format!("{}, {:.1} s: {}", story.scenario, story.seconds, parts(&story.spent)),
+        said => format!("{}, {:.1} s: {}", timed.scenario, timed.seconds, parts(&timed.spent)),
     }
 }

@@ -321,7 +321,7 @@ fn waived_rules_do_not_count_as_passed() {
 #[test]
 fn the_schedule_is_drawn_where_it_was_asked_for() {
     let mut record = sample();
-    let story = |scenario: &str, lane: usize, began: f64, callbacks: f64| ScenarioTime {
+    let timed = |scenario: &str, lane: usize, began: f64, callbacks: f64| ScenarioTime {
         scenario: scenario.to_owned(),
         lane,
         began,
@@ -337,7 +337,7 @@ fn the_schedule_is_drawn_where_it_was_asked_for() {
             jobs: 2,
             lower_bound: 1.0,
             because: "flow/a alone takes that long".to_owned(),
-            stories: vec![story("flow/a", 1, 0.0, 0.6), story("flow/b", 2, 1.0, 0.0)],
+            scenarios: vec![timed("flow/a", 1, 0.0, 0.6), timed("flow/b", 2, 1.0, 0.0)],
             ..Timings::default()
         }),
         ..WallClock::default()

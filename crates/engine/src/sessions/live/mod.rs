@@ -4,7 +4,7 @@
 //! [`Session::disturbed`](crate::session::Session::disturbed) reports a clock that another client moved.
 //!
 //! - `target`: the resources of a run. `scenario`: the session of one scenario.
-//! - `slots`, `phone_numbers`, `lease`, `rate_limit`, `in_flight`, `admission`, `health`: what scenarios share.
+//! - `slots`, `phone_numbers`, `holders`, `lease`, `rate_limit`, `in_flight`, `admission`, `health`: what scenarios share.
 //! - `clock`, `clock_offset`, `barrier`: the target's time.
 
 mod admission;
@@ -12,6 +12,7 @@ mod barrier;
 mod clock;
 mod clock_offset;
 mod health;
+mod holders;
 mod in_flight;
 mod lease;
 mod phone_numbers;

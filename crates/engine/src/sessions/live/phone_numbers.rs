@@ -1,40 +1,72 @@
-//! Phone-number pool: assigns the numbers of exclusive settings to scenarios.
+//! Phone numbers: which scenarios use which values of the exclusive setting.
 //!
-//! Scenarios share numbers until the target shows that a number can be in use only once. From then on each number
-//! belongs to one scenario at a time.
+//! Scenarios share numbers until the target shows that a number can be in use only once. From then on a scenario begins
+//! when all its numbers are free, and each belongs to one scenario at a time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The phone numbers of a run.
 #[derive(Debug)]
 pub(super) struct PhoneNumbers {
+    /// The configured numbers, of which scenarios are assigned one.
+    pool: Vec<String>,
     /// Each number with the number of scenarios that use it.
-    users: Mutex<Vec<(String, usize)>>,
+    users: Mutex<BTreeMap<String, usize>>,
     freed: Condvar,
     are_exclusive: AtomicBool,
-    /// The executions that scenarios of this run made.
-    made: Mutex<BTreeSet<String>>,
 }
 
-/// The number of a scenario; released on drop.
+/// The numbers that a scenario needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Needs {
+    /// Whether it needs one of the configured numbers, whichever that is.
+    pub(super) any: bool,
+    /// Whether it is assigned that one also as long as numbers are shared.
+    pub(super) is_assigned: bool,
+    /// Numbers that it names itself.
+    pub(super) named: BTreeSet<String>,
+}
+
+/// The numbers of a scenario; released on drop.
 #[derive(Debug)]
-pub(super) struct AssignedNumber<'a> {
+pub(super) struct UsedNumbers<'a> {
     phone_numbers: &'a PhoneNumbers,
-    pub(super) number: String,
-    /// Whether other scenarios may use the same number at the same time.
+    /// The number that it is assigned.
+    pub(super) assigned: Option<String>,
+    /// All its numbers.
+    pub(super) numbers: BTreeSet<String>,
+    /// Whether other scenarios may use the same numbers at the same time.
     pub(super) is_shared: bool,
 }
 
+impl Needs {
+    pub(super) fn is_empty(&self) -> bool {
+        !self.any && self.named.is_empty()
+    }
+}
+
+impl UsedNumbers<'_> {
+    /// Whether it uses a number that other scenarios may use, too.
+    pub(super) fn shares(&self, number: &str) -> bool {
+        self.is_shared && self.numbers.contains(number)
+    }
+}
+
 impl PhoneNumbers {
-    pub(super) fn new(numbers: Vec<String>) -> Self {
+    pub(super) fn new(pool: Vec<String>) -> Self {
         Self {
-            users: Mutex::new(numbers.into_iter().map(|number| (number, 0)).collect()),
+            users: Mutex::new(pool.iter().map(|number| (number.clone(), 0)).collect()),
+            pool,
             freed: Condvar::new(),
             are_exclusive: AtomicBool::new(false),
-            made: Mutex::default(),
         }
+    }
+
+    /// Whether scenarios can be assigned a number.
+    pub(super) fn has_pool(&self) -> bool {
+        !self.pool.is_empty()
     }
 
     /// How many scenarios can use a number at the same time.
@@ -56,85 +88,119 @@ impl PhoneNumbers {
         self.are_exclusive.store(true, Ordering::SeqCst);
     }
 
-    /// The number with the fewest users. Waits for an unused one if numbers are exclusive.
-    pub(super) fn take(&self) -> AssignedNumber<'_> {
+    /// Takes all numbers that a scenario needs. Waits for unused ones if numbers are exclusive.
+    pub(super) fn take(&self, needs: &Needs) -> UsedNumbers<'_> {
         let mut users = self.users();
         loop {
             let are_exclusive = self.are_exclusive();
-            let fewest = users.iter_mut().min_by_key(|(_, stories)| *stories);
-            if let Some((number, stories)) = fewest
-                && !(are_exclusive && *stories > 0)
-            {
-                *stories += 1;
-                return AssignedNumber {
-                    phone_numbers: self,
-                    number: number.clone(),
-                    is_shared: !are_exclusive,
-                };
+            let count = |number: &String| users.get(number).copied().unwrap_or_default();
+            let others = self.pool.iter().filter(|n| !needs.named.contains(*n));
+            let is_assigned = needs.is_assigned || are_exclusive;
+            // A scenario without an assigned number uses the first one.
+            let number = others
+                .min_by_key(|number| count(number))
+                .filter(|_| is_assigned);
+            let number = number.or(self.pool.first()).filter(|_| needs.any);
+            let mut numbers = needs.named.clone();
+            numbers.extend(number.cloned());
+            if are_exclusive && numbers.iter().any(|number| count(number) > 0) {
+                users = self
+                    .freed
+                    .wait(users)
+                    .unwrap_or_else(PoisonError::into_inner);
+                continue;
             }
-            users = self
-                .freed
-                .wait(users)
-                .unwrap_or_else(PoisonError::into_inner);
+            for number in &numbers {
+                *users.entry(number.clone()).or_default() += 1;
+            }
+            return UsedNumbers {
+                phone_numbers: self,
+                assigned: number.filter(|_| is_assigned).cloned(),
+                numbers,
+                is_shared: !are_exclusive,
+            };
         }
     }
 
-    /// Records that a scenario of this run made an execution.
-    pub(super) fn note_made(&self, execution_sid: &str) {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.insert(execution_sid.to_owned());
-    }
-
-    /// Whether a scenario of this run made the execution.
-    pub(super) fn has_made(&self, execution_sid: &str) -> bool {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        made.contains(execution_sid)
-    }
-
-    fn users(&self) -> MutexGuard<'_, Vec<(String, usize)>> {
+    fn users(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
         self.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for AssignedNumber<'_> {
+impl Drop for UsedNumbers<'_> {
     fn drop(&mut self) {
         let mut users = self.phone_numbers.users();
-        let own = users.iter_mut().find(|(number, _)| *number == self.number);
-        if let Some((_, stories)) = own {
-            *stories -= 1;
+        for number in &self.numbers {
+            if let Some(scenarios) = users.get_mut(number) {
+                *scenarios -= 1;
+            }
         }
+        drop(users);
         self.phone_numbers.freed.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::PhoneNumbers;
+    use super::{Needs, PhoneNumbers};
+
+    fn needs(any: bool, named: &[&str]) -> Needs {
+        Needs {
+            any,
+            is_assigned: true,
+            named: named.iter().map(|name| (*name).to_owned()).collect(),
+        }
+    }
 
     #[test]
     fn numbers_are_shared_until_they_are_exclusive() {
         let phone_numbers = PhoneNumbers::new(vec!["a".to_owned(), "b".to_owned()]);
+        let one = needs(true, &[]);
         let three = [
-            phone_numbers.take(),
-            phone_numbers.take(),
-            phone_numbers.take(),
+            phone_numbers.take(&one),
+            phone_numbers.take(&one),
+            phone_numbers.take(&one),
         ];
-        assert!(three.iter().all(|phone_number| phone_number.is_shared));
+        assert!(three.iter().all(|used| used.is_shared));
         assert_eq!(phone_numbers.limit(), usize::MAX);
         phone_numbers.make_exclusive();
         assert_eq!(phone_numbers.limit(), 2);
         let [first, second, third] = three;
-        assert_ne!(first.number, second.number);
+        assert_ne!(first.assigned, second.assigned);
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
-                let phone_number = phone_numbers.take();
-                (phone_number.number.clone(), phone_number.is_shared)
+                let used = phone_numbers.take(&one);
+                (used.assigned.clone(), used.is_shared)
             });
-            let number = second.number.clone();
+            let number = second.assigned.clone();
             drop(second);
             let taken = waiting.join().expect("it gets the unused one");
             assert_eq!(taken, (number, false));
         });
-        assert_eq!(first.number, third.number, "two scenarios still use it");
+        assert_eq!(first.assigned, third.assigned, "two scenarios still use it");
+    }
+
+    #[test]
+    fn a_scenario_waits_for_the_numbers_that_it_names() {
+        let phone_numbers = PhoneNumbers::new(vec!["a".to_owned(), "b".to_owned()]);
+        phone_numbers.make_exclusive();
+        let both = phone_numbers.take(&needs(true, &["a", "person"]));
+        assert_eq!(both.assigned.as_deref(), Some("b"));
+        assert!(!both.shares("person"));
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                phone_numbers
+                    .take(&needs(false, &["person"]))
+                    .assigned
+                    .clone()
+            });
+            let other = phone_numbers.take(&needs(false, &["another person"]));
+            assert_eq!(other.assigned, None);
+            drop(both);
+            assert_eq!(waiting.join().expect("it gets the number"), None);
+        });
+        // Without a pool nothing is assigned.
+        let none = PhoneNumbers::new(Vec::new());
+        assert_eq!(none.take(&needs(true, &[])).assigned, None);
     }
 }

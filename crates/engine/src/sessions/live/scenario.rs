@@ -4,13 +4,13 @@ use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
 use super::clock_offset::ClockOffset;
 use super::lease::Lease;
-use super::phone_numbers::{AssignedNumber, PhoneNumbers};
+use super::phone_numbers::UsedNumbers;
 use super::rate_limit::{Attempt, Next, is_limit};
 use super::slots::Slot;
 use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
-use crate::provision::{freeing, is_freed};
+use crate::provision::is_freed;
 use crate::session::race::{Acted, Action};
-use crate::session::{Callbacks, HookFault, SendFault, Session};
+use crate::session::{Callbacks, Holder, HookFault, SendFault, Session};
 use crate::sessions::hooks;
 use crate::settings::Settings;
 use crate::stop::Stop;
@@ -20,9 +20,8 @@ use conformant_net::transport::{Answer, BaseUrl, BudgetShare};
 use conformant_record::{Part, Spent};
 use serde_json::{Value, json};
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Status for missing or wrong credentials.
@@ -69,11 +68,10 @@ pub(super) struct LiveScenario<'a> {
     pub(super) callback_missed: Cell<bool>,
     /// Whether a wait for callbacks ended without one before, so that a shorter wait confirms it.
     pub(super) confirms_missing: Cell<bool>,
-    pub(super) phone_number: Option<AssignedNumber<'a>>,
+    /// Its values of the exclusive setting.
+    pub(super) numbers: Option<UsedNumbers<'a>>,
     /// A service that rejected a request before it had accepted any.
     pub(super) turned_away: RefCell<Option<String>>,
-    /// Holders of exclusive values that it made and did not end.
-    pub(super) holders: RefCell<Vec<Holder>>,
     pub(super) lease: Option<Lease<'a>>,
     /// Why the lease that it needs is missing.
     pub(super) withheld: Option<Stop>,
@@ -82,27 +80,10 @@ pub(super) struct LiveScenario<'a> {
     pub(super) has_moved: Cell<bool>,
 }
 
-/// A holder of an exclusive value.
-#[derive(Debug)]
-pub(super) struct Holder {
-    /// The scope of the value.
-    scope: String,
-    key: String,
-    /// The path that shows it.
-    path: String,
-}
-
 impl Drop for LiveScenario<'_> {
     /// Ends the holders of exclusive numbers.
     fn drop(&mut self) {
-        let are_exclusive = self
-            .live
-            .phone_numbers
-            .as_ref()
-            .is_some_and(PhoneNumbers::are_exclusive);
-        let are_exclusive = (are_exclusive && self.phone_number.is_some())
-            || self.live.are_holders_exclusive.load(Ordering::Relaxed);
-        let forget = || self.made_by_scenarios().retain(|_, nth| *nth != self.nth);
+        let are_exclusive = self.live.phone_numbers.are_exclusive() && self.numbers.is_some();
         for kind in self.callback_kinds.take() {
             // Only if no other run can have set its own address meanwhile.
             if self.lease.is_some() || !self.live.settings.is_shared {
@@ -110,19 +91,11 @@ impl Drop for LiveScenario<'_> {
                 self.live.clean_up(SET_CALLBACK, &arguments);
             }
         }
-        if !are_exclusive {
-            forget();
-            return;
-        }
-        let Some(exclusive) = self.live.settings.exclusive() else {
-            return;
-        };
-        for made in self.holders.take() {
-            let arguments = freeing(exclusive.how, &made.scope, &made.key);
+        if are_exclusive {
             // If this fails, the next scenario finds the holder and waits for it.
-            self.live.clean_up(&exclusive.how.freed_by.hook, &arguments);
+            self.live.end_holders(self.live.holders.of(self.nth));
         }
-        forget();
+        self.live.holders.leave(self.nth);
     }
 }
 
@@ -211,8 +184,7 @@ impl Session for LiveScenario<'_> {
         {
             let argument = arguments.get(&exclusive.how.freed_by.holder);
             let ended = argument.and_then(Value::as_str).unwrap_or_default();
-            let mut holders = self.holders.borrow_mut();
-            holders.retain(|made| made.key != ended);
+            self.live.holders.remove(ended);
         }
         Ok(answer)
     }
@@ -325,49 +297,37 @@ impl Session for LiveScenario<'_> {
     }
 
     fn phone_number(&self) -> Option<String> {
-        self.phone_number
+        self.numbers.as_ref()?.assigned.clone()
+    }
+
+    fn shares_phone_number(&self, number: &str) -> bool {
+        self.numbers
             .as_ref()
-            .map(|phone_number| phone_number.number.clone())
+            .is_some_and(|used| used.shares(number))
     }
 
-    fn shares_phone_number(&self) -> bool {
-        self.phone_number
-            .as_ref()
-            .is_some_and(|phone_number| phone_number.is_shared)
+    fn are_phone_numbers_exclusive(&self) -> bool {
+        self.live.phone_numbers.are_exclusive()
     }
 
-    fn phone_number_is_busy(&self) {
-        if let Some(phone_numbers) = &self.live.phone_numbers {
-            phone_numbers.make_exclusive();
-        }
+    fn make_phone_numbers_exclusive(&self) {
+        self.live.phone_numbers.make_exclusive();
     }
 
-    fn record_holder(&self, scope: &str, holder: &str, path: &str) {
-        self.holders.borrow_mut().push(Holder {
-            scope: scope.to_owned(),
-            key: holder.to_owned(),
-            path: path.to_owned(),
-        });
-        if let Some(phone_numbers) = &self.live.phone_numbers {
-            phone_numbers.note_made(holder);
-        }
-        self.made_by_scenarios().insert(holder.to_owned(), self.nth);
+    fn record_holder(&self, holder: Holder) {
+        self.live.holders.record(holder, self.nth);
     }
 
     fn is_held_by_a_sibling(&self, holder: &str) -> bool {
-        let made = self.made_by_scenarios();
-        made.get(holder).is_some_and(|nth| *nth != self.nth)
+        self.live.holders.is_of_another(holder, self.nth)
     }
 
-    fn holders_are_exclusive(&self) {
-        self.live
-            .are_holders_exclusive
-            .store(true, Ordering::Relaxed);
+    fn is_held_elsewhere(&self, value: &str, scope: &str) -> bool {
+        self.live.holders.is_held_elsewhere(value, scope, self.nth)
     }
 
     fn may_be_needed_elsewhere(&self, holder: &str) -> bool {
-        let phone_numbers = self.live.phone_numbers.as_ref();
-        self.live.settings.is_shared && phone_numbers.is_none_or(|p| !p.has_made(holder))
+        self.live.settings.is_shared && !self.live.holders.has_made(holder)
     }
 
     fn turned_away(&self) -> Option<String> {
@@ -404,11 +364,6 @@ impl Session for LiveScenario<'_> {
 }
 
 impl LiveScenario<'_> {
-    fn made_by_scenarios(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
-        let holders = &self.live.holders;
-        holders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Sends a request and notes whether the service answers.
     fn noted(
         &self,
@@ -581,19 +536,15 @@ impl LiveScenario<'_> {
         has_passed
     }
 
-    /// Whether numbers turned out to be exclusive and another scenario used this one.
+    /// Whether numbers turned out to be exclusive while it shared them.
     fn lost_its_phone_number(&self) -> bool {
-        let Some(phone_numbers) = self
-            .live
-            .phone_numbers
-            .as_ref()
-            .filter(|_| self.shares_phone_number())
-        else {
+        let phone_numbers = &self.live.phone_numbers;
+        let Some(used) = self.numbers.as_ref().filter(|used| used.is_shared) else {
             return false;
         };
-        let holders = self.holders.borrow();
         let is_freed = |made: &Holder| is_freed(self, &made.path);
-        if !phone_numbers.are_exclusive() && holders.iter().any(is_freed) {
+        let may_be_freed = used.assigned.is_some() && !phone_numbers.are_exclusive();
+        if may_be_freed && self.live.holders.of(self.nth).iter().any(is_freed) {
             phone_numbers.make_exclusive();
         }
         phone_numbers.are_exclusive()

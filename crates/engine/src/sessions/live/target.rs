@@ -5,13 +5,15 @@ use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
 use super::health::Health;
+use super::holders::Holders;
 use super::in_flight::InFlight;
 use super::lease::Leased;
-use super::phone_numbers::PhoneNumbers;
+use super::phone_numbers::{Needs, PhoneNumbers};
 use super::rate_limit::Schedule;
 use super::scenario::LiveScenario;
 use super::slots::Slots;
-use crate::session::{Callbacks, OpenError, Session};
+use crate::provision;
+use crate::session::{Callbacks, Holder, OpenError, Session};
 use crate::sessions::{hooks, short_name};
 use crate::settings::{Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
@@ -62,12 +64,9 @@ pub struct Live {
     pub(super) health: Health,
     pub(super) admission: Admission,
     pub(super) slots: Slots,
-    /// The numbers of the exclusive setting; `None` if none are configured.
-    pub(super) phone_numbers: Option<PhoneNumbers>,
-    /// Whether a value of the exclusive setting has one holder at a time.
-    pub(super) are_holders_exclusive: AtomicBool,
-    /// Holders that scenarios made and may still need, with the number of the session.
-    pub(super) holders: Mutex<BTreeMap<String, u64>>,
+    /// The numbers of the exclusive setting.
+    pub(super) phone_numbers: PhoneNumbers,
+    pub(super) holders: Holders,
     /// Offset of the target's clock, by the answers of `advance_clock`.
     pub(super) ahead: Mutex<ClockOffset>,
     pub(super) clock_queried: Once,
@@ -158,9 +157,7 @@ impl Live {
         let exclusive = settings.exclusive();
         let phone_numbers = exclusive.and_then(|e| settings.targets.get(e.service));
         let phone_numbers = phone_numbers.map(|target| target.pool.clone());
-        let phone_numbers = phone_numbers
-            .filter(|p| !p.is_empty())
-            .map(PhoneNumbers::new);
+        let phone_numbers = PhoneNumbers::new(phone_numbers.unwrap_or_default());
         let listener = Listener::start(&listening)?;
         let client = settings.reach.client(options.limits, &bases);
         let client = client.interrupted_by(Arc::clone(interrupted));
@@ -188,8 +185,7 @@ impl Live {
             admission: Admission::default(),
             slots: Slots::new(options.jobs),
             phone_numbers,
-            are_holders_exclusive: AtomicBool::new(false),
-            holders: Mutex::default(),
+            holders: Holders::default(),
             ahead: Mutex::default(),
             clock_queried: Once::new(),
             began: OnceLock::new(),
@@ -239,14 +235,36 @@ impl Live {
         is_own.then_some((service, key))
     }
 
-    /// Whether it takes an exclusive value that other scenarios also take.
-    fn takes_a_shared_value(&self, planned: &Planned<'_>) -> bool {
+    /// The values of the exclusive setting that a scenario takes. Where each scenario has a scope of its own, the target
+    /// may still allow one holder in all scopes.
+    fn needed_numbers(&self, planned: &Planned<'_>) -> Needs {
         let Some(exclusive) = self.settings.exclusive() else {
-            return false;
+            return Needs::default();
         };
-        let name = format!("${{target.{}.{}}}", exclusive.service, exclusive.key);
-        let reads = |value: &Value| value.as_str() == Some(name.as_str());
-        self.own_scope().is_none() && planned.any_step(&|step| step.values().any(reads))
+        let (service, key, how) = (exclusive.service, exclusive.key, exclusive.how);
+        let from_pool = format!("${{target.{service}.{key}}}");
+        let values = provision::values(&self.settings);
+        let needs = RefCell::new(Needs {
+            is_assigned: self.own_scope().is_none(),
+            ..Needs::default()
+        });
+        planned.any_step(&|step| {
+            let takes = step.operation().is_some_and(|operation| {
+                operation == how.taken_by || operation == format!("{service}/{}", how.taken_by)
+            });
+            let value = step.with().and_then(|with| with.get(&how.parameter));
+            let text = value.and_then(Value::as_str).filter(|_| takes);
+            let mut needs = needs.borrow_mut();
+            match text {
+                Some(text) if text == from_pool && self.phone_numbers.has_pool() => {
+                    needs.any = true;
+                }
+                Some(text) => needs.named.extend(configured(&values, text)),
+                None => {}
+            }
+            false
+        });
+        needs.into_inner()
     }
 
     /// Calls a hook that restores what was changed, also after an interruption.
@@ -263,6 +281,18 @@ impl Live {
         let done = hooks::carry_out(hook, arguments, &self.cleaner, &never);
         self.clean_up_failed
             .fetch_or(done.is_err(), Ordering::Relaxed);
+    }
+
+    /// Ends holders of exclusive values.
+    pub(super) fn end_holders(&self, holders: Vec<Holder>) {
+        let Some(exclusive) = self.settings.exclusive() else {
+            return;
+        };
+        for holder in holders {
+            let arguments = provision::freeing(exclusive.how, &holder.scope, &holder.key);
+            self.clean_up(&exclusive.how.freed_by.hook, &arguments);
+            self.holders.remove(&holder.key);
+        }
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -283,9 +313,12 @@ impl Live {
 
 impl Sessions for Live {
     fn open(&self, planned: &Planned<'_>) -> Result<Box<dyn Session + '_>, OpenError> {
-        let phone_number = self.phone_numbers.as_ref();
-        let phone_number = phone_number.filter(|_| self.takes_a_shared_value(planned));
-        let phone_number = phone_number.map(PhoneNumbers::take);
+        let needs = self.needed_numbers(planned);
+        let numbers = (!needs.is_empty()).then(|| self.phone_numbers.take(&needs));
+        if let Some(used) = numbers.as_ref().filter(|used| !used.is_shared) {
+            // What a scenario left behind as long as numbers were shared.
+            self.end_holders(self.holders.take_left(&used.numbers));
+        }
         // A retry has a new number, and with it new addresses and a new place in the queue.
         let nth = self.opened.fetch_add(1, Ordering::Relaxed);
         let slot = self.slots.take(nth);
@@ -330,8 +363,7 @@ impl Sessions for Live {
             callback_missed: Cell::new(false),
             confirms_missing: Cell::new(false),
             turned_away: RefCell::new(None),
-            phone_number,
-            holders: RefCell::default(),
+            numbers,
             lease,
             withheld,
             waited: Cell::default(),
@@ -358,16 +390,14 @@ impl Sessions for Live {
             services,
             concurrency: self.concurrency(planned),
             moves_the_clock: self.moves_the_clock(planned) || self.calls(planned, ADVANCE_CLOCK),
-            needs_phone_number: self.phone_numbers.is_some() && self.takes_a_shared_value(planned),
+            needs_phone_number: !self.needed_numbers(planned).is_empty(),
             target_time: planned.length(),
             real_time: planned.length(),
         }
     }
 
     fn phone_numbers(&self) -> usize {
-        self.phone_numbers
-            .as_ref()
-            .map_or(usize::MAX, PhoneNumbers::limit)
+        self.phone_numbers.limit()
     }
 
     fn waits(&self) -> Option<(String, String)> {
@@ -402,4 +432,11 @@ impl Sessions for Live {
     fn threads(&self, jobs: usize) -> usize {
         jobs.saturating_mul(SCENARIOS_PER_JOB)
     }
+}
+
+/// The configured text that `${target.…}` stands for.
+fn configured(values: &Value, text: &str) -> Option<String> {
+    let path = text.strip_prefix("${target.")?.strip_suffix('}')?;
+    let pointer = format!("/{}", path.replace('.', "/"));
+    values.pointer(&pointer)?.as_str().map(str::to_owned)
 }

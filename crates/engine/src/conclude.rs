@@ -1,0 +1,600 @@
+//! Concludes scenarios: runs one in a session, has its evidence judged, and repeats it where another attempt decides more.
+
+use super::evidence_file::EvidenceRecord;
+use super::record::Concluded;
+use super::runner::{ScenarioOutcome, ScenarioRun, run_scenario};
+use super::session::Session;
+use super::stop::Stop;
+use super::{EvidenceWriter, Options, Planned, Sessions, excerpt};
+use conformant_base::clock;
+use conformant_base::http::Cause;
+use conformant_judge::clients;
+use conformant_judge::evidence::{Evidence, Exchange, Outcome, SkippedRule};
+use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
+use conformant_judge::{DocumentCache, Judgment};
+use conformant_record::{Asked, Level, ScenarioResult, Spent, Verdict};
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Scenario;
+use conformant_rulebook::step::Step;
+use conformant_schema::Schemas;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Runs one scenario and has its evidence judged. A panic becomes an internal error of that scenario.
+pub fn conclude(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    interrupted: &AtomicBool,
+) -> Concluded {
+    conclude_observed(
+        rulebook,
+        schemas,
+        planned,
+        sessions,
+        seed,
+        interrupted,
+        Observers::default(),
+    )
+}
+
+/// The evidence of a run with cached validation results, so that a rerun with a change is judged incrementally.
+#[derive(Debug, Default)]
+pub struct RecordedRun {
+    evidence: Evidence,
+    memo: DocumentCache,
+    /// Whether neither the responses nor the requests had a finding.
+    is_sound: bool,
+}
+
+impl RecordedRun {
+    /// Exchanges whose requests were found to be valid.
+    fn valid_requests(&self) -> &[Exchange] {
+        if self.is_sound {
+            &self.evidence.exchanges
+        } else {
+            &[]
+        }
+    }
+}
+
+/// Same as [`conclude`], but also returns the evidence. The prover, if any, observes the run.
+pub fn conclude_with_evidence(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    prover: Option<&Prover<'_>>,
+) -> (Concluded, RecordedRun) {
+    let recorded = RefCell::default();
+    let observers = Observers {
+        prover,
+        recorded: Some(&recorded),
+        evidence_writer: None,
+    };
+    let never_interrupted = AtomicBool::new(false);
+    let concluded = conclude_observed(
+        rulebook,
+        schemas,
+        planned,
+        sessions,
+        seed,
+        &never_interrupted,
+        observers,
+    );
+    let recorded = recorded.into_inner();
+    recorded.memo.close();
+    (concluded, recorded)
+}
+
+/// Reruns a scenario in the given session and judges it incrementally against the recorded run.
+///
+/// Returns verdict and findings only; the other fields of the result are empty.
+pub fn conclude_again(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    session: &dyn Session,
+    seed: u64,
+    recorded: &RecordedRun,
+) -> Concluded {
+    let id = &planned.scenario.id;
+    let work = || {
+        let never_interrupted = AtomicBool::new(false);
+        let scenario_run = ScenarioRun {
+            earlier: &recorded.evidence.exchanges,
+            ..ScenarioRun::new(rulebook, schemas, planned, (seed, 0))
+        };
+        let ScenarioOutcome { evidence, stop, .. } =
+            run_scenario(scenario_run, session, &never_interrupted);
+        let judgment =
+            conformant_judge::judge_mutated(rulebook, schemas, &evidence, &recorded.memo);
+        let stop = match stop {
+            None if judgment.findings.is_empty() => {
+                find_invalid_request(rulebook, schemas, &evidence, recorded.valid_requests())
+            }
+            stop => stop,
+        };
+        conclude_run(id, judgment, stop, evidence.exchanges.len(), 0.0)
+    };
+    guarded(id, work)
+}
+
+/// Optional observers of a scenario run.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Observers<'b, 'p> {
+    prover: Option<&'b Prover<'p>>,
+    /// Receives the evidence.
+    recorded: Option<&'b RefCell<RecordedRun>>,
+    /// With the scenario's index in the plan.
+    evidence_writer: Option<(&'b EvidenceWriter, usize)>,
+}
+
+impl<'b, 'p> Observers<'b, 'p> {
+    pub(super) fn new(options: &'b Options, prover: &'b Prover<'p>, index: usize) -> Self {
+        Self {
+            prover: (options.prove != Mode::Off).then_some(prover),
+            recorded: None,
+            evidence_writer: options
+                .evidence_writer
+                .as_deref()
+                .map(|evidence_writer| (evidence_writer, index)),
+        }
+    }
+
+    /// Notes that the scenario left no evidence.
+    fn skip(&self) {
+        if let Some((evidence_writer, index)) = self.evidence_writer {
+            evidence_writer.skip(index);
+        }
+    }
+}
+
+pub(super) fn conclude_observed(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    interrupted: &AtomicBool,
+    observers: Observers<'_, '_>,
+) -> Concluded {
+    let work = || {
+        conclude_unguarded(
+            rulebook,
+            schemas,
+            planned,
+            sessions,
+            seed,
+            interrupted,
+            observers,
+        )
+    };
+    let mut is_done = false;
+    let concluded = guarded(&planned.scenario.id, || {
+        let concluded = work();
+        is_done = true;
+        concluded
+    });
+    if !is_done {
+        observers.skip();
+    }
+    concluded
+}
+
+/// Turns a panic in a scenario into an internal error of that scenario.
+pub(super) fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let what = panic
+            .downcast_ref::<String>()
+            .map(String::as_str)
+            .or_else(|| panic.downcast_ref::<&str>().copied())
+            .unwrap_or("no message");
+        let stop = Stop::Error(format!("internal: {what}"));
+        conclude_run(id, Judgment::default(), Some(stop), 0, 0.0)
+    })
+}
+
+fn conclude_unguarded(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    planned: &Planned<'_>,
+    sessions: &dyn Sessions,
+    seed: u64,
+    interrupted: &AtomicBool,
+    observers: Observers<'_, '_>,
+) -> Concluded {
+    if interrupted.load(Ordering::Relaxed) {
+        return never_began(planned, observers);
+    }
+    let mut attempts = Attempts::default();
+    let mut waited = Spent::default();
+    loop {
+        let asked = clock::monotonic();
+        let session = match sessions.open(planned) {
+            Ok(session) => session,
+            Err(error) => {
+                observers.skip();
+                let stop = Some(Stop::Error(format!("failed to {error}")));
+                return conclude_run(&planned.scenario.id, Judgment::default(), stop, 0, 0.0);
+            }
+        };
+        waited.turn += asked.elapsed().as_secs_f64();
+        if attempts.is_caused_again && planned.is_race() {
+            session.shorten_callback_wait();
+        }
+        let scenario_run = ScenarioRun {
+            looks_early: planned.is_race() && attempts.round < session.settings().rounds,
+            ..ScenarioRun::new(rulebook, schemas, planned, (seed, attempts.count))
+        };
+        let examples = observers.prover.map_or(0, |_| EXAMPLES_MAX);
+        let attempt = Attempt::new(scenario_run, session.as_ref(), interrupted, examples);
+        waited.add(&session.waited());
+        let may_go_on = !interrupted.load(Ordering::Relaxed);
+        if attempts.go_on(&attempt, session.as_ref(), planned) && may_go_on {
+            continue;
+        }
+        let mut attempt = attempts.outcome(attempt);
+        if let Some(prover) = observers.prover.filter(|_| attempt.disturbed.is_none()) {
+            let turn = sessions.resource_claim(planned).priority();
+            prover.test_scenario(
+                turn,
+                &mut attempt.evidence,
+                &attempt.judgment,
+                &attempt.memo,
+            );
+        }
+        let concluded = attempt.conclude(
+            rulebook,
+            &planned.scenario,
+            session.turned_away(),
+            observers,
+        );
+        return Concluded {
+            waited,
+            ..concluded
+        };
+    }
+}
+
+/// One attempt of a scenario with what was seen in it.
+struct Attempt {
+    evidence: Evidence,
+    memo: DocumentCache,
+    judgment: Judgment,
+    stop: Option<Stop>,
+    /// Why its findings are unreliable.
+    disturbed: Option<String>,
+    /// Whether something happened that a disturbance could explain.
+    went_wrong: bool,
+    seconds: f64,
+}
+
+impl Attempt {
+    fn new(
+        scenario_run: ScenarioRun<'_>,
+        session: &dyn Session,
+        interrupted: &AtomicBool,
+        examples: usize,
+    ) -> Self {
+        let (rulebook, schemas) = (scenario_run.rulebook, scenario_run.schemas);
+        let planned = scenario_run.planned;
+        let began = session.now();
+        let ScenarioOutcome {
+            evidence,
+            stop,
+            memo,
+        } = run_scenario(scenario_run, session, interrupted);
+        let seconds = session.seconds_since(began);
+        let judgment =
+            conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
+        // An invalid request of ours may repeat a value that the target returned, so findings come first.
+        let stop = match stop {
+            None if judgment.findings.is_empty() => {
+                find_invalid_request(rulebook, schemas, &evidence, &[])
+            }
+            stop => stop,
+        };
+        let went_wrong = !judgment.findings.is_empty()
+            || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
+        let lost = find_loss(session, &evidence, &judgment);
+        let disturbed = lost.or_else(|| find_disturbance(session, planned, went_wrong));
+        Self {
+            evidence,
+            memo,
+            judgment,
+            stop,
+            disturbed,
+            went_wrong,
+            seconds,
+        }
+    }
+
+    fn is_sound(&self) -> bool {
+        self.disturbed.is_none() && !self.went_wrong && self.stop.is_none()
+    }
+
+    /// The conclusion of a scenario whose last attempt this is.
+    fn conclude(
+        self,
+        rulebook: &Rulebook,
+        scenario: &Scenario,
+        turned_away: Option<String>,
+        observers: Observers<'_, '_>,
+    ) -> Concluded {
+        let (evidence, memo, seconds) = (self.evidence, self.memo, self.seconds);
+        let judgment = self.judgment.without_examples();
+        let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
+        let void = self.disturbed.clone();
+        let (judgment, stop) = match self.disturbed {
+            Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
+            None => (judgment, self.stop),
+        };
+        let judged = (judgment, stop.clone());
+        let concluded = summarize(rulebook, Some(scenario), &evidence, judged, seconds);
+        if let Some(recorded) = observers.recorded {
+            let is_sound = concluded.stopped.is_none() && concluded.judgment.findings.is_empty();
+            recorded.replace(RecordedRun {
+                evidence,
+                memo,
+                is_sound,
+            });
+        } else if let Some((evidence_writer, index)) = observers.evidence_writer {
+            let kept = EvidenceRecord {
+                evidence,
+                stop,
+                void,
+                turned_away: turned_away.clone(),
+                seconds,
+                of_answers: Vec::new(),
+                broken,
+            };
+            evidence_writer.keep(index, kept);
+        }
+        Concluded {
+            turned_away,
+            ..concluded
+        }
+    }
+}
+
+/// The attempts of a scenario so far. Each has names of its own.
+struct Attempts {
+    count: usize,
+    disturbances: usize,
+    /// The round of a race, from 1.
+    round: usize,
+    /// Whether what was missing is caused once more by fresh means. Missing again, it is a finding.
+    is_caused_again: bool,
+    /// Whether the attempt with the names of `--names` had findings.
+    has_failed_with_given_names: bool,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self {
+            count: 0,
+            disturbances: 0,
+            round: 1,
+            is_caused_again: false,
+            has_failed_with_given_names: false,
+        }
+    }
+}
+
+impl Attempts {
+    /// Whether a further attempt follows this one.
+    fn go_on(&mut self, last: &Attempt, session: &dyn Session, planned: &Planned<'_>) -> bool {
+        /// How often a scenario is retried that other clients of the target disturb.
+        const DISTURBANCES_MAX: usize = 5;
+        self.count += 1;
+        if last.disturbed.is_some() {
+            self.disturbances += 1;
+            if self.disturbances < DISTURBANCES_MAX {
+                return true;
+            }
+        }
+        let settings = session.settings();
+        let has_given_names = self.count == 1 && session.is_live() && settings.are_names_given;
+        if has_given_names && !last.judgment.findings.is_empty() {
+            self.has_failed_with_given_names = true;
+            return true;
+        }
+        if !self.is_caused_again && last.went_wrong && session.has_missed_callback() {
+            self.is_caused_again = true;
+            return true;
+        }
+        if last.is_sound() && planned.is_race() && self.round < settings.rounds {
+            self.round += 1;
+            return true;
+        }
+        false
+    }
+
+    /// The last attempt. What failed with given names only does not pass: an earlier run may have left something under these
+    /// names, or the defect shows sometimes.
+    fn outcome(&self, last: Attempt) -> Attempt {
+        if !self.has_failed_with_given_names || !last.is_sound() {
+            return last;
+        }
+        let why = "it failed with the names of --names and passed with new ones: an earlier run may have used these names";
+        Attempt {
+            disturbed: Some(why.to_owned()),
+            ..last
+        }
+    }
+}
+
+/// The conclusion of a scenario that did not begin before the run ended. To open a session and to evaluate all rules would
+/// delay the end.
+fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
+    const WHY: &str = "the run ended before";
+    let id = &planned.scenario.id;
+    let mut judgment = Judgment::default();
+    let mut evidence = Evidence {
+        scenario: id.clone(),
+        ..Evidence::default()
+    };
+    for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
+        judgment.inconclusive(rule, WHY);
+        evidence.missed.push(SkippedRule::because(rule, WHY));
+    }
+    let stop = Some(Stop::Interrupted);
+    if let Some((evidence_writer, index)) = observers.evidence_writer {
+        let kept = EvidenceRecord {
+            evidence,
+            stop: stop.clone(),
+            void: None,
+            turned_away: None,
+            seconds: 0.0,
+            of_answers: Vec::new(),
+            broken: BTreeSet::new(),
+        };
+        evidence_writer.keep(index, kept);
+    }
+    conclude_run(id, judgment, stop, 0, 0.0)
+}
+
+/// Why the findings of a scenario are unreliable: a service that it used stopped answering.
+pub fn find_loss(
+    session: &dyn Session,
+    evidence: &Evidence,
+    judgment: &Judgment,
+) -> Option<String> {
+    if judgment.findings.is_empty() {
+        return None;
+    }
+    let services = evidence.exchanges.iter().map(|e| e.service.as_str());
+    let services: BTreeSet<&str> = services.collect();
+    session.lost(&Vec::from_iter(services))
+}
+
+/// What other clients of the target did to a scenario.
+fn find_disturbance(
+    session: &dyn Session,
+    planned: &Planned<'_>,
+    went_wrong: bool,
+) -> Option<String> {
+    // A token may be rejected because another client moved the clock, which looks correct.
+    let depends_on_time = planned.scenario.steps.iter().any(Step::is_token);
+    let may_be_disturbed = went_wrong || depends_on_time;
+    session
+        .cut_off()
+        .or_else(|| may_be_disturbed.then(|| session.disturbed()).flatten())
+}
+
+/// Stops a scenario without findings if one of its requests that should be accepted breaks the documents.
+pub(super) fn find_invalid_request(
+    rulebook: &Rulebook,
+    schemas: &Schemas,
+    evidence: &Evidence,
+    valid_requests: &[Exchange],
+) -> Option<Stop> {
+    let found = clients::find_invalid_requests(rulebook, schemas, evidence, valid_requests);
+    let first = found.first()?;
+    Some(Stop::Error(format!(
+        "step {} is not a valid request: {} ({})",
+        first.step, first.message, first.rule
+    )))
+}
+
+/// The result of a scenario, with the other facts that the record contains.
+pub(super) fn summarize(
+    rulebook: &Rulebook,
+    scenario: Option<&Scenario>,
+    evidence: &Evidence,
+    (judgment, stop): (Judgment, Option<Stop>),
+    seconds: f64,
+) -> Concluded {
+    let exchanges = evidence.exchanges.len();
+    let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
+    let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
+        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
+        Outcome::Fault { cause, .. } => {
+            !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
+        }
+        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
+    };
+    let operations = evidence
+        .exchanges
+        .iter()
+        .map(|e| format!("{}/{}", e.service, e.operation))
+        .collect();
+    let mut services: BTreeMap<String, Asked> = BTreeMap::new();
+    for exchange in &evidence.exchanges {
+        let asked = Asked::once(excerpt::milliseconds(exchange));
+        services
+            .entry(exchange.service.clone())
+            .or_default()
+            .add(asked);
+    }
+    let shown = excerpt::Shown::of(evidence, &concluded.judgment);
+    let mut concluded = Concluded {
+        has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
+            || matches!(
+                concluded.stopped,
+                Some(Stop::HookFailed(_) | Stop::Unreachable(_))
+            ),
+        services,
+        operations,
+        kinds: conformant_judge::kinds_of(rulebook, evidence),
+        shown,
+        ..concluded
+    };
+    if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
+        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
+    }
+    concluded
+}
+
+pub(super) fn conclude_run(
+    id: &str,
+    judgment: Judgment,
+    stop: Option<Stop>,
+    exchanges: usize,
+    seconds: f64,
+) -> Concluded {
+    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
+    let (verdict, reason) = match &stop {
+        _ if failed => (Verdict::Fail, String::new()),
+        None => (Verdict::Pass, String::new()),
+        Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
+        Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
+            (Verdict::Inconclusive, why.clone())
+        }
+        Some(Stop::Interrupted) => (Verdict::Inconclusive, "the run ended before".to_owned()),
+        Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
+        Some(Stop::Unexpected) => (
+            Verdict::Inconclusive,
+            "a step was answered against its expectation".to_owned(),
+        ),
+        Some(Stop::Error(why)) => (Verdict::Error, why.clone()),
+    };
+    let result = ScenarioResult {
+        id: id.to_owned(),
+        verdict,
+        seconds,
+        reason,
+        failed_before: Vec::new(),
+        steps: Vec::new(),
+    };
+    let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
+    Concluded {
+        result,
+        judgment,
+        stopped: stop,
+        exchanges,
+        services: BTreeMap::new(),
+        has_infrastructure_error: false,
+        turned_away: None,
+        operations,
+        kinds,
+        shown: excerpt::Shown::default(),
+        waited: Spent::default(),
+    }
+}
