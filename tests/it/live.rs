@@ -244,6 +244,29 @@ fn a_run_with_an_explicit_seed_has_names_of_its_own() {
     assert!(err.contains("invalid --names"), "{err}");
 }
 
+/// Scenarios that name the same people take turns, each with an execution in a flow of its own.
+#[test]
+fn a_target_with_one_execution_per_person_is_judged_completely() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let served = Served::start(folder.path(), &["--variant", "flow/one-per-person"]);
+    let selection = [
+        "--service",
+        "flow",
+        "--filter",
+        "flow/create-execution/*",
+        "--filter",
+        "flow/executions/*",
+    ];
+    let (code, out, record) = judge(&served, folder.path(), &selection);
+    assert_eq!(code, 0, "{out}");
+    let undecided = record
+        .scenarios
+        .iter()
+        .filter(|s| s.verdict != Verdict::Pass);
+    let undecided: Vec<_> = undecided.map(|s| (&s.id, &s.reason)).collect();
+    assert!(undecided.is_empty(), "{undecided:?}");
+}
+
 /// A target that dies is the result, and not hundreds of refused connections.
 #[test]
 fn a_target_that_dies_ends_the_run() {
