@@ -154,8 +154,8 @@ fn is_beyond_first(paging: &Paging, parameter: &str, exchange: &Exchange) -> boo
     first.is_none_or(|first| sent.as_u64().or_else(text) != Some(first))
 }
 
-/// Puts the pages of all lists together, in the order in which they were asked for.
-pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
+/// Collects the items of each page, keyed by exchange, in the order of the page.
+fn items_by_page<'a>(context: &Context<'a>, history: &History<'a>) -> BTreeMap<usize, Vec<Item>> {
     let mut items: BTreeMap<usize, Vec<Item>> = BTreeMap::new();
     for (id, resource) in history.resources.iter() {
         for observation in &resource.observations {
@@ -189,6 +189,12 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
     for known in items.values_mut() {
         known.sort_by_key(|item| item.representation);
     }
+    items
+}
+
+/// Puts the pages of all lists together, in the order in which they were asked for.
+pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
+    let mut items = items_by_page(context, history);
     let mut open: BTreeMap<usize, usize> = BTreeMap::new();
     for (index, seen) in context.seen.iter().enumerate() {
         let listing = seen.operation.filter(|o| o.does == Action::Lists);

@@ -69,13 +69,15 @@ impl Holders {
 
     /// Removes those that were left behind with one of these values, and returns them.
     pub(super) fn take_left(&self, values: &BTreeSet<String>) -> Vec<Holder> {
-        let is_left =
-            |holder: &Holder, of: Option<u64>| of.is_none() && values.contains(&holder.value);
-        let mut state = self.state();
-        let left = state
-            .active
-            .extract_if(.., |_, (holder, of)| is_left(holder, *of));
-        left.map(|(_, (holder, _))| holder).collect()
+        let mut left = Vec::new();
+        self.state().active.retain(|_, (holder, of)| {
+            let is_left = of.is_none() && values.contains(&holder.value);
+            if is_left {
+                left.push(holder.clone());
+            }
+            !is_left
+        });
+        left
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
