@@ -124,9 +124,9 @@ mod tests {
         let path = folder.path().join("a\u{1b}[31m");
         std::fs::write(&path, "12345").unwrap();
         assert_eq!(read(&path, 5).unwrap(), b"12345");
-        let told = |path: &Path, most| read(path, most).unwrap_err().to_string();
-        assert!(told(&path, 4).ends_with("a\\x1b[31m is larger than 4 bytes"));
-        assert!(told(folder.path(), 5).ends_with("is not a regular file"));
+        let message = |path: &Path, most| read(path, most).unwrap_err().to_string();
+        assert!(message(&path, 4).ends_with("a\\x1b[31m is larger than 4 bytes"));
+        assert!(message(folder.path(), 5).ends_with("is not a regular file"));
         let missing = folder.path().join("x");
         assert!(read(&missing, 5).unwrap_err().is_missing());
     }

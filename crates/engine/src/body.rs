@@ -95,15 +95,17 @@ fn name_list(page: &mut Value, operation: &Operation) {
     else {
         return;
     };
-    let told = page.pointer("/meta/key").and_then(Value::as_str);
-    let told = told.filter(|told| *told != key).map(str::to_owned);
-    let (Some(told), Some(members)) = (told, page.as_object_mut()) else {
+    let sent_key = page.pointer("/meta/key").and_then(Value::as_str);
+    let sent_key = sent_key
+        .filter(|sent_key| *sent_key != key)
+        .map(str::to_owned);
+    let (Some(sent_key), Some(members)) = (sent_key, page.as_object_mut()) else {
         return;
     };
-    if members.contains_key(key) || !members.get(&told).is_some_and(Value::is_array) {
+    if members.contains_key(key) || !members.get(&sent_key).is_some_and(Value::is_array) {
         return;
     }
-    if let Some(items) = members.remove(&told) {
+    if let Some(items) = members.remove(&sent_key) {
         members.insert(key.to_owned(), items);
         members["meta"]["key"] = json!(key);
     }

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statement_is_told_what_it_does_not_hold_of() {
+    fn a_statement_names_what_it_does_not_hold_of() {
         for expect in [
             json!({"at": "/flows/*/sid", "excludes": "FW1"}),
             json!({"at": "/flows", "at-least": 1}),

@@ -355,7 +355,7 @@ impl<'a> Context<'a> {
         }
         if let Some(index) = site.exchange(self.evidence) {
             let exchange = &self.evidence.exchanges[index];
-            match race::told(self.evidence, index) {
+            match race::description(self.evidence, index) {
                 None => finding.reproduce = curl(exchange),
                 Some((says, commands)) => {
                     finding.message = format!("{} ({says})", finding.message);

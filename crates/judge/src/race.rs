@@ -28,7 +28,7 @@ fn race_of(evidence: &Evidence, event: &Event) -> Option<Race> {
 
 /// What a finding at an exchange says of the requests that were sent at the same time, and the commands that send
 /// them again; `None` if there were none.
-pub(super) fn told(evidence: &Evidence, exchange: usize) -> Option<(String, String)> {
+pub(super) fn description(evidence: &Evidence, exchange: usize) -> Option<(String, String)> {
     let number = number(evidence, exchange)?;
     let events = evidence.events.iter();
     let raced =
@@ -65,7 +65,7 @@ pub(super) fn told(evidence: &Evidence, exchange: usize) -> Option<(String, Stri
 
 #[cfg(test)]
 mod tests {
-    use super::told;
+    use super::description;
     use crate::examples::Example;
     use serde_json::json;
 
@@ -78,11 +78,11 @@ mod tests {
             .raced(2)
             .shown("fetch-service", json!({"sid": "IS0"}));
         let evidence = scene.passes().evidence;
-        assert_eq!(told(&evidence, 0), None);
-        let (says, commands) = told(&evidence, 1).unwrap();
+        assert_eq!(description(&evidence, 0), None);
+        let (says, commands) = description(&evidence, 1).unwrap();
         assert_eq!(says, "of two requests sent at the same time");
         assert_eq!(commands.lines().count(), 3);
-        let (says, commands) = told(&evidence, 3).unwrap();
+        let (says, commands) = description(&evidence, 3).unwrap();
         assert_eq!(says, "after two requests sent at the same time");
         assert_eq!(commands.lines().count(), 4, "{commands}");
         assert_eq!(commands.matches(" &\n").count(), 2);

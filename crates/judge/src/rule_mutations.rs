@@ -422,10 +422,10 @@ mod tests {
             let made = valid_document(&rulebook, &schemas, kind);
             let broken = violations(&rulebook, &schemas, kind, &made);
             let must = broken.iter().filter(|v| v.level == Level::Must);
-            let told: Vec<String> = must
+            let undetected: Vec<String> = must
                 .map(|v| format!("{} {}", v.pointer, v.message))
                 .collect();
-            assert!(told.is_empty(), "{kind}: {told:?} in {made}");
+            assert!(undetected.is_empty(), "{kind}: {undetected:?} in {made}");
         }
     }
 }

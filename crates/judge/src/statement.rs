@@ -7,7 +7,7 @@ use conformant_rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
 
 /// Items of a list in a finding.
-const ITEMS_TOLD: usize = 8;
+const ITEMS_MAX: usize = 8;
 
 /// Whether a result satisfies a statement.
 pub fn holds(expect: &Expect, result: &Value) -> bool {
@@ -151,9 +151,9 @@ fn list_excerpt(list: &[&Value]) -> String {
     if list.is_empty() {
         return "nothing".to_owned();
     }
-    let shown = list.iter().take(ITEMS_TOLD).map(|item| json::short(item));
+    let shown = list.iter().take(ITEMS_MAX).map(|item| json::short(item));
     let shown = shown.collect::<Vec<_>>().join(", ");
-    match list.len().saturating_sub(ITEMS_TOLD) {
+    match list.len().saturating_sub(ITEMS_MAX) {
         0 => shown,
         more => format!("{shown} and {more} more"),
     }

@@ -198,8 +198,8 @@ impl Tally {
 
     /// Whether all instances were vacuous.
     pub fn is_vacuous(&self) -> bool {
-        let told = self.judged + self.findings + self.inconclusive.len() + self.masked_by.len();
-        told == 0 && !self.vacuous.is_empty()
+        let decided = self.judged + self.findings + self.inconclusive.len() + self.masked_by.len();
+        decided == 0 && !self.vacuous.is_empty()
     }
 
     /// Number of findings, including those that were not kept.

@@ -281,12 +281,12 @@ mod tests {
             known("gone", &["f/c", "f/unjudged"]),
         ];
         let found = defects(&rules, &findings, &all);
-        let told: Vec<_> = found
+        let titles: Vec<_> = found
             .iter()
             .map(|d| (d.title.as_str(), d.rules.join(" "), d.level))
             .collect();
         assert_eq!(
-            told,
+            titles,
             [
                 ("seen", "f/a f/b".to_owned(), Level::Must),
                 ("seen", "f/c".to_owned(), Level::Must),

@@ -45,13 +45,13 @@ impl Spent {
     /// The parts that took noticeable time, the longest first.
     pub fn noticeable(&self) -> Vec<(&'static str, f64)> {
         const NOTICEABLE_SECONDS: f64 = 0.05;
-        let mut told: Vec<(&str, f64)> = self
+        let mut slowest: Vec<(&str, f64)> = self
             .parts()
             .into_iter()
             .filter(|(_, seconds)| *seconds >= NOTICEABLE_SECONDS)
             .collect();
-        told.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        told
+        slowest.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        slowest
     }
 
     pub fn all(&self) -> f64 {

@@ -373,11 +373,11 @@ mod tests {
             waiver("events/message-sent/4/from"),
             waiver("events/message-sent/4/gone"),
         ];
-        let told = Waivers::on(&waivers, TODAY).apply(&mut record, false);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let warnings = Waivers::on(&waivers, TODAY).apply(&mut record, false);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(
-            told[0].ends_with("write events/message-sent/from"),
-            "{told:?}"
+            warnings[0].ends_with("write events/message-sent/from"),
+            "{warnings:?}"
         );
     }
 
@@ -395,9 +395,9 @@ mod tests {
             change(&mut record);
             Waivers::on(&waivers, TODAY).apply(&mut record, is_whole)
         };
-        let told = stale(true, &|_| {});
-        assert_eq!(told.len(), 1, "{told:?}");
-        assert!(told[0].contains(&passed));
+        let warnings = stale(true, &|_| {});
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(warnings[0].contains(&passed));
         assert_eq!(stale(false, &|_| {}).len(), 0);
         let part = PartOf {
             kind: "hash".to_owned(),

@@ -833,7 +833,7 @@ switches! {
         // chat: webhooks over time
         ChatRetriesForLife = "chat/retries-for-life": "The retries of a webhook are used up once for all its requests.",
         ChatWebhookDeadAfterFailure = "chat/webhook-dead-after-failure": "A webhook is no longer called after a request failed with all its retries.",
-        ChatSameTextUntold = "chat/same-text-untold": "Webhooks are not called for a message with the same body as the previous one.",
+        ChatSameTextWithoutWebhook = "chat/same-text-without-webhook": "Webhooks are not called for a message with the same body as the previous one.",
         ChatUpdatedWebhookSilent = "chat/updated-webhook-silent": "A webhook is no longer called after an update.",
         ChatRetrySameStatusOnly = "chat/retry-same-status-only": "A webhook request is repeated only while the response has the same status.",
         ChatRetryNotOnGet = "chat/retry-not-on-get": "A webhook request by GET is not repeated.",
@@ -846,7 +846,7 @@ switches! {
         ChatTriggerInFirstLine = "chat/trigger-in-first-line": "A trigger fires only within the first line of a body.",
         ChatTriggerAsciiOnly = "chat/trigger-ascii-only": "A trigger that is not written in ASCII never fires.",
         ChatTriggerTrimmed = "chat/trigger-trimmed": "A trigger loses the surrounding spaces.",
-        ChatMessageByNameUntold = "chat/message-by-name-untold": "Webhooks are not called for a message that names the channel by its unique name.",
+        ChatMessageByNameWithoutWebhook = "chat/message-by-name-without-webhook": "Webhooks are not called for a message that names the channel by its unique name.",
         ChatWebhookUrlQueryUncalled = "chat/webhook-url-query-uncalled": "A webhook is called without the query of its url.",
         // chat: characters in paths
         ChatNameTakenForSid = "chat/name-taken-for-sid": "A unique name in a path that begins with CH is read as a SID." => [on_any("chat", "{Channels}", Refused, NearSid("CH"))],
@@ -874,7 +874,7 @@ switches! {
         ChatRaceMember = "chat/race-member": "An identity that is added to a channel several times at the same time becomes several members.",
         ChatRaceChannelUpdate = "chat/race-channel-update": "A version 3 update restores the messages_count from before the messages that are sent at the same time.",
         ChatRaceChannelType = "chat/race-channel-type": "A message that is sent during a version 3 update restores the type from before the update.",
-        ChatRaceWebhookUntold = "chat/race-webhook-untold": "Of messages that are sent at the same time only the first calls the webhooks.",
+        ChatRaceWithoutWebhook = "chat/race-without-webhook": "Of messages that are sent at the same time only the first calls the webhooks.",
         // chat: later pages and later resources
         ChatLaterPageMemberAttributesLost = "chat/later-page-member-attributes-lost": "Members on later pages have no attributes." => [listed("Members", "/attributes", Text("{}")).when(LaterPage)],
         ChatLaterPageMemberRoleDiffers = "chat/later-page-member-role-differs": "Members on later pages show another role." => [listed("Members", "/role_sid", DigitChanged).when(LaterPage)],

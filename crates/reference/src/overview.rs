@@ -24,14 +24,14 @@ impl Reference {
 /// The count and the newest items; `things` is oldest first.
 pub(super) fn newest<T>(
     things: impl DoubleEndedIterator<Item = T>,
-    mut told: impl FnMut(T) -> Value,
+    mut shown: impl FnMut(T) -> Value,
 ) -> Value {
     let mut count = 0_usize;
     let mut named = Vec::new();
     for thing in things.rev() {
         count += 1;
         if named.len() < NAMED_MAX {
-            named.push(told(thing));
+            named.push(shown(thing));
         }
     }
     json!({ "count": count, "newest": named })

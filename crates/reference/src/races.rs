@@ -278,7 +278,7 @@ mod tests {
     }
 
     fn subscribe(reference: &mut Reference, kind: &str) {
-        let arguments = json!({"kind": kind, "url": "http://127.0.0.1:1/told"});
+        let arguments = json!({"kind": kind, "url": "http://127.0.0.1:1/hook"});
         done(reference, &hook("set_callback", &arguments));
     }
 
@@ -600,12 +600,12 @@ mod tests {
             },
         },
         Race {
-            fault: Fault::ChatRaceWebhookUntold,
+            fault: Fault::ChatRaceWithoutWebhook,
             prepare: |reference| {
                 let names = channel(reference);
                 let pairs = [
                     ("Type", "webhook"),
-                    ("Configuration.Url", "http://127.0.0.1:1/told"),
+                    ("Configuration.Url", "http://127.0.0.1:1/hook"),
                 ];
                 done(reference, &form(format!("{}/Webhooks", names[1]), &pairs));
                 names
@@ -738,7 +738,7 @@ mod tests {
         let queried = [
             Fault::ChatRaceIndex,
             Fault::ChatRaceMessagesCount,
-            Fault::ChatRaceWebhookUntold,
+            Fault::ChatRaceWithoutWebhook,
         ];
         assert!(
             queried

@@ -579,7 +579,7 @@ pub(super) fn group_by_folder(ids: &[&str], names_max: usize) -> Vec<String> {
         let (folder, name) = id.rsplit_once('/').unwrap_or(("", id));
         folders.entry(folder).or_default().push(name);
     }
-    let told = folders
+    let titles = folders
         .into_iter()
         .map(|(folder, names)| match names.as_slice() {
             [one] if folder.is_empty() => (*one).to_owned(),
@@ -594,7 +594,7 @@ pub(super) fn group_by_folder(ids: &[&str], names_max: usize) -> Vec<String> {
                 format!("{folder}/{{{shown}{more}}}")
             }
         });
-    told.collect()
+    titles.collect()
 }
 
 #[cfg(test)]
@@ -606,7 +606,7 @@ mod tests {
     fn every_broken_rule_is_in_one_card_with_and_without_defects() {
         let mut record = sample();
         for _ in 0..2 {
-            let told: Vec<_> = cards(&record, Settings::default())
+            let titles: Vec<_> = cards(&record, Settings::default())
                 .iter()
                 .map(|card| {
                     (
@@ -619,7 +619,7 @@ mod tests {
                 })
                 .collect();
             assert_eq!(
-                told,
+                titles,
                 [
                     (Weight::Fails, vec!["flow/execution/status".to_owned()]),
                     (

@@ -69,8 +69,8 @@ fn merged(own: &Node, base: &Node, place: Span) -> Node {
         member.key_span = place;
         set_position(&mut member.value, place);
     }
-    let told = |m: &&Member| m.key != LIKE && m.key != REFERENCE;
-    for mut member in own.members().iter().filter(told).cloned() {
+    let is_own = |m: &&Member| m.key != LIKE && m.key != REFERENCE;
+    for mut member in own.members().iter().filter(is_own).cloned() {
         match members.iter_mut().find(|m| m.key == member.key) {
             Some(taken) if member.key == PROPERTIES => {
                 member.value = merged(&member.value, &taken.value, place);

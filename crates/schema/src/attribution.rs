@@ -44,14 +44,14 @@ pub(super) fn attribute(
 pub(super) fn name_misnamed(root: &Value, value: &Value, mut defects: Vec<Defect>) -> Vec<Defect> {
     let mut renamed = BTreeSet::new();
     // If an unlisted field has a defect of its own, the missing one is reported where it is missing.
-    let told: BTreeSet<String> = defects
+    let reported: BTreeSet<String> = defects
         .iter()
         .filter(|d| d.kind == "extra-field")
         .map(|d| d.pointer.clone())
         .collect();
     for defect in defects.iter_mut().filter(|d| d.kind == "missing-field") {
         let misnamed = misnamed(root, value, &defect.pointer);
-        if let Some(misnamed) = misnamed.filter(|pointer| !told.contains(pointer)) {
+        if let Some(misnamed) = misnamed.filter(|pointer| !reported.contains(pointer)) {
             defect.rule = defect
                 .rule
                 .take()

@@ -98,7 +98,7 @@ struct Sequence {
     /// Number of faults it depends on.
     faults: usize,
     /// Its observations, with and without fault.
-    told: [Option<String>; 2],
+    sighting: [Option<String>; 2],
 }
 
 impl Selftest<'_> {
@@ -147,7 +147,7 @@ impl Selftest<'_> {
         );
         let mut explored = Explored::default();
         for sequence in &clean {
-            let (number, found) = (sequence.number, sequence.told[0].as_ref());
+            let (number, found) = (sequence.number, sequence.sighting[0].as_ref());
             let line = found.map(|rule| format!("clean reference: sequence {number}: {rule}"));
             explored.unclean.extend(line);
         }
@@ -182,7 +182,7 @@ impl Selftest<'_> {
             .sessions(BTreeSet::new(), BTreeSet::new())
             .with_replay_logs(&tracks);
         let concluded = self.sequence(deck, number, &sessions);
-        let told = [true, false].map(|conforms| first_told(concluded.as_ref(), conforms));
+        let sighting = [true, false].map(|conforms| first_sighting(concluded.as_ref(), conforms));
         let tracks = tracks.into_inner().unwrap_or_else(PoisonError::into_inner);
         let track = Arc::new(tracks.into_values().next().unwrap_or_default());
         let consulted: BTreeSet<Switch> = track.consulted().collect();
@@ -192,7 +192,7 @@ impl Selftest<'_> {
             track,
             faults: consulted.iter().filter(is_fault).count(),
             consulted,
-            told,
+            sighting,
         }
     }
 
@@ -213,12 +213,12 @@ impl Selftest<'_> {
             .take(PER_SWITCH_MAX)
             .find_map(|sequence| {
                 let number = sequence.number;
-                let told = if sequence.track.begin(Some(switch)).is_unchanged() {
-                    sequence.told[usize::from(!conforms)].clone()
+                let sighting = if sequence.track.begin(Some(switch)).is_unchanged() {
+                    sequence.sighting[usize::from(!conforms)].clone()
                 } else {
-                    first_told(self.sequence(deck, number, &sessions).as_ref(), conforms)
+                    first_sighting(self.sequence(deck, number, &sessions).as_ref(), conforms)
                 };
-                Some((number, told?))
+                Some((number, sighting?))
             })
     }
 
@@ -235,7 +235,7 @@ impl Selftest<'_> {
 }
 
 /// The first rule that a sequence breaks; for valid implementations, the first must-rule.
-fn first_told(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
+fn first_sighting(concluded: Option<&Concluded>, conforms: bool) -> Option<String> {
     let mut findings = concluded?.judgment.findings.iter();
     let finding = findings.find(|finding| !conforms || finding.level == Level::Must)?;
     Some(format!(

@@ -76,7 +76,7 @@ impl Selftest<'_> {
             .collect();
         let is_whole = self.filters.is_empty();
         // Faults and variations are tried together, scenario by scenario.
-        let tell = |told: usize| progress(switches.len() * told / planned.len(), switches.len());
+        let tell = |done: usize| progress(switches.len() * done / planned.len(), switches.len());
         let scenes = self.scenes(&planned, &switches, is_whole, &tell);
         let clean = &scenes.clean;
         let mut matrix = Matrix {

@@ -150,11 +150,11 @@ impl Trace {
         self.alone |= !rules.is_empty();
         if self.within_reach.is_none() && !rules.is_empty() && !other.stopped {
             self.within_reach = Some(format!("{place}, {}", rules.join(", ")));
-            let told = this
+            let outcome = this
                 .places
                 .iter()
                 .filter(|(rule, _)| rules.contains(&rule.as_str()));
-            self.places = told.map(|(_, at)| at.clone()).collect();
+            self.places = outcome.map(|(_, at)| at.clone()).collect();
         }
         self.beside |= this.beyond(other).any(|rule| both.found.contains(rule));
     }
@@ -255,8 +255,8 @@ impl Selftest<'_> {
             let over: Vec<&Clean> = std::iter::once(place).chain(met).chain(apart).collect();
             match self.both(fault, rewrite, planned, &over) {
                 Together::Nothing => {}
-                told @ (Together::Both | Together::Hidden(_) | Together::Stopped(_)) => {
-                    return told;
+                outcome @ (Together::Both | Together::Hidden(_) | Together::Stopped(_)) => {
+                    return outcome;
                 }
             }
         }
@@ -297,13 +297,13 @@ impl Selftest<'_> {
         let pair = format!("{} + {}", fault.id(), rewrite.id());
         let lost = [("the deep fault", &of_deep), ("the soft fault", &of_soft)];
         let mut lost = lost.into_iter().filter(|(_, trace)| !trace.beside);
-        let told = lost.find_map(|(which, trace)| {
+        let outcome = lost.find_map(|(which, trace)| {
             let place = trace.within_reach.as_ref()?;
             let stands = |at: &String| !self.takes_away(rewrite, at, &of_deep.places);
             let is_left = trace.places.iter().any(stands);
             is_left.then(|| format!("{pair}: {which}, reported alone in {place}"))
         });
-        told.map_or(Together::Stopped(pair), Together::Hidden)
+        outcome.map_or(Together::Stopped(pair), Together::Hidden)
     }
 
     /// Whether a soft fault hides the place of a finding, by its field or the identity of the resource; or a deep one the

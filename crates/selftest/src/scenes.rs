@@ -26,7 +26,7 @@ pub(super) struct Clean {
     /// Switches that the reference read.
     pub(super) consulted: BTreeSet<Switch>,
     /// Recording for later runs.
-    told: Mutex<RecordedRun>,
+    recorded: Mutex<RecordedRun>,
 }
 
 /// Results of all scenarios on the clean reference.
@@ -119,7 +119,7 @@ impl Selftest<'_> {
             scenes.rows.insert(switch, row);
         }
         let mut all = Vec::new();
-        let told = |index: usize| {
+        let recorded = |index: usize| {
             let track = || {
                 let mut tracks = tracks.lock().unwrap_or_else(PoisonError::into_inner);
                 tracks.remove(&planned[index].scenario.id)
@@ -129,9 +129,9 @@ impl Selftest<'_> {
         // The shortest first, which mutation testing needs.
         let mut turns: Vec<usize> = (0..count).collect();
         turns.sort_by_key(|&index| planned[index].length());
-        let mut told = self.parallel_map(count, |turn| told(turns[turn]), tell);
-        told.sort_by_key(|scene| scene.clean.index);
-        for scene in told {
+        let mut recorded = self.parallel_map(count, |turn| recorded(turns[turn]), tell);
+        recorded.sort_by_key(|scene| scene.clean.index);
+        for scene in recorded {
             let Scene {
                 clean,
                 concluded,
@@ -175,7 +175,7 @@ impl Selftest<'_> {
     ) -> Scene {
         let one = &planned[index];
         let (rulebook, schemas, seed) = (self.rulebook, self.schemas, 0);
-        let (concluded, told) = conformant_engine::conclude_with_evidence(
+        let (concluded, recorded) = conformant_engine::conclude_with_evidence(
             rulebook, schemas, one, sessions, seed, prover,
         );
         let came = TrialOutcome::of(&concluded);
@@ -188,7 +188,7 @@ impl Selftest<'_> {
                     let session = sessions.replayed(&one.scenario.id, switch, rerun);
                     let session = session.as_ref();
                     let again = conformant_engine::conclude_again(
-                        rulebook, schemas, one, session, seed, &told,
+                        rulebook, schemas, one, session, seed, &recorded,
                     );
                     TrialOutcome::of(&again)
                 });
@@ -202,7 +202,7 @@ impl Selftest<'_> {
             operations: concluded.operations.clone(),
             kinds: concluded.kinds.clone(),
             consulted: track.consulted().collect(),
-            told: Mutex::new(told),
+            recorded: Mutex::new(recorded),
         };
         Scene {
             clean,
@@ -221,9 +221,12 @@ impl Selftest<'_> {
     ) -> Concluded {
         let one = &planned[clean.index];
         let session = sessions.open(one).expect("an instance in process opens");
-        let told = clean.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let recorded = clean
+            .recorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let (rulebook, schemas, session) = (self.rulebook, self.schemas, session.as_ref());
-        conformant_engine::conclude_again(rulebook, schemas, one, session, 0, &told)
+        conformant_engine::conclude_again(rulebook, schemas, one, session, 0, &recorded)
     }
 
     /// Does a number of tasks on all jobs; results are in their order.

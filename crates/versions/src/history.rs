@@ -264,17 +264,17 @@ mod tests {
             "flow/a",
             &[("f/a", Fail), ("f/b", Fail), ("f/c", Pass), ("f/new", Fail)],
         );
-        let told = history(&earlier, &now);
+        let compared = history(&earlier, &now);
         assert_eq!(
-            (told.new, told.fixed),
+            (compared.new, compared.fixed),
             (vec!["f/a".to_owned()], vec!["f/c".to_owned()])
         );
         assert_eq!(
-            told.first_seen,
+            compared.first_seen,
             [("f/b".to_owned(), "run-0".to_owned())].into()
         );
-        assert_eq!(told.earlier[0].broken, 2);
-        assert_eq!(told.flaky, Vec::<String>::new());
+        assert_eq!(compared.earlier[0].broken, 2);
+        assert_eq!(compared.flaky, Vec::<String>::new());
     }
 
     #[test]
@@ -294,8 +294,8 @@ mod tests {
     fn other_targets_and_rulebooks_are_not_compared() {
         let mut earlier = runs(&[&[("f/a", Pass)]]);
         earlier[0].1.rulebook.digest = "other".into();
-        let told = history(&earlier, &run("flow/a", &[("f/a", Fail)]));
-        assert_eq!((told.new.len(), told.earlier.len()), (0, 0));
+        let compared = history(&earlier, &run("flow/a", &[("f/a", Fail)]));
+        assert_eq!((compared.new.len(), compared.earlier.len()), (0, 0));
     }
 
     #[test]
@@ -321,9 +321,9 @@ mod tests {
             ("reference", "reference", 1),
         ] {
             let earlier = [("r".to_owned(), at(before, Pass))];
-            let told = history(&earlier, &at(now, Fail));
+            let compared = history(&earlier, &at(now, Fail));
             assert_eq!(
-                (told.new.len(), told.earlier.len()),
+                (compared.new.len(), compared.earlier.len()),
                 (new, new),
                 "{before} {now}"
             );
@@ -347,15 +347,15 @@ mod tests {
             &[("f/a", Pass)],
             &[("f/a", Fail), ("f/b", Fail)],
         ]);
-        let told = trend(&runs, 9);
-        let rules: Vec<_> = told
+        let compared = trend(&runs, 9);
+        let rules: Vec<_> = compared
             .rules
             .iter()
             .map(|r| (r.id.as_str(), r.verdicts.as_str(), r.flaky))
             .collect();
         assert_eq!(rules, [("f/a", "x.x", true), ("f/b", "??x", false)]);
         assert_eq!(
-            told.runs.iter().map(|r| r.broken).collect::<Vec<_>>(),
+            compared.runs.iter().map(|r| r.broken).collect::<Vec<_>>(),
             [1, 0, 2]
         );
         assert_eq!(trend(&[], 9).runs, []);

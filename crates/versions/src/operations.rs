@@ -261,9 +261,9 @@ impl Pair<'_> {
         let echo = |p: &Parameter| {
             let echo = p.echo.as_ref()?;
             let as_ = format!("{:?}", echo.compare).to_lowercase();
-            let mut told = vec![format!("{} as {as_}", echo.at)];
-            told.extend(echo.or.iter().map(ToString::to_string));
-            Some(told.join(" or "))
+            let mut places = vec![format!("{} as {as_}", echo.at)];
+            places.extend(echo.or.iter().map(ToString::to_string));
+            Some(places.join(" or "))
         };
         let action = match (echo(old), echo(new)) {
             (a, b) if a == b => None,

@@ -420,8 +420,8 @@ impl SchemaPlace<'_, '_> {
             self.required_of(name, Action::Added);
         }
         for name in old.difference(&new) {
-            let is_told = listed(self.old, name) && !listed(self.new, name);
-            if self.walk.direction == Direction::Request || !is_told {
+            let is_added = listed(self.old, name) && !listed(self.new, name);
+            if self.walk.direction == Direction::Request || !is_added {
                 self.required_of(name, Action::Removed);
             }
         }

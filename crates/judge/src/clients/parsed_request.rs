@@ -86,14 +86,14 @@ impl<'r> Body<'r> {
             | Value::String(_)
             | Value::Array(_) => None,
         });
-        let told = request.headers.media_type();
-        let media_type = match told.as_deref() {
+        let declared = request.headers.media_type();
+        let media_type = match declared.as_deref() {
             Some(media_type) => media_type,
             None if object.is_some() => JSON,
             None => FORM,
         };
         if !offers(media_type) {
-            return Self::Other(if told.is_some() {
+            return Self::Other(if declared.is_some() {
                 media_type.to_owned()
             } else {
                 "a body that does not say what it is".to_owned()

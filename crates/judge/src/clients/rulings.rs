@@ -331,15 +331,15 @@ impl RequestValidator<'_> {
         let Body::Parts(parts) = &self.parsed.body else {
             return None;
         };
-        let told: usize = value.as_str()?.parse().ok()?;
+        let declared: usize = value.as_str()?.parse().ok()?;
         let is_size = parameter.echo.as_ref().is_some_and(|e| e.at == "/size");
         let file = parts
             .first()
             .filter(|_| is_size && self.kept == Completeness::Whole)?;
-        (file.content.len() != told).then(|| Fact {
+        (file.content.len() != declared).then(|| Fact {
             kind: "size",
             expected: format!("{}, the bytes of the file", file.content.len()),
-            actual: told.to_string(),
+            actual: declared.to_string(),
             ..Fact::default()
         })
     }

@@ -53,13 +53,13 @@ fn found(text: &str, kept: Completeness) -> Vec<String> {
         kept,
         "test",
     );
-    let told = judged.findings.iter().map(|finding| {
+    let listed = judged.findings.iter().map(|finding| {
         assert_eq!(finding.subject, Subject::Request);
         assert!(rulebook.requests.contains_key(&finding.rule));
         assert!(!rulebook.rules.contains_key(&finding.rule));
         format!("{} {}", finding.rule, finding.kind)
     });
-    told.collect()
+    listed.collect()
 }
 
 /// The request as an exchange without a response.

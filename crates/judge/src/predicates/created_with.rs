@@ -96,7 +96,7 @@ impl Predicate for CreatedWith {
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
         // The name of hidden values in the scenarios.
-        for members in [json!({"other": "member"}), json!({"session": "told"})] {
+        for members in [json!({"other": "member"}), json!({"session": "given"})] {
             let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
             mutations.extend(sites.iter().map(to));
         }

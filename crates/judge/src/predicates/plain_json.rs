@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_and_a_member_that_no_table_covers_are_told_once() {
+    fn a_mark_and_a_member_that_no_table_covers_are_reported_once() {
         let links = r#"{"executions": "http://h/a"}"#;
         assert_eq!(found("", links), [""; 0]);
         assert_eq!(

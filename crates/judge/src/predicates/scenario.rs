@@ -62,14 +62,14 @@ impl Predicate for Scenario {
             if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
                 fact.message = format!("{} (waited {waited})", fact.message);
             }
-            let told_at = if expect.at.contains('*') {
+            let reported_at = if expect.at.contains('*') {
                 ""
             } else {
                 &expect.at
             };
             verdicts
                 .instance(rule, site(&expect.at))
-                .conclude_at(wrong.map(|fact| (site(told_at), fact)));
+                .conclude_at(wrong.map(|fact| (site(reported_at), fact)));
         }
     }
 

@@ -167,8 +167,8 @@ impl StateAfterHook {
                 continue;
             };
             let follows = json::equal(got, &self.is);
-            let would_be_told = follows && observation.poll == Poll::Last;
-            if !would_be_told && !write.moment.is_settled(&observation.moment) {
+            let would_be_reported = follows && observation.poll == Poll::Last;
+            if !would_be_reported && !write.moment.is_settled(&observation.moment) {
                 continue;
             }
             let fact = (!follows).then(|| Fact {

@@ -117,7 +117,7 @@ fn of_service<'a>(
                 || (*event == happening.before && core.fails(Fault::ChatPreWebhookFiltersIgnored))
         })
         .map(|(url, event, retries)| {
-            let told = if !swapped {
+            let sent = if !swapped {
                 event
             } else if event == happening.before {
                 happening.after
@@ -127,7 +127,7 @@ fn of_service<'a>(
             Outgoing {
                 url,
                 method,
-                event: told,
+                event: sent,
                 is_before: event == happening.before,
                 retries: match retries {
                     0 if core.fails(Fault::ChatServiceRetriesUnasked) => 1,

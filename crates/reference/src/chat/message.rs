@@ -152,7 +152,7 @@ pub(super) fn create(
         updated,
     };
     let count = service.channels.find(&channel_sid, false)?.messages.len();
-    let is_first = core.read(Fault::ChatRaceWebhookUntold, || count) == count;
+    let is_first = core.read(Fault::ChatRaceWithoutWebhook, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
     let mut value = message.represent(service, channel, core);
@@ -164,7 +164,7 @@ pub(super) fn create(
         value["media"] = Value::Null;
     }
     let is_named = named != channel_sid && webhooks;
-    if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameUntold)) {
+    if webhooks && is_first && !(is_named && core.fails(Fault::ChatMessageByNameWithoutWebhook)) {
         announce(service, core, channel, &message);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
@@ -257,7 +257,7 @@ fn announce(service: &Service, core: &mut Core, channel: &Channel, message: &Mes
     let body = message.body.clone().unwrap_or_default();
     let mut earlier = channel.messages.rows().rev().skip(1);
     let says_the_same = |before: &Message| before.body == message.body;
-    if earlier.next().is_some_and(says_the_same) && core.fails(Fault::ChatSameTextUntold) {
+    if earlier.next().is_some_and(says_the_same) && core.fails(Fault::ChatSameTextWithoutWebhook) {
         return;
     }
     let is_unheard = message.attachment.is_some() && core.fails(Fault::ChatTriggerDeafToMedia);

@@ -288,14 +288,14 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
     let to = (from + DIFF_LINES_MAX / 2 + 4).min(lines.len());
-    let told = lines[from..to].iter().enumerate().map(|(at, text)| {
+    let numbered = lines[from..to].iter().enumerate().map(|(at, text)| {
         if from + at + 1 == line {
             Paint::Red.on(&format!("> {text}"), look)
         } else {
             format!("  {text}")
         }
     });
-    told.collect::<Vec<_>>().join("\n")
+    numbered.collect::<Vec<_>>().join("\n")
 }
 
 /// A value after its label, wrapped.

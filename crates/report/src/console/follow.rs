@@ -41,7 +41,7 @@ struct State {
     /// Broken rules so far, of the scenarios that ended in the order of the plan.
     broken: BTreeSet<String>,
     inconclusive: usize,
-    told: usize,
+    printed: usize,
     seconds: u64,
     /// Time of the last status line.
     said: u64,
@@ -237,10 +237,10 @@ impl<'a> Console<'a> {
         if line.is_empty() || self.look.verbosity == Verbosity::Quiet {
             return;
         }
-        self.state.told += 1;
-        if self.look.is_verbose() || self.state.told <= LINES_MAX {
+        self.state.printed += 1;
+        if self.look.is_verbose() || self.state.printed <= LINES_MAX {
             self.write(&line);
-        } else if self.state.told == LINES_MAX + 1 {
+        } else if self.state.printed == LINES_MAX + 1 {
             self.write("… the reports list further failing scenarios (see all: `--verbose`)\n");
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
         let services = documents.entry(rule.source.document).or_default();
         services.insert(view::service(&rule.id));
     }
-    let told = documents.into_iter().map(|(document, services)| {
+    let listed = documents.into_iter().map(|(document, services)| {
         let says = services.into_iter().collect::<Vec<_>>().join(", ");
         let rules: Vec<&RuleResult> = record
             .rules
@@ -51,7 +51,7 @@ pub(super) fn documents(record: &RunRecord, settings: Settings) -> Vec<Value> {
             .collect();
         context! { name => document.to_string(), says, parts, sections }
     });
-    told.collect()
+    listed.collect()
 }
 
 /// Sections by their first cited line.

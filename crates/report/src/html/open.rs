@@ -27,7 +27,7 @@ pub(super) fn open_points(record: &RunRecord) -> Vec<Value> {
     }
     let history = record.history.as_ref();
     let is_changed = |id: &String| history.is_some_and(|history| history.changed.contains(id));
-    let told = groups.into_iter().map(|(name, mut points)| {
+    let listed = groups.into_iter().map(|(name, mut points)| {
         // Changes first.
         points.sort_by_key(|point| !is_changed(&point.id));
         let rows = points.iter().map(|point| {
@@ -50,5 +50,5 @@ pub(super) fn open_points(record: &RunRecord) -> Vec<Value> {
             points => rows.collect::<Vec<_>>(),
         }
     });
-    told.collect()
+    listed.collect()
 }

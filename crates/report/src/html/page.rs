@@ -39,10 +39,10 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
             .expect("the templates are well-formed");
     }
     let cards = cards::cards(record, settings);
-    let page = |told: &RenderedCards| {
+    let page = |rendered: &RenderedCards| {
         let template = templates.get_template("page.html").expect("it was added");
         let context = context! {
-            groups => groups(&cards, record, settings, told),
+            groups => groups(&cards, record, settings, rendered),
             ..page(record, &cards, settings)
         };
         template
@@ -70,7 +70,7 @@ fn render_cards(
 ) -> RenderedCards {
     let template = templates.get_template("card.html").expect("it was added");
     let mut by_weight: BTreeMap<Weight, String> = BTreeMap::new();
-    let (mut told, mut shortened, mut dropped) = (0, 0, 0);
+    let (mut rendered, mut shortened, mut dropped) = (0, 0, 0);
     let mut used = 0;
     for (at, card) in cards.iter().enumerate() {
         let render = |anatomies: usize, depth: Depth| {
@@ -79,8 +79,8 @@ fn render_cards(
                 .render(context)
                 .expect("the template uses only what it is given")
         };
-        let mut text = render(ANATOMIES_MAX.saturating_sub(told), Depth::Full);
-        told += card.rules.len();
+        let mut text = render(ANATOMIES_MAX.saturating_sub(rendered), Depth::Full);
+        rendered += card.rules.len();
         if used + text.len() > room {
             text = render(0, Depth::Titles);
             shortened += 1;
@@ -109,7 +109,7 @@ fn groups(
     cards: &[Card],
     record: &RunRecord,
     settings: Settings,
-    told: &RenderedCards,
+    rendered: &RenderedCards,
 ) -> Vec<Value> {
     let whole = cards::whole(record, settings);
     let weights = [Weight::Fails, Weight::Warns, Weight::Advises];
@@ -133,13 +133,13 @@ fn groups(
         (count > 0).then(|| {
             context! {
                 id, head, name, lead, count, left => "",
-                cards => told.by_weight.get(&weight).map_or("", String::as_str),
+                cards => rendered.by_weight.get(&weight).map_or("", String::as_str),
             }
         })
     });
     let mut groups: Vec<Value> = groups.collect();
     if let Some(last) = groups.pop() {
-        groups.push(context! { left => told.left.as_str(), ..last });
+        groups.push(context! { left => rendered.left.as_str(), ..last });
     }
     groups
 }

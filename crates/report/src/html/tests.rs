@@ -120,8 +120,8 @@ fn hostile_texts_make_no_tag_and_no_attribute() {
         // As many lines as the harmless text, so that diffs have equally many spans.
         let text = format!("{text}{}", "\nx".repeat(6 - text.matches('\n').count()));
         let html = rendered(&every_text_is(&text));
-        let told = tags(&html);
-        for tag in &told {
+        let written = tags(&html);
+        for tag in &written {
             let known = harmless.iter().any(|harmless| harmless == tag);
             assert!(known, "{text:?} makes <{tag}>");
         }

@@ -167,14 +167,16 @@ pub(super) fn check_whole(draft: &mut Draft, files: &Files, services: &BTreeMap<
             );
         }
     }
-    let told = named_rules(services);
-    let untold: Vec<_> = draft
+    let with_scenario = named_rules(services);
+    let without_scenario: Vec<_> = draft
         .rules
         .values()
-        .filter(|r| r.check().is_some_and(Check::is_scenario_rule) && !told.contains(&r.id))
+        .filter(|r| {
+            r.check().is_some_and(Check::is_scenario_rule) && !with_scenario.contains(&r.id)
+        })
         .map(|r| (r.id.clone(), r.place.clone()))
         .collect();
-    for (id, place) in untold {
+    for (id, place) in without_scenario {
         let path = place
             .rsplit_once(':')
             .map_or(place.as_str(), |(path, _)| path);

@@ -146,7 +146,7 @@ fn derive_property(
         .and_then(Node::text)
         .and_then(|r| target(files, &file.path, r).ok())
         .and_then(|(path, inside)| files.get(&path).map(|f| (f, inside)));
-    let (told, told_pointer, told_node) = match referred {
+    let (referred_to, pointer_referred_to, node_referred_to) = match referred {
         Some((other, inside)) if node.get("x-source").is_none() => {
             let Some(target) = node_at(other, &inside) else {
                 return;
@@ -155,15 +155,20 @@ fn derive_property(
         }
         Some(_) | None => (file, pointer.to_owned(), node),
     };
-    let named = if node.get("x-source").is_none() && told_node.get("x-source").is_none() {
+    let named = if node.get("x-source").is_none() && node_referred_to.get("x-source").is_none() {
         draft.source(file, pointer, node, true)
     } else {
-        draft.source(told, &told_pointer, told_node, true)
+        draft.source(referred_to, &pointer_referred_to, node_referred_to, true)
     };
     let says = if node.get("description").is_some() {
         draft.says(file, pointer, node, "description")
-    } else if told_node.get("description").is_some() && told.path != file.path {
-        draft.says(told, &told_pointer, told_node, "description")
+    } else if node_referred_to.get("description").is_some() && referred_to.path != file.path {
+        draft.says(
+            referred_to,
+            &pointer_referred_to,
+            node_referred_to,
+            "description",
+        )
     } else {
         draft.says(file, pointer, node, "description")
     };

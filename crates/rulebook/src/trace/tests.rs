@@ -113,20 +113,20 @@ fn cited_sentences_are_quoted_if_the_lock_knows_them() {
 }
 
 #[test]
-fn every_disagreement_is_told() {
+fn every_disagreement_is_reported() {
     let dir = folder();
     let good = rulebook(&[("flow/x/size", "Limits", &[11])]);
     let lock = propose(dir.path(), &good, "")
         .unwrap()
         .replace("unclassified", "narrative");
     let has = |rulebook: &Rulebook, lock: &str, wanted: &str| {
-        let told: Vec<String> = check(dir.path(), rulebook, lock)
+        let problems: Vec<String> = check(dir.path(), rulebook, lock)
             .iter()
             .map(ToString::to_string)
             .collect();
         assert!(
-            told.iter().any(|t| t.contains(wanted)),
-            "{wanted}: {told:?}"
+            problems.iter().any(|t| t.contains(wanted)),
+            "{wanted}: {problems:?}"
         );
     };
     has(

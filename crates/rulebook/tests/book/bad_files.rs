@@ -141,9 +141,9 @@ fn refuses(path: &str, from: &str, to: &str, words: &[&str]) {
     });
     let problems = load(&files).expect_err("a bad file");
     let fits = problems.iter().any(|p| {
-        let told = format!("{} {}", p.message, p.help.as_deref().unwrap_or_default());
+        let printed = format!("{} {}", p.message, p.help.as_deref().unwrap_or_default());
         p.file == path
-            && words.iter().all(|w| told.contains(w))
+            && words.iter().all(|w| printed.contains(w))
             && mark.is_none_or(|m| m == (p.line, p.column))
     });
     assert!(fits, "expected {words:?} at {mark:?} in:\n{problems}");
@@ -615,12 +615,12 @@ fn rules_name_an_event_without_its_version() {
     let rule = "rules:\n  - id: events/x/y\n    source: { section: S, lines: [1] }\n    says: It is.\n    \
                 check: { conforms: { kind: events/MessageSent/4, schema: { type: object } } }\n";
     with.push(("events/rules/x.yaml", rule.to_owned()));
-    let told = load(&with).unwrap_err().to_string();
+    let printed = load(&with).unwrap_err().to_string();
     for says in [
         "events/rules/x.yaml:5:32: the rule names version 4 of an event",
         "name the event, `events/MessageSent`",
     ] {
-        assert!(told.contains(says), "{told}");
+        assert!(printed.contains(says), "{printed}");
     }
 }
 
@@ -711,20 +711,20 @@ fn scenarios_as_a_whole() {
 fn what_is_missing_in_the_whole() {
     let mut without_path = files();
     without_path[4].1 = without_path[4].1.replace("operations:\n  fetch-flow:\n    setup: [{ use: a-flow }]\n    with: { Sid: \"${made.flow_sid}\" }\n", "");
-    let told = load(&without_path).unwrap_err().to_string();
+    let printed = load(&without_path).unwrap_err().to_string();
     assert!(
-        told.contains("the operation `fetch-flow` has no happy path"),
-        "{told}"
+        printed.contains("the operation `fetch-flow` has no happy path"),
+        "{printed}"
     );
     let mut without_scenario = files();
     without_scenario[4].1 = without_scenario[4].1.replace(
         "        rejected: flow/fetch-flow/unknown\n",
         "        either: true\n",
     );
-    let told = load(&without_scenario).unwrap_err().to_string();
+    let printed = load(&without_scenario).unwrap_err().to_string();
     assert!(
-        told.contains("no scenario names the rule `flow/fetch-flow/unknown`"),
-        "{told}"
+        printed.contains("no scenario names the rule `flow/fetch-flow/unknown`"),
+        "{printed}"
     );
 }
 

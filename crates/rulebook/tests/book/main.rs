@@ -113,9 +113,9 @@ fn rules_that_wait_for_a_person_need_that_hook() {
 #[test]
 fn the_lock_and_the_rulebook_agree() {
     let problems = check_lock(shared(), conformant_specs::text("documents.lock"));
-    let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let changed: Vec<String> = problems.iter().map(ToString::to_string).collect();
     assert!(
-        told.is_empty(),
-        "generate documents.lock again (trace::propose): {told:#?}"
+        changed.is_empty(),
+        "generate documents.lock again (trace::propose): {changed:#?}"
     );
 }

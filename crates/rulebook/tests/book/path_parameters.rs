@@ -123,7 +123,7 @@ fn a_hook_that_creates_a_resource_counts_and_the_configuration_is_the_last_resor
 #[test]
 fn a_path_parameter_that_nothing_fills_is_reported_at_its_call() {
     let problems = load("chat", "", FETCH_MEMBER).unwrap_err();
-    let told: Vec<String> = problems
+    let messages: Vec<String> = problems
         .iter()
         .map(|p| {
             format!(
@@ -136,7 +136,7 @@ fn a_path_parameter_that_nothing_fills_is_reported_at_its_call() {
         })
         .collect();
     assert!(
-        told.iter().any(|t| t.starts_with("5:15 the path parameter `ChannelSid` is missing, and no earlier step creates or names a chat/channel give `ChannelSid` under `with`")),
-        "{told:?}"
+        messages.iter().any(|t| t.starts_with("5:15 the path parameter `ChannelSid` is missing, and no earlier step creates or names a chat/channel give `ChannelSid` under `with`")),
+        "{messages:?}"
     );
 }

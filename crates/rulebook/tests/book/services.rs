@@ -74,10 +74,10 @@ fn refuses(from: &str, to: &str, line: usize, words: &[&str]) {
     let text = SERVICE.replacen(from, to, 1);
     let problems = load(Some(&text), &[]).expect_err("a bad file");
     let found = problems.iter().any(|problem| {
-        let told = format!("{} {:?}", problem.message, problem.help);
+        let printed = format!("{} {:?}", problem.message, problem.help);
         problem.file == "orders/service.yaml"
             && problem.line == line
-            && words.iter().all(|word| told.contains(word))
+            && words.iter().all(|word| printed.contains(word))
     });
     assert!(found, "{problems}");
 }
@@ -150,13 +150,13 @@ base: { path: /orders, probe: { call: x } }
 hooks: { ship_order: {} }
 ";
     let problems = load(Some(SERVICE), &[("parcels/service.yaml", second)]).expect_err("clashes");
-    let told = problems.to_string();
+    let printed = problems.to_string();
     for words in [
         "same base path",
         "another title",
         "is one of orders already",
     ] {
-        assert!(told.contains(words), "{words}: {told}");
+        assert!(printed.contains(words), "{words}: {printed}");
     }
 }
 

@@ -48,8 +48,8 @@ impl Chat {
             if left == 0 || ![429, 503].contains(&status) {
                 return Err(format!("{method} {path}: {status}").into());
             }
-            let told = answer.headers().get("Retry-After");
-            let seconds = told.and_then(|told| told.to_str().ok()?.parse().ok());
+            let seconds_text = answer.headers().get("Retry-After");
+            let seconds = seconds_text.and_then(|seconds_text| seconds_text.to_str().ok()?.parse().ok());
             thread::sleep(Duration::from_secs(seconds.unwrap_or(1)));
         }
         unreachable!("the last try returns")

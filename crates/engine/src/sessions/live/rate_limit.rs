@@ -412,7 +412,7 @@ mod tests {
     fn the_schedule_reads_how_many_requests_remain() {
         let schedule = Schedule::new();
         let hour = clock::monotonic() + Duration::from_secs(3600);
-        let told = |left: &str, reset: &str| {
+        let pause = |left: &str, reset: &str| {
             let mut response = answer(200, None);
             response.headers.set("X-RateLimit-Remaining", left);
             response.headers.set("X-RateLimit-Reset", reset);
@@ -420,12 +420,12 @@ mod tests {
             let state = schedule.state();
             state.spacing(clock::monotonic()).as_millis()
         };
-        assert_eq!(told("many", "9"), 0);
-        assert_eq!(told("2", "1"), 0, "a short window is not spread");
-        assert_eq!(told("40", "8"), 200);
-        assert_eq!(told("10", "999"), 200, "too far away");
-        assert_eq!(told("160", "8"), 50, "a new window has a rate of its own");
-        told("0", "3");
+        assert_eq!(pause("many", "9"), 0);
+        assert_eq!(pause("2", "1"), 0, "a short window is not spread");
+        assert_eq!(pause("40", "8"), 200);
+        assert_eq!(pause("10", "999"), 200, "too far away");
+        assert_eq!(pause("160", "8"), 50, "a new window has a rate of its own");
+        pause("0", "3");
         assert!(schedule.place().at > clock::monotonic() + Duration::from_secs(2));
         let mut rejection = answer(429, None);
         rejection.headers.set("RateLimit-Remaining", "0");
