@@ -157,6 +157,30 @@ fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
     }
 }
 
+/// The stub of `init` reports that it is not supported, and no credentials are no wrong credentials.
+#[test]
+fn doctor_separates_what_is_missing_from_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &[]);
+    let target = format!("flow={}/flow", served.url);
+    let (code, _, err) = run(folder, &["init", "--target", &target]);
+    assert_eq!(code, 0, "{err}");
+    let (code, out, _) = run(folder, &["doctor"]);
+    assert_eq!(code, 3, "{out}");
+    let headline = format!(
+        "cannot judge: flow at {}/flow needs credentials, and none are configured: status 401\n",
+        served.url
+    );
+    assert!(out.starts_with(&headline), "{out}");
+    assert!(
+        out.contains("--   callback address: reachable from here; from the target unknown: "),
+        "{out}"
+    );
+    assert_eq!(out.matches("FAIL").count(), 1, "{out}");
+    assert!(!out.contains("repair the hook"), "{out}");
+}
+
 #[test]
 fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     let folder = tempfile::tempdir().expect("the disk is writable");
@@ -407,6 +431,14 @@ fn mistakes_that_would_waste_a_run_are_refused_before_it() {
         (
             &["--waivers", "w.yaml"],
             "no rule is named flow/read-flows/page-sise; did you mean flow/read-flows/page-size?",
+        ),
+        (
+            &["--filter", "flow/raed-flows/*"],
+            "error: --filter flow/raed-flows/*: no scenario of the rulebook has such an id",
+        ),
+        (
+            &["--specs", "none"],
+            "error: --specs none: expected a folder with a rulebook",
         ),
     ] {
         let arguments = [

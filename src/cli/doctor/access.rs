@@ -66,9 +66,7 @@ impl<'a> Targets<'a> {
     pub(in crate::cli) fn headlines(&self) -> Vec<String> {
         let services = self.config.settings.targets.keys();
         services
-            .filter_map(|service| {
-                headline(service, &self.target(service).url, &self.access(service))
-            })
+            .filter_map(|service| headline(service, self.target(service), &self.access(service)))
             .collect()
     }
 
@@ -133,13 +131,18 @@ impl<'a> Targets<'a> {
 }
 
 /// What makes judging a target impossible.
-pub(super) fn headline(service: &str, url: &str, access: &Access) -> Option<String> {
+pub(super) fn headline(service: &str, target: &Target, access: &Access) -> Option<String> {
+    let url = &target.url;
     match access {
         Access::Unreachable(error) => {
             Some(format!("{service} cannot be reached at {url}: {error}"))
         }
-        Access::Refused(answer) => Some(format!(
+        Access::Refused(answer) if target.has_credentials() => Some(format!(
             "{service} at {url} rejects the credentials: status {}",
+            answer.status
+        )),
+        Access::Refused(answer) => Some(format!(
+            "{service} at {url} needs credentials, and none are configured: status {}",
             answer.status
         )),
         Access::Granted { .. } => None,

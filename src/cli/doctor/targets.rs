@@ -19,7 +19,8 @@ pub(super) fn check(
     let what = |what: &str| format!("{service}: {what}");
     let url = targets.target(service).url.clone();
     let access = targets.access(service);
-    diagnosis.headlines.extend(headline(service, &url, &access));
+    let headline = headline(service, targets.target(service), &access);
+    diagnosis.headlines.extend(headline);
     let (answer, is_granted) = match &access {
         Access::Unreachable(error) => {
             let todo = format!("start {service}, or correct targets.{service}.url ({url})");
