@@ -149,7 +149,10 @@ impl SelectedRun<'_> {
             history: args
                 .history
                 .as_deref()
-                .map(|folder| history::read(folder, history::RUNS_MAX))
+                .map(|folder| {
+                    history::prepare(folder)?;
+                    history::read(folder, history::RUNS_MAX)
+                })
                 .transpose()?,
             began: conformant_base::clock::now(),
             began_monotonic: conformant_base::clock::monotonic(),
@@ -194,10 +197,10 @@ impl SelectedRun<'_> {
         if let (Some(path), Ok(())) = (&args.keep_evidence, &kept) {
             record.evidence = Some(verify::stamp(path)?);
         }
+        let written = output::finish_reports(event_lines, reports, &record, settings);
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        let written = output::finish_reports(event_lines, reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -437,7 +440,9 @@ fn print_notes(
             "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
         ));
     }
-    for (hook, why) in failed_hooks(record) {
+    // A hook of a target that is gone fails, too.
+    let is_there = ended.never_reached.is_empty() && ended.gone.is_none();
+    for (hook, why) in failed_hooks(record).into_iter().filter(|_| is_there) {
         note(&format!(
             "error: hook {hook} failed, so that its scenarios are inconclusive: {why}; `conformant explain {hook}` describes it"
         ));

@@ -310,6 +310,30 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
 }
 
 #[test]
+fn a_hurl_file_fails_where_the_defect_shows() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    for (fault, filter, expected) in [
+        (
+            "flow/meta-page-size-wrong",
+            "flow/read-flows/happy",
+            "jsonpath \"$.meta.page_size\" == 50\n",
+        ),
+        (
+            "flow/name-null",
+            "flow/read-flows/happy",
+            "# These asserts do not decide whether the defect shows",
+        ),
+    ] {
+        drop(found(folder, fault, filter));
+        let (code, file, err) = run(folder, &["reproduce", "run.json", "1", "--format", "hurl"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(file.contains(expected), "{file}");
+        assert_eq!(file.matches("[Asserts]").count(), 1, "{file}");
+    }
+}
+
+#[test]
 fn a_chain_contains_no_responses_and_no_secrets() {
     let folder = tempfile::tempdir().expect("the temporary folder is writable");
     let folder = folder.path();

@@ -84,6 +84,20 @@ impl<'a> Targets<'a> {
         format!("{below}{}", probe(self.rulebook, service))
     }
 
+    /// How the answer to the probe shows that the address leads to another server or path.
+    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
+        let media_type = answer.headers.get("content-type").unwrap_or_default();
+        let base = self.rulebook.index.get(service)?.base.as_ref()?;
+        let operation = self.rulebook.operation(service, &base.probe.call)?;
+        match answer.status {
+            500.. => None,
+            _ if media_type.starts_with("text/html") => Some("with text/html in place of JSON"),
+            // A resource with an id need not exist.
+            404 if !operation.path.contains('{') => Some("where the documents have a resource"),
+            _ => None,
+        }
+    }
+
     /// Sends a request with or without credentials.
     pub(super) fn send(
         &self,

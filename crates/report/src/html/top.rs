@@ -56,7 +56,7 @@ pub(super) fn what_of(record: &RunRecord) -> String {
     if let Some(wall) = &record.wall {
         let minute = wall.started.get(..16).unwrap_or(&wall.started);
         parts.push(format!("{} UTC", minute.replace('T', " ")));
-        parts.push(duration(wall.seconds));
+        parts.push(duration(wall.seconds).replace(' ', "\u{a0}"));
     }
     parts.join(" · ")
 }
@@ -162,7 +162,8 @@ pub(super) fn detection(record: &RunRecord) -> Option<Value> {
     let detection = record.detection.as_ref()?;
     Some(context! {
         percent => detection.percent, low => detection.low, high => detection.high,
-        raised_by => view::raised_by(detection),
+        // No break between a number and its unit.
+        raised_by => view::raised_by(detection).map(|text| text.replace(" %", "\u{a0}%")),
     })
 }
 
