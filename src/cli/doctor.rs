@@ -148,28 +148,32 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
 
 /// The rules of the configured services that would not be judged, by hook.
 fn left_out(config: &Config, rulebook: &Rulebook, unsupported: &[String]) -> Vec<LeftOut> {
-    let untargeted = rulebook.index.targets();
-    let untargeted: Vec<&str> = untargeted
-        .into_iter()
-        .filter(|service| !config.settings.targets.contains_key(*service))
-        .collect();
-    let is_targeted = |rule: &String| {
-        let service = rule.split('/').next().unwrap_or_default();
-        !untargeted.contains(&service)
-    };
     let mut left_out = Vec::new();
-    for (hook, mut rules) in hook_rules::rules_by_hook(rulebook) {
+    for (hook, rules) in rules_by_hook(config, rulebook) {
         let why = match config.settings.hooks.contains_key(&hook) {
             true if unsupported.contains(&hook) => "reports that it is not supported",
             true => continue,
             false => "is not configured",
         };
-        rules.retain(is_targeted);
         if !rules.is_empty() {
             left_out.push(LeftOut { hook, why, rules });
         }
     }
     left_out
+}
+
+/// The rules of the configured services and of events, by the hook that they need.
+fn rules_by_hook(config: &Config, rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
+    let targets = rulebook.index.targets();
+    let is_targeted = |rule: &String| {
+        let service = rule.split('/').next().unwrap_or_default();
+        !targets.contains(&service) || config.settings.targets.contains_key(service)
+    };
+    let mut by_hook = hook_rules::rules_by_hook(rulebook);
+    for rules in by_hook.values_mut() {
+        rules.retain(is_targeted);
+    }
+    by_hook
 }
 
 /// The settings of the configured services that scenarios read and that nothing provides.

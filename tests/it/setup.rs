@@ -186,7 +186,7 @@ fn doctor_detects_an_address_of_another_server() {
     }
 }
 
-/// The stub of `init` reports that it is not supported, and no credentials are no wrong credentials.
+/// The stub of `init` reports that it is not supported; absent credentials differ from wrong ones.
 #[test]
 fn doctor_separates_what_is_missing_from_what_is_wrong() {
     let folder = tempfile::tempdir().expect("the disk is writable");
@@ -208,6 +208,11 @@ fn doctor_separates_what_is_missing_from_what_is_wrong() {
     );
     assert_eq!(out.matches("FAIL").count(), 1, "{out}");
     assert!(!out.contains("repair the hook"), "{out}");
+    // `init` writes stubs for the hooks of all services.
+    assert!(
+        out.contains("--   hook create_flow: ") && !out.contains("approve_request"),
+        "{out}"
+    );
 }
 
 #[test]
@@ -218,7 +223,10 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     let stub = ["sh", "hooks/hook.sh", "deny_request", "uuid=${uuid}"];
     let control = format!("{}/_control/collect_events", served.url);
     let config = json!({
-        "targets": {"auth": {"url": format!("{}/auth", served.url)}},
+        "targets": {
+            "auth": {"url": format!("{}/auth", served.url)},
+            "flow": {"url": format!("{}/flow", served.url)},
+        },
         "hooks": {
             "collect_events": {"http": {"url": control}},
             "deny_request": {"command": stub, "probe": {"uuid": "none"}},

@@ -63,7 +63,7 @@ impl Concluded {
     }
 
     /// The event of a scenario that is next in the plan.
-    /// `denied_by` is a service that has rejected all credentials so far: what it answered is no finding.
+    /// `denied_by` is a service that has rejected all credentials so far; its answers are not judged.
     pub(crate) fn ended_event(&self, denied_by: Option<&str>) -> RunEvent {
         let mut result = self.result.clone();
         let findings = match denied_by.filter(|service| self.is_turned_away_by(service)) {

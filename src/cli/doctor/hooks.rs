@@ -3,7 +3,7 @@
 //! - `advance_clock` is called by zero seconds, other hooks with `--probe` only, by a call that they declare harmless.
 //! - HTTP hooks that need arguments are called without any, to see whether they are supported.
 
-use super::{Check, Diagnosis};
+use super::{Check, Diagnosis, rules_by_hook};
 use crate::cli::config::{Config, environment};
 use conformant_base::http::Request;
 use conformant_base::text;
@@ -12,8 +12,8 @@ use conformant_engine::sessions::ask;
 use conformant_engine::settings::{Hook, HookTransport};
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
+use conformant_rulebook::Rulebook;
 use conformant_rulebook::hooks::Hook as KnownHook;
-use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Map, Value, json};
 
 /// The hook that moves the target's clock.
@@ -45,17 +45,22 @@ pub(super) fn check(
     diagnosis: &mut Diagnosis,
 ) -> Vec<String> {
     let mut unsupported = Vec::new();
-    let hook_rules = hook_rules::rules_by_hook(rulebook);
+    let by_hook = rules_by_hook(config, rulebook);
     for known in rulebook.index.hooks().filter(|hook| hook.name != CALL_BACK) {
         let name = &known.name;
         let Some(hook) = config.settings.hooks.get(name) else {
             continue;
         };
         let given = config.probes.get(name).or(known.probe.as_ref());
-        let count = hook_rules.get(name).map_or(0, Vec::len);
+        let count = by_hook.get(name).map_or(0, Vec::len);
         let needed = format!("needed by {}", text::count(count, "must-rule"));
         let what = format!("hook {name}");
-        diagnosis.push(match state(hook, known, given, client, is_probed) {
+        let state = state(hook, known, given, client, is_probed);
+        if count == 0 && matches!(state, State::Untried(..)) {
+            // Nothing that is configured needs it.
+            continue;
+        }
+        diagnosis.push(match state {
             State::Works(result) => Check::ok(what, format!("{result}; {needed}")),
             State::Untried(why, is_probeable) => {
                 let todo = is_probeable.then(|| TRY_HOOKS.to_owned());
