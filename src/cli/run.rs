@@ -487,7 +487,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
     }
 }
 
-/// The files of the user: configuration and scenarios. Those of the embedded rulebook are no files.
+/// The files of the user: configuration and scenarios. Those of the embedded rulebook are not files.
 fn places(
     config: Option<&Path>,
     rulebook: &Rulebook,
