@@ -158,7 +158,7 @@ fn schema_ids(record: &RunRecord) -> Option<String> {
 fn no_kind(error: &KindError) -> Failure {
     Failure::Usage(match error {
         KindError::NotShown(_) => error.to_string(),
-        KindError::Unknown { .. } => format!("--as {error}"),
+        KindError::Unknown { .. } => format!("--as: {error}"),
     })
 }
 

@@ -57,6 +57,9 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     let is_live = !config.settings.targets.is_empty();
     let given = (args.seed, args.names.as_deref());
     let (seed, names) = run::seed_and_names(given, is_live)?;
+    if is_live {
+        run::note_names(seed, &names);
+    }
     config.settings.names = names;
     let jobs = args.jobs.unwrap_or(JOBS_DEFAULT);
     if let Budget::Time(time) = budget {

@@ -45,6 +45,16 @@ pub(super) fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)
     Ok(runs)
 }
 
+/// Creates the folder, so that a run does not end with one that cannot be written.
+pub(super) fn prepare(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Failure::Usage(format!(
+            "--history: {} cannot be written: {error}",
+            folder.display()
+        ))
+    })
+}
+
 /// Stores a finished run under its start time, and never replaces another one.
 pub(super) fn keep(
     folder: &Path,

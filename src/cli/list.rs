@@ -56,6 +56,12 @@ pub(super) fn list(args: &ListArgs) -> Done {
     };
     let mut rows = rows(&rulebook, args.what);
     rows.retain(|row| wanted(&row.id));
+    if rows.is_empty() && !args.filters.is_empty() {
+        return Err(Failure::Usage(format!(
+            "no id matches --filter {}: expected a glob over whole ids, such as `flow/*`",
+            args.filters.join(" ")
+        )));
+    }
     match args.format {
         ListFormat::Json => {
             let text = serde_json::to_string_pretty(&rows)

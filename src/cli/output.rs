@@ -77,10 +77,20 @@ pub(super) fn console<'a>(
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
         reports: paths(reports, |_| true),
-        record: paths(reports, |format| format == Format::Json).pop(),
+        record: record(reports),
         is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
+}
+
+/// The path of the record, also within a folder of reports.
+fn record(reports: &[Report]) -> Option<String> {
+    let whole = paths(reports, |format| format == Format::Json).pop();
+    let folder = || {
+        let index = paths(reports, |format| format == Format::Dir).pop()?;
+        Some(format!("{}/run.json", index.strip_suffix("/README.md")?))
+    };
+    whole.or_else(folder)
 }
 
 /// Standard output. The first write error is kept for the end of the process.

@@ -11,6 +11,7 @@ use super::{
 };
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
+use conformant_base::text;
 use conformant_engine::evidence_file::Head;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
@@ -67,6 +68,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
             return Ok(Exit::NothingJudged);
         }
     }
+    check_filters(&rulebook, &selection)?;
     let mut planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
     if args.races == Races::Off {
         planned.retain(|planned| !planned.is_race());
@@ -147,7 +149,10 @@ impl SelectedRun<'_> {
             history: args
                 .history
                 .as_deref()
-                .map(|folder| history::read(folder, history::RUNS_MAX))
+                .map(|folder| {
+                    history::prepare(folder)?;
+                    history::read(folder, history::RUNS_MAX)
+                })
                 .transpose()?,
             began: conformant_base::clock::now(),
             began_monotonic: conformant_base::clock::monotonic(),
@@ -192,10 +197,10 @@ impl SelectedRun<'_> {
         if let (Some(path), Ok(())) = (&args.keep_evidence, &kept) {
             record.evidence = Some(verify::stamp(path)?);
         }
+        let written = output::finish_reports(event_lines, reports, &record, settings);
         if let Some(folder) = &args.history {
             history::keep(folder, &record, finish.began)?;
         }
-        let written = output::finish_reports(event_lines, reports, &record, settings);
         let seconds = finish.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
@@ -260,10 +265,15 @@ impl SelectedRun<'_> {
             let mut record = None;
             let mut emit = |event| match event {
                 RunEvent::Started { .. } if run > 1 => {}
-                RunEvent::Started { scenarios, targets } => stream.send(RunEvent::Started {
-                    scenarios: scenarios * requested,
-                    targets,
-                }),
+                RunEvent::Started { scenarios, targets } => {
+                    stream.send(RunEvent::Started {
+                        scenarios: scenarios * requested,
+                        targets,
+                    });
+                    if self.is_live() {
+                        note_names(self.seed, &config.settings.names);
+                    }
+                }
                 RunEvent::Finished { record: ended } => record = Some(*ended),
                 event @ (RunEvent::ScenarioBegan { .. }
                 | RunEvent::ScenarioPlayed { .. }
@@ -430,11 +440,30 @@ fn print_notes(
             "error: {service} cannot be reached at {url}: {why}; `conformant doctor` checks every target"
         ));
     }
+    // A hook of a target that is gone fails, too.
+    let is_there = ended.never_reached.is_empty() && ended.gone.is_none();
+    for (hook, why) in failed_hooks(record).into_iter().filter(|_| is_there) {
+        note(&format!(
+            "error: hook {hook} failed, so that its scenarios are inconclusive: {why}; `conformant explain {hook}` describes it"
+        ));
+    }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
             "error: {service} stopped answering, which ended the run: {why}; what was not judged before is inconclusive"
         ));
     }
+}
+
+/// The hooks that failed, each with the reason of the first scenario.
+fn failed_hooks(record: &RunRecord) -> BTreeMap<&str, &str> {
+    let mut hooks = BTreeMap::new();
+    for scenario in &record.scenarios {
+        let failed = scenario.reason.strip_prefix("hook ");
+        if let Some((hook, why)) = failed.and_then(|text| text.split_once(" failed: ")) {
+            hooks.entry(hook).or_insert(why);
+        }
+    }
+    hooks
 }
 
 /// Whether the selection without its partition is empty. A single part may be empty: its record is needed for `merge`.
@@ -444,6 +473,37 @@ fn is_empty(rulebook: &Rulebook, selection: &Selection) -> bool {
         ..selection.clone()
     };
     plan::plan(rulebook, &whole, None).is_empty()
+}
+
+/// Rejects a filter that selects nothing while another one selects something: it is misspelled, or its service has no target.
+fn check_filters(rulebook: &Rulebook, selection: &Selection) -> Result<(), Failure> {
+    if selection.filters.len() < 2 {
+        return Ok(());
+    }
+    let every = Selection {
+        services: selection.services.clone(),
+        ..Selection::default()
+    };
+    let planned = plan::plan(rulebook, &every, None);
+    let is_idle = |filter: &&String| {
+        !planned
+            .iter()
+            .any(|planned| text::glob(filter, &planned.scenario.id))
+    };
+    let idle: Vec<&String> = selection.filters.iter().filter(is_idle).collect();
+    if idle.is_empty() || idle.len() == selection.filters.len() {
+        return Ok(());
+    }
+    let lines = idle.iter().map(|filter| {
+        format!(
+            "--filter {filter}: no scenario of {} has such an id (`conformant list scenarios` shows them)",
+            match selection.services.as_slice() {
+                [] => "the rulebook".to_owned(),
+                services => services.join(", "),
+            }
+        )
+    });
+    Err(Failure::Usage(lines.collect::<Vec<_>>().join("\nerror: ")))
 }
 
 fn demands(args: &RunArgs) -> Demands {
@@ -571,11 +631,14 @@ pub(super) fn seed_and_names(
         return Ok((seed.unwrap_or(0), String::new()));
     }
     let seed = seed.unwrap_or_else(|| u64::from(rand::random::<u32>()));
-    let names = names.map_or_else(fresh_names, str::to_owned);
+    Ok((seed, names.map_or_else(fresh_names, str::to_owned)))
+}
+
+/// Prints how to repeat a live run, for a run that ends before its summary.
+pub(super) fn note_names(seed: u64, names: &str) {
     note(&format!(
         "seed {seed}, names {names}; to repeat this run: --seed {seed} --names {names}"
     ));
-    Ok((seed, names))
 }
 
 /// New names for a further run against live targets; none without.

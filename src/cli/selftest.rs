@@ -67,6 +67,12 @@ pub(super) fn selftest(args: &SelftestArgs) -> Done {
             Exit::Failed
         });
     }
+    if selftest.selects_nothing() {
+        return Err(Failure::Usage(format!(
+            "no fault, variation or rule is selected by --filter {}; specs/kill-matrix.yaml lists them, such as `fault chat/*`",
+            args.filters.join(" ")
+        )));
+    }
     let matrix = selftest.run(&|done, all| {
         bar.set_length(all as u64);
         bar.set_position(done as u64);

@@ -28,7 +28,7 @@ async function served(...words) {
 
 const open = await served("--cors", origin, "--answer", "1@chat/create-message=429:1");
 const shut = await served();
-const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox"] });
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-dev-shm-usage"], protocolTimeout: 600_000 });
 const page = await browser.newPage();
 await page.goto(origin);
 

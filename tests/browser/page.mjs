@@ -9,13 +9,14 @@ import puppeteer from "puppeteer-core";
 
 const [chromium, folder] = process.argv.slice(2);
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"], headless: true });
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], protocolTimeout: 600_000, headless: true });
 let failures = 0;
 const check = (ok, what) => { if (!ok) { failures += 1; console.log(`FAIL ${what}`); } else { console.log(`ok   ${what}`); } };
 const address = (name) => pathToFileURL(path.resolve(folder, `${name}.html`)).href;
 
 const open = async (name, { width = 1280, scheme = "light", hash = "", scripts = true } = {}) => {
   const page = await browser.newPage();
+  page.setDefaultTimeout(120_000);
   page.said = [];
   page.on("console", (message) => page.said.push(message.text()));
   page.on("pageerror", (error) => page.said.push(String(error)));

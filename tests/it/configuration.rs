@@ -237,5 +237,23 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
         assert_eq!(code, 3, "{arguments:?} {out}{err}");
         let last = err.lines().last().unwrap_or_default();
         assert!(last.starts_with(expected), "{arguments:?} {err}");
+        // Nothing was judged, so that nothing fails, and there are no figures.
+        assert!(
+            !out.contains("FAIL ") && !out.contains("detection "),
+            "{out}"
+        );
+        assert!(!out.contains("interrupted"), "{out}");
     }
+    let hooks = [
+        "run",
+        "--target",
+        &format!("all={}", served.url),
+        "--hooks",
+        "http://127.0.0.1:9",
+    ];
+    let filter = ["--filter", "flow/read-flows/beyond-a-page"];
+    let (code, out, err) = run(folder, &[&hooks[..], &filter].concat());
+    assert_eq!(code, 3, "{out}{err}");
+    let expected = "error: hook create_flow failed, so that its scenarios are inconclusive: ";
+    assert_eq!(err.matches(expected).count(), 1, "{err}");
 }

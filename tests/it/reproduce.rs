@@ -119,7 +119,7 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
     }
 }
 
-/// One by its status, one by its shape.
+/// One by its status, one by its shape, one by a list that is longer than the recorded one and may lag behind.
 #[test]
 fn a_script_sends_the_chain_and_checks_the_last_response() {
     for (fault, filter) in [
@@ -128,6 +128,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
             "chat/fetch-member/credentials-wrong",
         ),
         ("flow/name-null", "flow/read-flows/happy"),
+        ("flow/page-skips", "flow/read-flows/beyond-a-page"),
     ] {
         let folder = tempfile::tempdir().expect("the temporary folder is writable");
         let folder = folder.path();
@@ -149,6 +150,15 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
             ],
         );
         assert_eq!(code, 0, "{err}");
+        if fault == "flow/page-skips" {
+            for part in [
+                "\nwalk '[\"meta\",\"next_page_url\"]'",
+                "\nread_again() {",
+                "\nhooks='create_flow",
+            ] {
+                assert!(script.contains(part), "{part} is missing:\n{script}");
+            }
+        }
         std::fs::write(folder.join("again.sh"), &script).expect("the temporary folder is writable");
         let sent = |served: &Served| {
             let output = Command::new("bash")
@@ -297,6 +307,30 @@ fn a_script_without_its_variables_ends_with_2_and_names_them() {
     assert_eq!(code, Some(2), "{err}");
     let expected = "CONFORMANT_FLOW_USERNAME is not set: set it to the user name for flow\n";
     assert_eq!(err, expected);
+}
+
+#[test]
+fn a_hurl_file_fails_where_the_defect_shows() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = folder.path();
+    for (fault, filter, expected) in [
+        (
+            "flow/meta-page-size-wrong",
+            "flow/read-flows/happy",
+            "jsonpath \"$.meta.page_size\" == 50\n",
+        ),
+        (
+            "flow/name-null",
+            "flow/read-flows/happy",
+            "# These asserts do not decide whether the defect shows",
+        ),
+    ] {
+        drop(found(folder, fault, filter));
+        let (code, file, err) = run(folder, &["reproduce", "run.json", "1", "--format", "hurl"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(file.contains(expected), "{file}");
+        assert_eq!(file.matches("[Asserts]").count(), 1, "{file}");
+    }
 }
 
 #[test]

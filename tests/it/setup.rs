@@ -157,6 +157,59 @@ fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
     }
 }
 
+/// The base URL without its path, and a page in place of the service.
+#[test]
+fn doctor_detects_an_address_of_another_server() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &[]);
+    for (url, why) in [
+        (
+            served.url.clone(),
+            "GET /v1/Flows answered 404 where the documents have a resource",
+        ),
+        (
+            server(|_| ("200 OK", "Content-Type: text/html\r\n", "<html></html>")),
+            "answered 200 with text/html in place of JSON",
+        ),
+    ] {
+        let target = format!("flow={url}");
+        let (code, out, err) = run(folder, &["doctor", "--target", &target]);
+        assert_eq!(code, 3, "{out}{err}");
+        assert!(out.starts_with("cannot judge: flow at "), "{out}");
+        assert!(
+            out.lines().next().is_some_and(|line| line.ends_with(why)),
+            "{out}"
+        );
+        assert!(!out.contains("credentials: accepted"), "{out}");
+        assert!(out.contains("\n  1. correct targets.flow.url ("), "{out}");
+    }
+}
+
+/// The stub of `init` reports that it is not supported, and no credentials are no wrong credentials.
+#[test]
+fn doctor_separates_what_is_missing_from_what_is_wrong() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = folder.path();
+    let served = Served::start(folder, &[]);
+    let target = format!("flow={}/flow", served.url);
+    let (code, _, err) = run(folder, &["init", "--target", &target]);
+    assert_eq!(code, 0, "{err}");
+    let (code, out, _) = run(folder, &["doctor"]);
+    assert_eq!(code, 3, "{out}");
+    let headline = format!(
+        "cannot judge: flow at {}/flow needs credentials, and none are configured: status 401\n",
+        served.url
+    );
+    assert!(out.starts_with(&headline), "{out}");
+    assert!(
+        out.contains("--   callback address: reachable from here; from the target unknown: "),
+        "{out}"
+    );
+    assert_eq!(out.matches("FAIL").count(), 1, "{out}");
+    assert!(!out.contains("repair the hook"), "{out}");
+}
+
 #[test]
 fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     let folder = tempfile::tempdir().expect("the disk is writable");
@@ -205,9 +258,10 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
     }
 }
 
-/// A service that reads JSON alone.
-#[test]
-fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
+/// A server that answers each request by its head, in lower case: status line, further fields, body.
+fn server(
+    answer: impl Fn(&str) -> (&'static str, &'static str, &'static str) + Send + 'static,
+) -> String {
     use std::io::{BufRead, BufReader, Read, Write};
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("it listens"));
@@ -222,14 +276,23 @@ fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
             let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
             let mut body = vec![0; length.unwrap_or(0)];
             let _ = reader.read_exact(&mut body);
-            let status = match head.contains("x-www-form-urlencoded") {
-                true => "415 Unsupported Media Type",
-                false => "400 Bad Request",
-            };
-            let answer =
-                format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{{}}");
+            let (status, fields, body) = answer(&head);
+            let length = body.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\n{fields}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
             let _ = (&stream).write_all(answer.as_bytes());
         }
+    });
+    url
+}
+
+/// A service that reads JSON alone.
+#[test]
+fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
+    let url = server(|head| match head.contains("x-www-form-urlencoded") {
+        true => ("415 Unsupported Media Type", "", "{}"),
+        false => ("400 Bad Request", "", "{}"),
     });
     let folder = tempfile::tempdir().expect("the disk is writable");
     let (code, out, err) = run(
@@ -407,6 +470,18 @@ fn mistakes_that_would_waste_a_run_are_refused_before_it() {
         (
             &["--waivers", "w.yaml"],
             "no rule is named flow/read-flows/page-sise; did you mean flow/read-flows/page-size?",
+        ),
+        (
+            &["--filter", "flow/raed-flows/*"],
+            "error: --filter flow/raed-flows/*: no scenario of the rulebook has such an id",
+        ),
+        (
+            &["--history", "file/runs"],
+            "--history: file/runs cannot be written: ",
+        ),
+        (
+            &["--specs", "none"],
+            "error: --specs none: expected a folder with a rulebook",
         ),
     ] {
         let arguments = [

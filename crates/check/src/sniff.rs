@@ -31,6 +31,14 @@ pub(super) fn format(start: &[u8]) -> Option<&'static str> {
     if let Some((_, name)) = known {
         return Some(name);
     }
+    let text = start.trim_ascii_start();
+    let is_html = [&b"<!doctype html"[..], b"<html"].iter().any(|tag| {
+        text.get(..tag.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(tag))
+    });
+    if is_html {
+        return Some("HTML");
+    }
     if start
         .get(TAR.0..)
         .is_some_and(|rest| rest.starts_with(TAR.1))
@@ -78,6 +86,9 @@ mod tests {
             (&tar, Some("a tar archive")),
             (b"\xff\xfe{\0", Some("UTF-16 text")),
             (b"{\0\"\0", Some("UTF-16 text")),
+            (b"\n<!DOCTYPE html><html>", Some("HTML")),
+            (b"<html lang=en>", Some("HTML")),
+            (b"<hash/>", None),
             (b"{}", None),
             (b"", None),
             (b"\0\0\0\0\x07{}", None),

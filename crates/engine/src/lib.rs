@@ -254,7 +254,7 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(concluded.ended_event());
+                emit(concluded.ended_event(sessions.denied_by().as_deref()));
                 recorder.add(concluded);
             }
         }

@@ -63,13 +63,31 @@ impl Concluded {
     }
 
     /// The event of a scenario that is next in the plan.
-    pub(crate) fn ended_event(&self) -> RunEvent {
+    /// `denied_by` is a service that has rejected all credentials so far: what it answered is no finding.
+    pub(crate) fn ended_event(&self, denied_by: Option<&str>) -> RunEvent {
+        let mut result = self.result.clone();
+        let findings = match denied_by.filter(|service| self.is_turned_away_by(service)) {
+            Some(service) => {
+                result.verdict = Verdict::Inconclusive;
+                result.reason = rejects_all(service);
+                Vec::new()
+            }
+            None => self.judgment.findings.clone(),
+        };
         RunEvent::ScenarioEnded {
-            result: self.result.clone(),
-            findings: self.judgment.findings.clone(),
+            result,
+            findings,
             exchanges: self.exchanges,
         }
     }
+
+    fn is_turned_away_by(&self, service: &str) -> bool {
+        self.turned_away.as_deref() == Some(service)
+    }
+}
+
+fn rejects_all(service: &str) -> String {
+    format!("{service} rejects all credentials")
 }
 
 /// Collects conclusions into a record.
@@ -104,8 +122,8 @@ impl<'a> Recorder<'a> {
     /// Voids the results of a service that rejected every request: wrong credentials are not a finding.
     pub fn void_service(&mut self, service: &str) {
         for concluded in &mut self.scenarios {
-            if concluded.turned_away.as_deref() == Some(service) {
-                let why = format!("{service} rejects all credentials");
+            if concluded.is_turned_away_by(service) {
+                let why = rejects_all(service);
                 concluded.judgment = concluded.judgment.void(&why);
                 concluded.result.verdict = Verdict::Inconclusive;
                 concluded.result.reason = why;

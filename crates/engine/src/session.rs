@@ -23,11 +23,16 @@ pub enum HookFault {
     #[error("it reports that this is not supported")]
     Unsupported,
     /// The answer is not a JSON result.
-    #[error("its result is not JSON: {0}")]
+    #[error("its result is not JSON: {}", why_not_json(.0))]
     NoResult(#[from] ParseFault),
     /// The hook failed.
     #[error("{0}")]
     Failed(String),
+}
+
+fn why_not_json(fault: &ParseFault) -> String {
+    let why = fault.to_string();
+    why.strip_prefix("not JSON: ").unwrap_or(&why).to_owned()
 }
 
 /// A resource that holds a value of the exclusive setting.

@@ -10,7 +10,9 @@ use serde::Deserialize;
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// Invalid JSON, or of another shape.
-    #[error("failed to read the stored run: {0}")]
+    #[error(
+        "failed to read the stored run: {0}; expected a record, as `conformant run --report json=FILE` writes it"
+    )]
     Shape(#[from] serde_json::Error),
     /// An unsupported version.
     #[error(

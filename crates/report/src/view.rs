@@ -273,7 +273,10 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line = format!("{line}, {silent} without verdict");
     }
     if !record.complete {
-        line += " (the run was interrupted)";
+        line += match record.exit {
+            Some(3) => " (the run ended early)",
+            _ => " (the run was interrupted)",
+        };
     }
     line
 }
@@ -544,7 +547,7 @@ mod tests {
         record.complete = false;
         assert_eq!(
             headline(&record, LENIENT),
-            "nothing judged (the run was interrupted)"
+            "nothing judged (the run ended early)"
         );
     }
 

@@ -46,7 +46,10 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
             Ok(entry) => entry,
             Err(error) => {
                 let path = error.path().unwrap_or(root).display().to_string();
-                problems.push(Problem::of_file(&path, format!("cannot be read: {error}")));
+                let why = error
+                    .io_error()
+                    .map_or_else(|| error.to_string(), ToString::to_string);
+                problems.push(Problem::of_file(&path, format!("cannot be read: {why}")));
                 continue;
             }
         };

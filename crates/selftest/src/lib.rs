@@ -114,18 +114,34 @@ impl Selftest<'_> {
 
     /// Faults generated from the rulebook.
     fn trials(&self, clean: &[Clean]) -> Vec<Trial> {
-        let mut trials: Vec<Trial> = Vec::new();
         let shown: BTreeSet<&String> = clean.iter().flat_map(|c| &c.kinds).collect();
+        let mut trials = self.candidates(&shown);
+        trials.retain(|trial| self.is_wanted(&trial.id()) && Self::can_show(trial, clean));
+        trials
+    }
+
+    /// Whether the filters select no fault, variation or rule. Needs no scenario.
+    pub fn selects_nothing(&self) -> bool {
+        let all = self.rulebook.kinds.keys().collect();
+        let switches = Switch::all().map(name);
+        let trials = [self.candidates(&BTreeSet::new()), self.candidates(&all)];
+        let trials = trials.iter().flatten().map(Trial::id);
+        !switches.chain(trials).any(|id| self.is_wanted(&id))
+    }
+
+    /// Faults generated from the rulebook, for these types of responses.
+    fn candidates(&self, shown: &BTreeSet<&String>) -> Vec<Trial> {
+        let mut trials: Vec<Trial> = Vec::new();
         for rule in self.rulebook.rules.values() {
             match &rule.origin {
                 Origin::Property { kind, pointer } => {
                     for mutation in schema_violations(self.rulebook, kind, pointer) {
-                        trials.push(self.of_kind(&shown, kind, pointer, mutation));
+                        trials.push(self.of_kind(shown, kind, pointer, mutation));
                     }
                 }
                 Origin::NoOtherFields { kind } => {
                     let pointer = closed_object_pointer(self.rulebook, kind, &rule.id);
-                    trials.push(self.of_kind(&shown, kind, &pointer, Change::ExtraField));
+                    trials.push(self.of_kind(shown, kind, &pointer, Change::ExtraField));
                 }
                 Origin::Operation { .. }
                 | Origin::Parameter { .. }
@@ -148,7 +164,6 @@ impl Selftest<'_> {
                 Origin::ListWalk { .. } | Origin::Either => {}
             }
         }
-        trials.retain(|trial| self.is_wanted(&trial.id()) && Self::can_show(trial, clean));
         trials
     }
 

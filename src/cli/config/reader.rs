@@ -18,6 +18,12 @@ pub(super) fn open(
     named: Option<&Path>,
     specs: Option<&Path>,
 ) -> Result<(ConfigFile, Reader), Failure> {
+    if let Some(folder) = specs.filter(|folder| !folder.is_dir()) {
+        let folder = folder.display();
+        return Err(Failure::Usage(format!(
+            "--specs {folder}: expected a folder with a rulebook; `conformant specs export {folder}` writes the embedded one"
+        )));
+    }
     let index = ServiceIndex::load(specs).map_err(Failure::Problems)?;
     let path = named.map(Path::to_owned).or_else(find);
     let (file, configured) = match &path {

@@ -66,9 +66,7 @@ impl<'a> Targets<'a> {
     pub(in crate::cli) fn headlines(&self) -> Vec<String> {
         let services = self.config.settings.targets.keys();
         services
-            .filter_map(|service| {
-                headline(service, &self.target(service).url, &self.access(service))
-            })
+            .filter_map(|service| headline(service, self.target(service), &self.access(service)))
             .collect()
     }
 
@@ -84,6 +82,20 @@ impl<'a> Targets<'a> {
     pub(super) fn path(&self, service: &str) -> String {
         let below = split_url(&self.target(service).url).1;
         format!("{below}{}", probe(self.rulebook, service))
+    }
+
+    /// How the answer to the probe shows that the address leads to another server or path.
+    pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
+        let media_type = answer.headers.get("content-type").unwrap_or_default();
+        let base = self.rulebook.index.get(service)?.base.as_ref()?;
+        let operation = self.rulebook.operation(service, &base.probe.call)?;
+        match answer.status {
+            500.. => None,
+            _ if media_type.starts_with("text/html") => Some("with text/html in place of JSON"),
+            // A resource with an id need not exist.
+            404 if !operation.path.contains('{') => Some("where the documents have a resource"),
+            _ => None,
+        }
     }
 
     /// Sends a request with or without credentials.
@@ -133,13 +145,18 @@ impl<'a> Targets<'a> {
 }
 
 /// What makes judging a target impossible.
-pub(super) fn headline(service: &str, url: &str, access: &Access) -> Option<String> {
+pub(super) fn headline(service: &str, target: &Target, access: &Access) -> Option<String> {
+    let url = &target.url;
     match access {
         Access::Unreachable(error) => {
             Some(format!("{service} cannot be reached at {url}: {error}"))
         }
-        Access::Refused(answer) => Some(format!(
+        Access::Refused(answer) if target.has_credentials() => Some(format!(
             "{service} at {url} rejects the credentials: status {}",
+            answer.status
+        )),
+        Access::Refused(answer) => Some(format!(
+            "{service} at {url} needs credentials, and none are configured: status {}",
             answer.status
         )),
         Access::Granted { .. } => None,

@@ -26,6 +26,10 @@ pub(super) fn check(config: &Config, client: &Client) -> Check {
     let what = "callback address".to_owned();
     match result {
         Ok(says) => Check::ok(what, says),
+        Err(CallbackError::Hook(HookFault::Unsupported)) => {
+            let says = "reachable from here; from the target unknown: hook call_back reports that it is not supported";
+            Check::untried(what, says.to_owned(), None)
+        }
         Err(error) => {
             let todo = error.todo().to_owned();
             Check::failed(what, error.to_string(), todo)

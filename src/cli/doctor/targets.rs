@@ -19,7 +19,8 @@ pub(super) fn check(
     let what = |what: &str| format!("{service}: {what}");
     let url = targets.target(service).url.clone();
     let access = targets.access(service);
-    diagnosis.headlines.extend(headline(service, &url, &access));
+    let headline = headline(service, targets.target(service), &access);
+    diagnosis.headlines.extend(headline);
     let (answer, is_granted) = match &access {
         Access::Unreachable(error) => {
             let todo = format!("start {service}, or correct targets.{service}.url ({url})");
@@ -35,6 +36,24 @@ pub(super) fn check(
     };
     diagnosis.push(Check::ok(what("reachable"), format!("{url}{tls}")));
     let status = format!("GET {} answered {}", targets.path(service), answer.status);
+    if let Some(why) = targets
+        .wrong_address(service, answer)
+        .filter(|_| is_granted.is_some())
+    {
+        let todo = format!(
+            "correct targets.{service}.url ({url}): the documented paths are below it, and {} is one of them",
+            targets.path(service)
+        );
+        diagnosis
+            .headlines
+            .push(format!("{service} at {url}: {status} {why}"));
+        diagnosis.push(Check::failed(
+            what("address"),
+            format!("{status} {why}"),
+            todo,
+        ));
+        return;
+    }
     let has_credentials = targets.target(service).has_credentials();
     let says = match (has_credentials, is_granted) {
         (false, _) => format!("none are configured; {status}"),

@@ -103,6 +103,9 @@ fn help(error: &io::Error) -> &'static str {
         Some(rustls::Error::AlertReceived(rustls::AlertDescription::CertificateRequired)) => {
             "; set one with `tls: { client_certificate: FILE, client_key: FILE }`"
         }
+        Some(rustls::Error::InvalidMessage(_)) => {
+            "; the server does not speak TLS at this port: use http:// or another port"
+        }
         _ => "",
     }
 }

@@ -197,8 +197,11 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let limits = cards::limits(record);
     let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
+    // Figures about nothing would only take space.
+    let is_judged = whole.judged() > 0;
     let proof = record.proof.as_ref();
-    let detection = record.detection.as_ref();
+    let proof = proof.filter(|proof| proof.proven + proof.vacuous > 0);
+    let detection = record.detection.as_ref().filter(|_| is_judged);
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("scenarios", Some(scenarios)),

@@ -16,6 +16,8 @@ pub(super) fn verdict(
     let judged = whole.judged();
     if cards.iter().any(|card| card.weight == Weight::Fails) {
         ("fail", "Not conformant")
+    } else if !record.complete && record.exit == Some(3) {
+        ("warn", "Ended early")
     } else if !record.complete {
         ("warn", "Interrupted")
     } else if whole.error > 0 {
@@ -31,7 +33,11 @@ pub(super) fn verdict(
 pub(super) fn what_of(record: &RunRecord) -> String {
     const ORIGINS_MAX: usize = 3;
     let mut origins: Vec<&str> = Vec::new();
-    for url in record.targets.values() {
+    let is_reference = |url: &String| url == conformant_record::REFERENCE;
+    if record.targets.values().any(is_reference) {
+        origins.push("built-in reference");
+    }
+    for url in record.targets.values().filter(|url| !is_reference(url)) {
         let host = url.split_once("://").map_or(url.as_str(), |(_, rest)| rest);
         let origin = host.split('/').next().unwrap_or(host);
         if !origins.contains(&origin) {
@@ -50,7 +56,7 @@ pub(super) fn what_of(record: &RunRecord) -> String {
     if let Some(wall) = &record.wall {
         let minute = wall.started.get(..16).unwrap_or(&wall.started);
         parts.push(format!("{} UTC", minute.replace('T', " ")));
-        parts.push(duration(wall.seconds));
+        parts.push(duration(wall.seconds).replace(' ', "\u{a0}"));
     }
     parts.join(" · ")
 }
@@ -90,21 +96,24 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         ),
         (1, 1, 0) => "One rule is broken.".to_owned(),
         (defects, broken, warned) => {
+            let warnings = cards.iter().filter(|card| card.weight == Weight::Warns);
             let explain = if defects == 1 { "explains" } else { "explain" };
             let all = if broken == 1 {
                 "the broken rule".to_owned()
             } else {
                 format!("all {broken} broken rules")
             };
-            let further = match warned {
-                0 => String::new(),
-                1 => ", 1 more is a warning".to_owned(),
-                n => format!(", {n} more are warnings"),
-            };
-            format!(
-                "{} {explain} {all}{further}.",
-                view::count(defects, "defect")
-            )
+            match warnings.count() {
+                0 if warned == 0 => format!("{} {explain} {all}.", view::count(defects, "defect")),
+                warnings => format!(
+                    "{}: {defects} {explain} {all}, {}.",
+                    view::count(defects + warnings, "defect"),
+                    match warnings {
+                        1 => "1 is a warning".to_owned(),
+                        n => format!("{n} are warnings"),
+                    }
+                ),
+            }
         }
     };
     if failing > 0 {
@@ -120,7 +129,10 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         n => text += &format!(" There are {n} notes to clients."),
     }
     if !record.complete {
-        text += " The run was interrupted.";
+        text += match record.exit {
+            Some(3) => " The run ended early.",
+            _ => " The run was interrupted.",
+        };
     }
     text
 }
@@ -150,7 +162,8 @@ pub(super) fn detection(record: &RunRecord) -> Option<Value> {
     let detection = record.detection.as_ref()?;
     Some(context! {
         percent => detection.percent, low => detection.low, high => detection.high,
-        raised_by => view::raised_by(detection),
+        // No break between a number and its unit.
+        raised_by => view::raised_by(detection).map(|text| text.replace(" %", "\u{a0}%")),
     })
 }
 
