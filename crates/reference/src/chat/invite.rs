@@ -77,6 +77,12 @@ pub(super) fn create(
                 user.place_in(core, &channel_sid).status = Status::Invited;
             }
         }
+        if role.is_err()
+            && core.fails(Fault::ChatRefusedInviteTouchesChannel)
+            && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+        {
+            channel.refused_invites += 1;
+        }
         role?;
     }
     let hides_role = named_role.is_none() && core.varies(Variant::ChatInviteRoleNull);

@@ -230,7 +230,12 @@ pub(super) fn seen(
     if let Some(user) = known.filter(|_| was_known) {
         return user.sid.clone();
     }
-    let user = User::new(service, core, identity, now);
+    let mut user = User::new(service, core, identity, now);
+    if service.first_default_role != user.role_sid
+        && core.fails(Fault::ChatSeenUserFirstDefaultRole)
+    {
+        user.role_sid.clone_from(&service.first_default_role);
+    }
     let sid = user.sid.clone();
     // The fault keeps the user but hides it from lookups by identity.
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);

@@ -8,6 +8,7 @@ use super::updated;
 use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// D2, Limits: channel webhooks per channel.
 const PER_CHANNEL_MAX: usize = 5;
@@ -188,7 +189,16 @@ impl Configuration {
             self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
             self.method_given = true;
         }
-        if let Some(filters) = list("Configuration.Filters") {
+        if let Some(mut filters) = list("Configuration.Filters") {
+            let mut known = BTreeSet::new();
+            if !filters.iter().all(|filter| known.insert(filter.clone())) {
+                if core.varies(Variant::ChatRepeatedFilterRefused) {
+                    return Err(Refusal::bad_parameter("Configuration.Filters", "repeated"));
+                }
+                if core.varies(Variant::ChatRepeatedFilterOnce) {
+                    filters = known.into_iter().collect();
+                }
+            }
             self.filters = filters;
         }
         if let Some(triggers) = list("Configuration.Triggers") {
@@ -377,8 +387,10 @@ pub(super) fn update(
         webhook.configuration.filters.clear();
     }
     let applied = webhook.configuration.apply(core, &call.form);
+    let is_over = call.form.get("Configuration.RetryCount") == Some("4");
     if let Err(refusal) = &applied
         && !core.fails(Fault::ChatRefusedWebhookUpdateChanges)
+        && !(is_over && core.fails(Fault::ChatRetryCountOverMaxChanges))
     {
         return Err(refusal.clone());
     }
