@@ -953,6 +953,13 @@ switches! {
         ChatSeenUserFirstDefaultRole = "chat/seen-user-first-default-role": "Users that members, guests and authors become have the default role that the service had first.",
         ChatInvitedAmongManyJoined = "chat/invited-among-many-joined": "A guest of a channel is shown as joined once the user has joined three others.",
         ChatV3ByNameNotStored = "chat/v3-by-name-not-stored": "The version 3 update by unique name is confirmed but not stored.",
+        ChatSeenUserCleared = "chat/seen-user-cleared": "A member, an invite or a message of a known user clears the attributes of the user.",
+        ChatGuestUnnamed = "chat/guest-unnamed": "An invite of a known user clears the friendly name of the user.",
+        ChatInvitesFillChannel = "chat/invites-fill-channel": "Invites count for limits.channel_members.",
+        ChatFromOfKnownCase = "chat/from-of-known-case": "The author of a message is the known user whose identity differs in letter case.",
+        ChatUserPathAccentless = "chat/user-path-accentless": "A path reads the identity of a user without its accents.",
+        ChatBindingsFilterPrefix = "chat/bindings-filter-prefix": "Listing bindings returns those whose identity starts with a requested one.",
+        ChatFourthWebhookNoRetries = "chat/fourth-webhook-no-retries": "The fourth webhook of a channel and later ones show retry_count 0.",
         // chat: pages of lists that change
         ChatPageTokenIsOffset = "chat/page-token-is-offset": "A page begins at an offset, so that deletions move it.",
 

@@ -2,6 +2,7 @@
 
 use super::cases::{Cases, either, only, refused};
 use super::partial_updates::wrong_values;
+use super::repeated_reads::settled;
 use super::witnesses;
 use conformant_rulebook::ParameterLocation;
 use conformant_rulebook::scenario::Credentials;
@@ -26,7 +27,12 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
         .is_some()
         .then(|| cases.call(either(), &cases.again(1)));
     let looks: Vec<Step> = list.clone().into_iter().chain(witnesses).collect();
-    let mut steps: Vec<Step> = first.into_iter().chain(looks.clone()).collect();
+    let mut steps: Vec<Step> = first.into_iter().collect();
+    // Counts may lag behind the set-up.
+    if witnesses::have_counts(cases) {
+        steps.push(settled());
+    }
+    steps.extend(looks.clone());
     steps.extend(rejections(cases));
     steps.extend(looks);
     let another = cases.again(cases.operation.parameters.len() + 2);

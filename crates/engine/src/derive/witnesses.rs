@@ -63,6 +63,17 @@ pub(super) fn looks(cases: &Cases<'_>) -> Vec<Step> {
     urls.chain(counting).collect()
 }
 
+/// Whether a resource in the set-up counts others, so that its reads agree only once they have caught up.
+pub(super) fn have_counts(cases: &Cases<'_>) -> bool {
+    let setup = &cases.happy.setup;
+    let setup = expand(cases.rulebook, cases.service, setup, &Map::new(), 0);
+    let mut kinds = setup.iter().filter_map(|step| kind_of(cases, step));
+    kinds.any(|kind| {
+        let kind = cases.rulebook.kinds.get(&kind);
+        kind.is_some_and(|kind| !kind.annotations.counts.is_empty())
+    })
+}
+
 /// The resource type that a set-up call returns, if the service of the case has it.
 fn kind_of(cases: &Cases<'_>, step: &Step) -> Option<String> {
     let (service, operation) = step.call()?.call.split_once('/')?;

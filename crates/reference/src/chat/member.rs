@@ -171,7 +171,12 @@ fn check_limits(
         1.. if core.fails(Fault::ChatLeaversFillChannel) => channel.left,
         _ => 0,
     };
-    let members = core.read(Fault::ChatRaceMembers, || channel.members.len() + left);
+    let invited = match channel.invites.len() {
+        count @ 1.. if core.fails(Fault::ChatInvitesFillChannel) => count,
+        _ => 0,
+    };
+    let members = channel.members.len() + left + invited;
+    let members = core.read(Fault::ChatRaceMembers, || members);
     if reached(
         members,
         limits.channel_members,

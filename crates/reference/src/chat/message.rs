@@ -140,7 +140,7 @@ pub(super) fn create(
     let message = Message {
         sid: core.sid("IM"),
         index: next_index(service, core, &channel_sid)?,
-        from: identity("From").map_or_else(|| author(service, core, &channel_sid), str::to_owned),
+        from: author(service, core, &channel_sid, identity("From")),
         body: body(core, form.get("Body")),
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         attachment,
@@ -174,12 +174,19 @@ pub(super) fn create(
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
 }
 
-/// The author of a message without `From`.
-fn author(service: &Service, core: &Core, channel_sid: &str) -> String {
+/// The author of a message: `From`, or else `system`.
+fn author(service: &Service, core: &Core, channel_sid: &str, from: Option<&str>) -> String {
+    if let Some(from) = from {
+        let known = service.users.by_name_in_any_case(from);
+        let known = known.filter(|user| user.identity != from);
+        return match known {
+            Some(user) if core.fails(Fault::ChatFromOfKnownCase) => user.identity.clone(),
+            Some(_) | None => from.to_owned(),
+        };
+    }
     let channel = service.channels.by_sid(channel_sid);
     let before = channel.and_then(|c| c.messages.last().filter(|_| c.messages.len() > 2));
-    let before = before.filter(|before| before.from != SYSTEM);
-    match before {
+    match before.filter(|before| before.from != SYSTEM) {
         Some(before) if core.fails(Fault::ChatFourthMessageAuthorOfLast) => before.from.clone(),
         Some(_) | None => SYSTEM.to_owned(),
     }

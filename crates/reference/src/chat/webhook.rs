@@ -97,13 +97,22 @@ impl Webhook {
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let is_later = !channel.webhooks.rows().take(3).any(|w| w.sid == self.sid)
+            && channel.webhooks.len() > 2;
+        let mut configuration = self.configuration.represent(&self.kind, core);
+        if is_later
+            && self.configuration.retry_count > 0
+            && core.fails(Fault::ChatFourthWebhookNoRetries)
+        {
+            configuration["retry_count"] = json!(0);
+        }
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
             "channel_sid": channel.sid,
             "type": self.kind,
-            "configuration": self.configuration.represent(&self.kind, core),
+            "configuration": configuration,
             "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
@@ -190,8 +199,8 @@ impl Configuration {
             self.method_given = true;
         }
         if let Some(mut filters) = list("Configuration.Filters") {
-            let mut known = BTreeSet::new();
-            if !filters.iter().all(|filter| known.insert(filter.clone())) {
+            let known: BTreeSet<String> = filters.iter().cloned().collect();
+            if known.len() < filters.len() {
                 if core.varies(Variant::ChatRepeatedFilterRefused) {
                     return Err(Refusal::bad_parameter("Configuration.Filters", "repeated"));
                 }
