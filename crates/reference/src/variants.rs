@@ -166,6 +166,7 @@ super::faults::switches! {
         ChatRepeatedFilterOnce = "chat/repeated-filter-once": "A filter that a webhook is given twice is stored once.",
         ChatRepeatedFilterRefused = "chat/repeated-filter-refused": "A webhook with a repeated filter is refused.",
         ChatInvitedNotParticipating = "chat/invited-not-participating": "The user channel of a guest has the third status.",
+        ChatGuestMemberLinkNull = "chat/guest-member-link-null": "The member link of a user channel is null unless the user has joined.",
         ChatUsersLinkBroken = "chat/users-link-broken": "The users link of a service leads to nothing: no document shows the list." => [on_list("Services/Users", "PageSize", Refused, RequestCondition::Absent)],
         ChatPreviousPageNull = "chat/previous-page-null": "previous_page_url is null on every page." => [paged("chat", "/meta/previous_page_url", Null)],
         ChatListedFiltersReversed = "chat/listed-filters-reversed": "A listed webhook shows its filters in another order: the document states none." => [listed("Webhooks", "/configuration/filters", ListReversed)],

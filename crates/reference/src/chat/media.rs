@@ -157,7 +157,7 @@ fn damaged(core: &Core, bytes: &[u8], content_type: &str) -> Vec<u8> {
             bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec(),
         ),
     ];
-    for (fault, changed) in ways.iter() {
+    for (fault, changed) in &ways {
         let of_type = match fault {
             Fault::MediaBytesAsText => ("image/", Fault::MediaImagesAsText),
             Fault::MediaLastLineEndLost => ("image/", Fault::MediaImageLineEndLost),

@@ -55,6 +55,9 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
         },
     });
     if place.status != Status::Joined {
+        if core.varies(Variant::ChatGuestMemberLinkNull) {
+            value["links"]["member"] = Value::Null;
+        }
         if core.varies(Variant::ChatMemberSidNull) {
             value["member_sid"] = Value::Null;
         }
