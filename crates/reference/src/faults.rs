@@ -13,8 +13,8 @@ use super::effects::ResponseCondition::{
 };
 use super::effects::Sent::{Dropped, FirstOnly, LastOnly, Misspelled, Refused, SecondDropped, Set};
 use super::effects::Shown::{
-    Added, After, AsNumber, AsText, AtMost, Copied, DigitChanged, Epoch, Garbled, Json, Later,
-    LinkOfFirst, Mistyped, Now, Null, OfFirst, Only, Plus, Removed, Replaced, Rounded,
+    Added, After, AsNumber, AsText, AtMost, Copied, DigitChanged, Epoch, First, Garbled, Json,
+    Later, LinkOfFirst, Mistyped, Now, Null, OfFirst, Only, Plus, Removed, Replaced, Rounded,
     SecondRemoved, Shortened, Swapped, Text, Unescaped, Unfiltered, Whole, Without,
 };
 use super::effects::{
@@ -921,6 +921,48 @@ switches! {
         ChatUnauthorisedUpdateDone = "chat/unauthorised-update-done": "An update with wrong credentials is refused, and the resource is changed.",
         ChatUnauthorisedDeletionDone = "chat/unauthorised-deletion-done": "A deletion with wrong credentials is refused, and the binding is gone.",
         // media
+        // chat: from the third or a later one on
+        ChatFourthPermissionLost = "chat/fourth-permission-lost": "A fetched role shows three permissions at most." => [fetched("Roles", "/permissions", First(3))],
+        ChatFifthAttributeLost = "chat/fifth-attribute-lost": "Attributes show four members at most." => [shown("Channels|Members|Messages|Services/Users", "/attributes", First(4))],
+        ChatThirdMessageTypeLost = "chat/third-message-type-lost": "A user binding shows two message types at most." => [shown("Users/Bindings", "/message_types", First(2))],
+        ChatServiceThirdFilterIgnored = "chat/service-third-filter-ignored": "A service sends webhook requests for its first two filters only.",
+        ChatServiceMemberEventsUnfiltered = "chat/service-member-events-unfiltered": "A service sends webhook requests for events of members whatever its filters are.",
+        ChatWebhookFourthFilterIgnored = "chat/webhook-fourth-filter-ignored": "A channel webhook receives requests for its first three filters only.",
+        ChatFourthPageRepeats = "chat/fourth-page-repeats": "The fourth page and later ones begin with the last item of the page before.",
+        ChatFourthPageSkips = "chat/fourth-page-skips": "The fourth page and later ones leave out their first item.",
+        ChatFourthMemberCreatorRole = "chat/fourth-member-creator-role": "The fourth member of a channel and later ones get the role of a creator.",
+        ChatFourthMessageAuthorOfLast = "chat/fourth-message-author-of-last": "The fourth message of a channel and later ones have the author of the message before unless From is sent.",
+        ChatFifthIndexRepeats = "chat/fifth-index-repeats": "The fifth message of a channel has the index of the fourth.",
+        ChatUnreadAllBeyondThree = "chat/unread-all-beyond-three": "All messages count as unread once a channel has more than three.",
+        // chat: refused and yet done
+        ChatUnknownMediaCounts = "chat/unknown-media-counts": "A message that is refused for its media is counted.",
+        ChatUnknownRoleMemberStays = "chat/unknown-role-member-stays": "A member that is refused for a well-formed role SID exists anyway.",
+        ChatUnknownRoleMemberChanges = "chat/unknown-role-member-changes": "An update of a member that is refused for a well-formed role SID sets the last consumed message.",
+        ChatUnknownRoleRenamesService = "chat/unknown-role-renames-service": "An update of a service that is refused for a well-formed role SID changes the name.",
+        ChatRetryCountOverMaxChanges = "chat/retry-count-over-max-changes": "An update of a webhook that is refused for RetryCount 4 changes the other settings.",
+        ChatRefusedChannelTakesName = "chat/refused-channel-takes-name": "A channel that is refused for its type keeps its unique name taken.",
+        ChatRefusedRoleRaisesInterval = "chat/refused-role-raises-interval": "A role that is refused for its type raises the report interval of its service.",
+        ChatRefusedInviteTouchesChannel = "chat/refused-invite-touches-channel": "An invite that is refused for its role counts as a member of the channel.",
+        // chat: what belongs to another
+        ChatMemberConsumesEverywhere = "chat/member-consumes-everywhere": "What a member has consumed in one channel counts in all channels of the user.",
+        ChatUserChannelConsumesEverywhere = "chat/user-channel-consumes-everywhere": "What a user has consumed in one user channel counts in all channels of the user.",
+        ChatServiceOfAnotherAccountListed = "chat/service-of-another-account-listed": "The list of services contains a service of another account.",
+        ChatUserChannelMemberOfFirst = "chat/user-channel-member-of-first": "The member link of a later user channel leads to the member of the user's first channel.",
+        // chat: defaults and effects
+        ChatNewMemberFirstDefaultRole = "chat/new-member-first-default-role": "New members have the default channel role that the service had first.",
+        ChatSeenUserFirstDefaultRole = "chat/seen-user-first-default-role": "Users that members, guests and authors become have the default role that the service had first.",
+        ChatInvitedAmongManyJoined = "chat/invited-among-many-joined": "A guest of a channel is shown as joined once the user has joined three others.",
+        ChatV3ByNameNotStored = "chat/v3-by-name-not-stored": "The version 3 update by unique name is confirmed but not stored.",
+        ChatSeenUserCleared = "chat/seen-user-cleared": "A member, an invite or a message of a known user clears the attributes of the user.",
+        ChatGuestUnnamed = "chat/guest-unnamed": "An invite of a known user clears the friendly name of the user.",
+        ChatInvitesFillChannel = "chat/invites-fill-channel": "Invites count for limits.channel_members.",
+        ChatFromOfKnownCase = "chat/from-of-known-case": "The author of a message is the known user whose identity differs in letter case.",
+        ChatUserPathAccentless = "chat/user-path-accentless": "A path reads the identity of a user without its accents.",
+        ChatBindingsFilterPrefix = "chat/bindings-filter-prefix": "Listing bindings returns those whose identity starts with a requested one.",
+        ChatFourthWebhookNoRetries = "chat/fourth-webhook-no-retries": "The fourth webhook of a channel and later ones show retry_count 0.",
+        // chat: pages of lists that change
+        ChatPageTokenIsOffset = "chat/page-token-is-offset": "A page begins at an offset, so that deletions move it.",
+
         MediaByteOrderMark = "media/byte-order-mark": "Responses begin with a byte order mark.",
         MediaMissingCredentialsAccepted = "media/missing-credentials-accepted": "Requests without credentials are served.",
         MediaWrongCredentialsAccepted = "media/wrong-credentials-accepted": "Requests with wrong credentials are served.",
@@ -974,6 +1016,13 @@ switches! {
         // media: requests that arrive at the same time, see `races`
         MediaRaceUpload = "media/race-upload": "The second of two uploads at the same time has the bytes of the first.",
         MediaSecondUnattached = "media/second-unattached": "Only the media of the first message of a channel show their message.",
+        MediaContentOfNamesake = "media/content-of-namesake": "The content link serves the first file of the same name.",
+        MediaDirectOfNamesake = "media/direct-of-namesake": "The temporary link serves the first file of the same name.",
+        MediaFourthDirectOfFirst = "media/fourth-direct-of-first": "The temporary link of uploads after the third serves the first one.",
+        MediaImagesAsText = "media/images-as-text": "Bytes of images that are not UTF-8 come back as replacement characters.",
+        MediaImageLineEndLost = "media/image-line-end-lost": "An image loses the line end it closes with.",
+        MediaVideoCutAtZero = "media/video-cut-at-zero": "A video ends at its first zero byte.",
+        MediaFileNameCutAtSemicolon = "media/file-name-cut-at-semicolon": "A file's name ends at its first semicolon.",
         MediaThirdOfSecond = "media/third-of-second": "The content link of uploads after the second serves the second one.",
         MediaThirdNameOfSecond = "media/third-name-of-second": "Media after the second of a service show the file name of the second.",
         // media: a second account
