@@ -1,5 +1,5 @@
 //! Interpolation of `${name.field.0}` and of generated values (`$text`, `$json`, `$time`, `$repeat`, `$near`,
-//! `$file`).
+//! `$file`, `$number`).
 //!
 //! Values are expanded once. Captured text is data and never expanded.
 

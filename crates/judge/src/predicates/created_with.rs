@@ -136,7 +136,8 @@ impl Predicate for CreatedWith {
         let masked = || scene("hidden_details", details, "masked");
         let hidden = "/approval_request/hidden_details";
         let own = |given: Value| {
-            let sent = json!({"FORMAT": "json", "AUTH_ID": 8, "message": "b", "hidden_details": given});
+            let sent =
+                json!({"FORMAT": "json", "AUTH_ID": 8, "message": "b", "hidden_details": given});
             let other = "00000000-0000-4000-8000-000000000002";
             let answer = json!({"success": true, "approval_request": {"uuid": other}});
             let scene = scene("hidden_details", hidden, "own");
@@ -144,9 +145,17 @@ impl Predicate for CreatedWith {
         };
         let others = || own(json!({"other": "another"}));
         vec![
-            fetched(others(), json!({"hidden_details": {"session": "s1234", "at": "12:00"}})).passes(),
+            fetched(
+                others(),
+                json!({"hidden_details": {"session": "s1234", "at": "12:00"}}),
+            )
+            .passes(),
             fetched(others(), json!({"hidden_details": {"other": "another"}})).fails(hidden),
-            fetched(own(json!({"order": "17"})), json!({"hidden_details": {"order": "17"}})).not_judged(),
+            fetched(
+                own(json!({"order": "17"})),
+                json!({"hidden_details": {"order": "17"}}),
+            )
+            .not_judged(),
             fetched(others(), json!({})).not_judged(),
             fetched(user(), json!({"_auth_id": 7})).passes(),
             fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),

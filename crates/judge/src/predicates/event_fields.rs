@@ -180,8 +180,11 @@ impl Predicate for EventFields {
             )
             .passes(),
             collected(sent(of_types, "delivered"), &[of("failed", "+1")]).not_judged(),
-            collected(sent(tags.clone(), "read"), &[with_tags(json!({"a": "b", "c": "d"}))])
-                .passes(),
+            collected(
+                sent(tags.clone(), "read"),
+                &[with_tags(json!({"a": "b", "c": "d"}))],
+            )
+            .passes(),
             collected(sent(tags, "read"), &[with_tags(json!({}))]).fails("/events/0/payload/tags"),
             collected(sent(operation, "read"), &[to("+1")]).passes(),
             collected(sent(channel, "read"), &[json!({})]).not_judged(),

@@ -131,13 +131,14 @@ impl EventPayload {
                 return Some((format!("{at}/{name}"), fact(&expected, value)));
             }
         }
-        let (at, value) = scalars(payload, String::new())
-            .into_iter()
-            .find(|(_, value)| match value {
-                Value::Null => self.without_nulls,
-                Value::Bool(_) | Value::Number(_) => self.texts,
-                Value::String(_) | Value::Array(_) | Value::Object(_) => false,
-            })?;
+        let (at, value) =
+            scalars(payload, String::new())
+                .into_iter()
+                .find(|(_, value)| match value {
+                    Value::Null => self.without_nulls,
+                    Value::Bool(_) | Value::Number(_) => self.texts,
+                    Value::String(_) | Value::Array(_) | Value::Object(_) => false,
+                })?;
         Some((at, fact("a string", value)))
     }
 }

@@ -42,7 +42,11 @@ impl Parameters {
     }
 
     /// Those of a request that is refused for its logos alone.
-    pub(super) fn without_logos(core: &Core, body: &Map<String, Value>, now: Timestamp) -> Option<Self> {
+    pub(super) fn without_logos(
+        core: &Core,
+        body: &Map<String, Value>,
+        now: Timestamp,
+    ) -> Option<Self> {
         read_logos(core, body).is_err().then_some(())?;
         Some(Self {
             message: read_message(core, body).ok()?,

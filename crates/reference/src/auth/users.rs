@@ -193,7 +193,10 @@ impl Users {
             && let Some(digits) = Phone::read(core, &cellphone, "1").map(|phone| phone.digits)
             && core.fails(Fault::AuthRefusedCountryEmail)
         {
-            let known = self.list.iter_mut().find(|known| known.phone.digits == digits);
+            let known = self
+                .list
+                .iter_mut()
+                .find(|known| known.phone.digits == digits);
             if let Some(known) = known {
                 known.emails.insert(0, email);
             }

@@ -149,10 +149,6 @@ impl Events {
                 if core.fails(Fault::EventsMessageIdEach) {
                     message["message_id"] = json!(identifier(core, "comms_message"));
                 }
-                let mut message = message.clone();
-                if kind != Kind::MessageQueued && core.varies(Variant::EventsTagsOnlyQueued) {
-                    message.remove("tags");
-                }
                 self.emit(core, &operation_id, kind, &message);
             }
         }

@@ -226,7 +226,9 @@ impl Execution {
         let step = Step {
             flow_sid: self.flow_sid.clone(),
             execution_sid: match self.steps.first() {
-                Some(first) if self.steps.len() > 4 && core.fails(Fault::FlowSixthStepElsewhere) => {
+                Some(first)
+                    if self.steps.len() > 4 && core.fails(Fault::FlowSixthStepElsewhere) =>
+                {
                     first.sid.replacen("FT", "FN", 1)
                 }
                 Some(_) | None => self.sid.clone(),
