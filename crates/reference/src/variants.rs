@@ -214,7 +214,8 @@ super::faults::switches! {
         AuthUnknownRegistrationExpired = "auth/unknown-registration-expired": "An id that was neither announced nor scanned is expired instead of not found.",
         AuthWebhookExtraKeys = "auth/webhook-extra-keys": "Webhook payloads contain keys that are not documented.",
         AuthWebhookNullablesSet = "auth/webhook-nullables-set": "The nullable fields of a webhook's app object are set.",
-        AuthCustomUserIdAnyCase = "auth/custom-user-id-any-case": "A custom_user_id is found in any letter case.",
+        AuthCustomUserIdAnyCase = "auth/custom-user-id-any-case": "A custom_user_id that is not completed is found in any letter case.",
+        AuthOldNumberHeld = "auth/old-number-held": "A phone number that its user gave up cannot be registered.",
         AuthExpiresSecondLate = "auth/expires-second-late": "An approval request expires a second after its time.",
         AuthProcessedAtMissing = "auth/processed-at-missing": "processed_at stays null when a request was answered.",
         AuthRegistrationExpiresLate = "auth/registration-expires-late": "A registration expires a second after its time.",
@@ -240,6 +241,6 @@ super::faults::switches! {
         EventsErrorCodeWord = "events/error-code-word": "error_code is a word.",
         EventsReordered = "events/reordered": "Events are collected in another order.",
         EventsRepeated = "events/repeated": "Each event is delivered twice.",
-        EventsMessageIdOfFirst = "events/message-id-of-first": "All recipients of a bulk send share one message_id.",
+        EventsTagsOnlyQueued = "events/tags-only-queued": "Only queued events contain tags: every property is optional.",
     }
 }
