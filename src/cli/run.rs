@@ -115,7 +115,7 @@ fn configuration(args: &RunArgs) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// A run with everything that its flags select.
+/// The rulebook, scenarios and settings that the flags of a run select.
 struct SelectedRun<'a> {
     args: &'a RunArgs,
     config: &'a Config,
@@ -291,7 +291,7 @@ impl SelectedRun<'_> {
                 &mut emit,
                 |_, _| (),
             );
-            // The writer of `--keep-evidence` ends later, with the file.
+            // With `--keep-evidence`, the evidence is complete only when its file is closed.
             if evidence.is_none()
                 && let Some(writer) = options.evidence_writer.take()
             {
@@ -317,7 +317,7 @@ impl SelectedRun<'_> {
     }
 }
 
-/// What is added to the record when the last scenario has ended.
+/// Completes the record and writes the reports when the last scenario has ended.
 struct Finish<'a> {
     run: &'a SelectedRun<'a>,
     /// The record of the previous run in this folder.
@@ -339,7 +339,7 @@ struct RunConclusion {
 }
 
 impl Finish<'_> {
-    /// Completes the record and concludes the exit code.
+    /// Completes the record and determines the exit code.
     fn finish_record(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
         let SelectedRun { args, rulebook, .. } = *self.run;
         // Signals that arrive from here on do not make the run incomplete.
@@ -416,7 +416,7 @@ fn evidence_failure(error: &std::io::Error) -> Failure {
     Failure::Trouble(format!("failed to keep the evidence: {error}"))
 }
 
-/// Prints notes on waivers, the target and earlier runs, which no report contains.
+/// Prints notes on waivers, the target and earlier runs. Reports do not contain them.
 fn print_notes(
     waiver_problems: &[String],
     ended: &RunEnd,
@@ -521,7 +521,7 @@ fn narrow_since(
     selection: &mut Selection,
 ) -> Result<(), Failure> {
     let touched = super::diff::scenarios_since(&super::diff::rulebook_of(revision)?, rulebook);
-    selection.only = narrowed(&selection.only, touched);
+    selection.only = intersect(&selection.only, touched);
     if selection.only.is_empty() {
         note(&format!(
             "nothing was judged: no selected scenario has changed since {revision}"
@@ -547,7 +547,7 @@ fn options(args: &RunArgs, config: &Config, seed: u64) -> Options {
     }
 }
 
-/// Paths of the configuration and the user's scenarios; those of the embedded rulebook are left out.
+/// The files of the user: configuration and scenarios. Those of the embedded rulebook are not files.
 fn places(
     config: Option<&Path>,
     rulebook: &Rulebook,
@@ -610,9 +610,8 @@ fn is_whole(args: &RunArgs) -> bool {
         && args.races == Races::On
 }
 
-/// The seed, and the text that makes the names of this run differ from those of others. A live target still has the
-/// resources of earlier runs, so that each run needs new names, even with the same seed. A reference instance in process
-/// starts empty and needs no such text.
+/// The seed, and a suffix for the names of this run. A live target still has the resources of earlier runs, so each run needs
+/// new names, even with the same seed. A reference in process starts empty and needs no suffix.
 pub(super) fn seed_and_names(
     (seed, names): (Option<u64>, Option<&str>),
     is_live: bool,
@@ -638,7 +637,7 @@ pub(super) fn seed_and_names(
 /// Prints how to repeat a live run, for a run that ends before its summary.
 pub(super) fn note_names(seed: u64, names: &str) {
     note(&format!(
-        "seed {seed}, names {names}: repeat with the same names with --seed {seed} --names {names}"
+        "seed {seed}, names {names}; to repeat this run: --seed {seed} --names {names}"
     ));
 }
 
@@ -788,7 +787,7 @@ fn offline(
 }
 
 /// The ids that `selected` contains, or all if it is empty.
-fn narrowed(selected: &[String], ids: Vec<String>) -> Vec<String> {
+fn intersect(selected: &[String], ids: Vec<String>) -> Vec<String> {
     ids.into_iter()
         .filter(|id| selected.is_empty() || selected.contains(id))
         .collect()

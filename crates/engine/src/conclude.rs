@@ -1,4 +1,5 @@
-//! Concludes scenarios: runs one in a session, has its evidence judged, and repeats it where another attempt decides more.
+//! Concludes scenarios: runs one in a session, judges its evidence, and repeats it where another attempt can settle the
+//! result.
 
 use super::evidence_file::EvidenceRecord;
 use super::record::Concluded;
@@ -131,7 +132,7 @@ pub(super) struct Observers<'b, 'p> {
     prover: Option<&'b Prover<'p>>,
     /// Receives the evidence.
     recorded: Option<&'b RefCell<RecordedRun>>,
-    /// With the scenario's index in the plan.
+    /// The writer of evidence, and the index of the scenario in the plan.
     evidence_writer: Option<(&'b EvidenceWriter, usize)>,
 }
 
@@ -293,7 +294,7 @@ impl Attempt {
         let seconds = session.seconds_since(began);
         let judgment =
             conformant_judge::judge_with_cache(rulebook, schemas, &evidence, &memo, examples);
-        // An invalid request of ours may repeat a value that the target returned, so findings come first.
+        // A request of ours may be invalid because the target returned a bad value. Then the finding is the cause.
         let stop = match stop {
             None if judgment.findings.is_empty() => {
                 find_invalid_request(rulebook, schemas, &evidence, &[])
@@ -369,7 +370,7 @@ struct Attempts {
     disturbances: usize,
     /// The round of a race, from 1.
     round: usize,
-    /// Whether what was missing is caused once more by fresh means. Missing again, it is a finding.
+    /// Whether this attempt repeats what a missing callback was expected for. If it is missing again, that is a finding.
     is_caused_again: bool,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
@@ -390,12 +391,12 @@ impl Default for Attempts {
 impl Attempts {
     /// Whether a further attempt follows this one.
     fn go_on(&mut self, last: &Attempt, session: &dyn Session, planned: &Planned<'_>) -> bool {
-        /// How often a scenario is retried that other clients of the target disturb.
-        const DISTURBANCES_MAX: usize = 5;
+        /// The maximum number of attempts of a scenario that other clients of the target disturb.
+        const DISTURBED_ATTEMPTS_MAX: usize = 5;
         self.count += 1;
         if last.disturbed.is_some() {
             self.disturbances += 1;
-            if self.disturbances < DISTURBANCES_MAX {
+            if self.disturbances < DISTURBED_ATTEMPTS_MAX {
                 return true;
             }
         }
@@ -416,8 +417,8 @@ impl Attempts {
         false
     }
 
-    /// The last attempt. What failed with given names only does not pass: an earlier run may have left something under these
-    /// names, or the defect shows sometimes.
+    /// The last attempt. A scenario that failed with the given names and passes with new ones is inconclusive: an earlier run
+    /// may have left something under these names, or the defect is intermittent.
     fn outcome(&self, last: Attempt) -> Attempt {
         if !self.has_failed_with_given_names || !last.is_sound() {
             return last;
@@ -430,8 +431,8 @@ impl Attempts {
     }
 }
 
-/// The conclusion of a scenario that did not begin before the run ended. To open a session and to evaluate all rules would
-/// delay the end.
+/// The conclusion of a scenario that did not begin before the run ended. It opens no session and evaluates no rules, so
+/// that the run ends quickly.
 fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
     const WHY: &str = "the run ended before";
     let id = &planned.scenario.id;

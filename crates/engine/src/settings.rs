@@ -109,6 +109,8 @@ pub struct People {
     pub fifth_cellphone: String,
     /// Number of a person who adds an e-mail address later; differs from the first one in the first digit.
     pub sixth_cellphone: String,
+    /// Numbers that nobody has yet, with `#` for each digit that may be any. None for a target without them.
+    pub new_cellphone: Option<String>,
     /// Domain of their e-mail addresses.
     pub email_domain: String,
 }
@@ -125,6 +127,7 @@ impl Default for People {
             fourth_cellphone: text("201-555-0189"),
             fifth_cellphone: text("201-555-0124"),
             sixth_cellphone: text("301-555-0123"),
+            new_cellphone: Some(text("202-555-01##")),
             email_domain: text("example.com"),
         }
     }
@@ -157,9 +160,12 @@ impl People {
             "third_cellphone": self.third_cellphone,
             "third_phone": phone(&self.third_cellphone),
             "fourth_cellphone": self.fourth_cellphone,
+            "fourth_phone": phone(&self.fourth_cellphone),
             "fifth_cellphone": self.fifth_cellphone,
             "fifth_phone": phone(&self.fifth_cellphone),
             "sixth_cellphone": self.sixth_cellphone,
+            "sixth_phone": phone(&self.sixth_cellphone),
+            "new_cellphone": self.new_cellphone,
             "email_domain": self.email_domain,
         })
     }

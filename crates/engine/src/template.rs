@@ -1,5 +1,5 @@
 //! Interpolation of `${name.field.0}` and of generated values (`$text`, `$json`, `$time`, `$repeat`, `$near`,
-//! `$file`).
+//! `$file`, `$number`).
 //!
 //! Values are expanded once. Captured text is data and never expanded.
 
@@ -294,6 +294,11 @@ impl<'a> Scope<'a> {
                     near.ok_or_else(|| TemplateError::Malformed(format!("$near: {by:?}")))?;
                 Ok(Value::String(near.apply(what.as_str().unwrap_or_default())))
             }
+            "$number" => {
+                let place = option("place")?.as_ref().and_then(Value::as_u64);
+                let pattern = what.as_str().unwrap_or_default();
+                Ok(Value::String(self.number(pattern, place.unwrap_or(0))))
+            }
             "$repeat" => {
                 let times = option("times")?
                     .as_ref()
@@ -395,6 +400,21 @@ impl<'a> Scope<'a> {
                             .is_some_and(|rest| rest.starts_with('/')))
             })
             .map(|(_, rule)| rule.clone())
+    }
+
+    /// The pattern with digits for each `#`. They are those of a number that depends on the scenario, the run and the
+    /// seed; `place` is added to it.
+    fn number(&self, pattern: &str, place: u64) -> String {
+        let digest = Sha256::digest(format!("{}\n$number", self.salt).as_bytes());
+        let first = digest.iter().take(6);
+        let first = first.fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        let mut number = first + place;
+        let mut digits: Vec<char> = pattern.chars().collect();
+        for digit in digits.iter_mut().rev().filter(|c| **c == '#') {
+            *digit = char::from(b"0123456789"[usize::try_from(number % 10).unwrap_or_default()]);
+            number /= 10;
+        }
+        digits.into_iter().collect()
     }
 
     /// A word that is unique among scenarios, runs and seeds, and constant within a scenario.

@@ -89,7 +89,7 @@ fn with_written(
         for violation in &mut outcome.violations {
             violation
                 .message
-                .push_str(&format!(" (by {event}/{version})"));
+                .push_str(&format!(" ({event} version {version})"));
         }
     }
     outcome.judged.sort();

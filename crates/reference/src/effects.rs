@@ -83,6 +83,8 @@ pub(crate) enum Shown {
     Only(&'static str),
     /// The object without its second member.
     SecondRemoved,
+    /// Only this number of items or members, also of a JSON object in a text.
+    First(usize),
     /// The value at another pointer, unless that is null.
     Copied(&'static str),
     /// The value in the first resource of the collection.
@@ -659,6 +661,7 @@ impl Shown {
                     all.shift_remove(&second);
                 }
             }),
+            Self::First(count) => first_of(value, count),
             Self::Copied(from) => match root.pointer(from) {
                 None | Some(Value::Null) => value.clone(),
                 Some(other) => other.clone(),
@@ -792,6 +795,26 @@ fn rounded(value: &Value) -> Value {
             .map(|(name, value)| (name.clone(), rounded(value)))
             .collect(),
         Value::Null | Value::Bool(_) => value.clone(),
+    }
+}
+
+/// The first items of a list, or the first members of an object or of a JSON object in a text.
+fn first_of(value: &Value, count: usize) -> Value {
+    match value {
+        Value::Array(items) => items.iter().take(count).cloned().collect(),
+        Value::Object(members) => {
+            let first = members.iter().take(count);
+            Value::Object(
+                first
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            )
+        }
+        Value::String(text) => match serde_json::from_str(text) {
+            Ok(all @ Value::Object(_)) => json!(first_of(&all, count).to_string()),
+            _ => value.clone(),
+        },
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 

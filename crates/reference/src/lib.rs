@@ -32,7 +32,7 @@ pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
-pub use self::races::Checked;
+pub use self::races::StaleReads;
 pub use self::target::{FEEDS, SERVICES, TargetSettings};
 pub use self::variants::Variant;
 

@@ -68,8 +68,11 @@ impl Listing<'_> {
         if items.len() > DEFAULT && in_flow(call) && core.fails(Fault::FlowOrderTurnsBeyondPage) {
             items[DEFAULT..].reverse();
         }
-        let span = self.span(core, defects, token, page_size, &items)?;
-        let (before, after) = neighbours(core, &span, page_size, &items);
+        let span = self.span(core, defects, (number, token), page_size, &items)?;
+        let (before, mut after) = neighbours(core, &span, page_size, &items);
+        if after.is_some() && defects.has_offsets(core) {
+            after = Some(Token::After(span.end as u64).write(false));
+        }
         core.list_mark
             .set(items[span.clone()].last().map(|(sequence, _)| *sequence));
         let link = |number: u64, token: Option<&str>| {
@@ -145,7 +148,7 @@ impl Listing<'_> {
         &self,
         core: &Core,
         defects: Defects,
-        token: Option<&str>,
+        (number, token): (u64, Option<&str>),
         page_size: u64,
         items: &[(u64, T)],
     ) -> Result<Range<usize>, Refusal> {
@@ -156,6 +159,11 @@ impl Listing<'_> {
             return Ok(0..items.len().min(full));
         };
         match Token::read(token) {
+            Some(Token::After(offset)) if defects.has_offsets(core) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let start = start.min(items.len());
+                Ok(start..items.len().min(start.saturating_add(full)))
+            }
             Some(Token::After(mark)) => {
                 let mark = core
                     .list_mark
@@ -164,9 +172,13 @@ impl Listing<'_> {
                     .unwrap_or(mark);
                 let start = self.first_past(mark, items);
                 let is_long = items.len() > DEFAULT && size == DEFAULT;
-                let start = if defects.repeats || (is_long && defects.long_repeats(core)) {
+                let is_fourth = number > 2 && !defects.in_flow;
+                let start = if defects.repeats
+                    || (is_long && defects.long_repeats(core))
+                    || (is_fourth && core.fails(Fault::ChatFourthPageRepeats))
+                {
                     start.saturating_sub(1)
-                } else if defects.skips {
+                } else if defects.skips || (is_fourth && core.fails(Fault::ChatFourthPageSkips)) {
                     items.len().min(start + 1)
                 } else {
                     start
@@ -296,6 +308,11 @@ impl Defects {
         } else {
             Fault::ChatPageTokenOfLastList
         })
+    }
+
+    /// Fault: a token is the number of items before the page.
+    fn has_offsets(self, core: &Core) -> bool {
+        !self.in_flow && core.fails(Fault::ChatPageTokenIsOffset)
     }
 
     /// Fault: a page of default size repeats the last item of the first.

@@ -1,8 +1,10 @@
-//! Requests that arrive at the same time: faults with a window between a check and the write that relies on it.
+//! Races: faults of servers that read a value, and write later what follows from it.
 //!
-//! - Behind one lock such a window cannot exist. A request of a race is therefore handled twice: [`Reference::check`] reads, without an
-//!   effect, what faults would read too early, and [`Reference::write`] handles it with what was read then.
-//! - Only these two functions query such faults: a request that is handled alone never shows one.
+//! - The server handles one request at a time, so another request never comes between reading and writing. A request of a
+//!   race is therefore handled twice: [`Reference::check`] handles it on a copy and keeps the values that a fault reads too
+//!   early, and [`Reference::write`] handles it on the state, but reads the kept values.
+//! - A request that is handled alone shows none of these faults.
+//! - `conformant_net::server` decides which requests are handled so, and waits between the two.
 
 use super::{Core, Fault, Reference, Refusal, Switch, Variant};
 use conformant_base::clock::Timestamp;
@@ -11,24 +13,24 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a request read before the others of its race wrote.
+/// The values that a request read before the others of its race wrote, by fault. Each has the type given to [`Core::read`].
 #[derive(Clone, Debug, Default)]
-pub struct Checked(BTreeMap<Fault, Arc<dyn Any + Send + Sync>>);
+pub struct StaleReads(BTreeMap<Fault, Arc<dyn Any + Send + Sync>>);
 
 /// Phase of the current request.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Phase {
-    /// It is handled in one piece.
+    /// It is handled at once.
     #[default]
     Whole,
-    /// It is checked.
-    Check(Checked),
-    /// It is written.
-    Write(Checked),
+    /// It is handled on a copy, and keeps what it reads.
+    Check(StaleReads),
+    /// It is handled on the state, and reads what was kept.
+    Write(StaleReads),
 }
 
 impl Core {
-    /// What is now or, where the fault opens a window, what was when the request was checked.
+    /// The current value or, when a request of a race writes and the fault is on, the value that it read earlier.
     pub fn read<T: Clone + Send + Sync + 'static>(
         &self,
         fault: Fault,
@@ -42,20 +44,20 @@ impl Core {
                 now
             }
             Phase::Write(checked) => {
-                let then = checked.0.get(&fault);
-                let then = then.and_then(|then| then.downcast_ref::<T>());
-                then.cloned().unwrap_or_else(now)
+                let kept = checked.0.get(&fault);
+                let kept = kept.and_then(|kept| kept.downcast_ref::<T>());
+                kept.cloned().unwrap_or_else(now)
             }
         }
     }
 }
 
 impl Reference {
-    /// First phase: what the request reads now, without an effect. `None` if no fault that is on opens a window in it:
-    /// then it is handled in one piece.
-    pub fn check(&mut self, request: &Request, now: Timestamp) -> Option<Checked> {
+    /// First phase: handles the request on a copy and returns what it read. `None` if no fault that is on concerns this
+    /// request, which then needs no second phase.
+    pub fn check(&mut self, request: &Request, now: Timestamp) -> Option<StaleReads> {
         let mut copy = self.clone();
-        copy.core.phase.replace(Phase::Check(Checked::default()));
+        copy.core.phase.replace(Phase::Check(StaleReads::default()));
         copy.handle(request, now);
         let Phase::Check(mut checked) = copy.core.phase.take() else {
             return None;
@@ -64,16 +66,17 @@ impl Reference {
         (!checked.0.is_empty()).then_some(checked)
     }
 
-    /// Second phase: writes with what was read then.
-    pub fn write(&mut self, request: &Request, now: Timestamp, checked: Checked) -> Response {
+    /// Second phase: handles the request with the values of the first one.
+    pub fn write(&mut self, request: &Request, now: Timestamp, checked: StaleReads) -> Response {
         self.core.phase.replace(Phase::Write(checked));
         let response = self.handle(request, now);
         self.core.phase.take();
         response
     }
 
-    /// The refusal of a changing request that arrives while another one is under way, if a variation makes it so.
-    pub fn contended(&self) -> Option<Response> {
+    /// The rejection of a changing request that arrives while another one is in progress, if a variation that is on
+    /// rejects such requests.
+    pub fn contention_refusal(&self) -> Option<Response> {
         let refused = [
             (Variant::Contended409, 409),
             (Variant::Contended429, 429),
@@ -85,7 +88,7 @@ impl Reference {
         let refusal = Refusal::new(
             status,
             20_000 + u32::from(status),
-            "Another request is under way",
+            "Another request is in progress",
         );
         let mut response = self.core.refuse(&refusal);
         if status != 409 {
@@ -497,14 +500,16 @@ mod tests {
         Race {
             fault: Fault::ChatRaceChannelUpdate,
             prepare: channel,
-            requests: made_private,
-            is_broken: |reference, names, _| updated(reference, names)["messages_count"] != 1,
+            requests: set_private_and_send,
+            is_broken: |reference, names, _| {
+                update_channel(reference, names)["messages_count"] != 1
+            },
         },
         Race {
             fault: Fault::ChatRaceChannelType,
             prepare: channel,
-            requests: made_private,
-            is_broken: |reference, names, _| updated(reference, names)["type"] != "private",
+            requests: set_private_and_send,
+            is_broken: |reference, names, _| update_channel(reference, names)["type"] != "private",
         },
         Race {
             fault: Fault::FlowRaceContext,
@@ -653,14 +658,14 @@ mod tests {
     }
 
     /// An update of the channel and a message.
-    fn made_private(names: &[String]) -> [Request; 2] {
+    fn set_private_and_send(names: &[String]) -> [Request; 2] {
         let target = names[1].replace("/v2/", "/v3/");
         let [message, _] = messages(names);
         [form(target, &[("Type", "private")]), message]
     }
 
     /// The channel after an update of another field.
-    fn updated(reference: &mut Reference, names: &[String]) -> Value {
+    fn update_channel(reference: &mut Reference, names: &[String]) -> Value {
         let sid = format!("MG{}", "0".repeat(32));
         let target = names[1].replace("/v2/", "/v3/");
         done(reference, &form(target, &[("MessagingServiceSid", &sid)]))
@@ -707,7 +712,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_alone_shows_and_queries_no_race() {
+    fn a_request_alone_shows_no_race_and_asks_for_none() {
         for race in RACES {
             let mut reference = reference(Some(race.fault));
             let names = (race.prepare)(&mut reference);
@@ -761,7 +766,10 @@ mod tests {
                 ..Settings::default()
             };
             let reference = Reference::new(settings, NOW);
-            assert_eq!(reference.contended().map(|refusal| refusal.status), status);
+            assert_eq!(
+                reference.contention_refusal().map(|refusal| refusal.status),
+                status
+            );
             assert_eq!(reference.is_serial(), variant == Some(Variant::Serial));
         }
     }

@@ -1,9 +1,9 @@
 //! Allowed variations of the reference, which can be switched on. The documents allow each, so every rule must pass with it.
 
-use super::effects::RequestCondition::{Given, Over};
+use super::effects::RequestCondition::{self, Given, Over};
 use super::effects::Sent::{Misspelled, Refused};
-use super::effects::Shown::ListReversed;
-use super::effects::{fetched, listed, on_create};
+use super::effects::Shown::{ListReversed, Null};
+use super::effects::{fetched, listed, on_create, on_list, paged};
 use super::garble::Garble;
 
 super::faults::switches! {
@@ -163,6 +163,12 @@ super::faults::switches! {
         ChatLongTextsRefused = "chat/long-texts-refused": "Identities and names without a stated length are refused beyond 64 characters." => [on_create("Services|Services/Users", "FriendlyName", Refused, Over(64)), on_create("Services/Users|Members|Invites", "Identity", Refused, Over(64)), on_create("Messages", "From", Refused, Over(64))],
         ChatInviteRoleNull = "chat/invite-role-null": "The role_sid of an invite is null unless RoleSid was sent.",
         ChatPrePostSwapped = "chat/pre-post-swapped": "The payloads of pre-event and post-event webhooks are swapped: the documents do not show them.",
+        ChatRepeatedFilterOnce = "chat/repeated-filter-once": "A filter that a webhook is given twice is stored once.",
+        ChatRepeatedFilterRefused = "chat/repeated-filter-refused": "A webhook with a repeated filter is refused.",
+        ChatInvitedNotParticipating = "chat/invited-not-participating": "The user channel of a guest has the third status.",
+        ChatGuestMemberLinkNull = "chat/guest-member-link-null": "The member link of a user channel is null unless the user has joined.",
+        ChatUsersLinkBroken = "chat/users-link-broken": "The users link of a service leads to nothing: no document shows the list." => [on_list("Services/Users", "PageSize", Refused, RequestCondition::Absent)],
+        ChatPreviousPageNull = "chat/previous-page-null": "previous_page_url is null on every page." => [paged("chat", "/meta/previous_page_url", Null)],
         ChatListedFiltersReversed = "chat/listed-filters-reversed": "A listed webhook shows its filters in another order: the document states none." => [listed("Webhooks", "/configuration/filters", ListReversed)],
         ChatFetchedPermissionsReversed = "chat/fetched-permissions-reversed": "A fetched role shows its permissions in another order: the document states none." => [fetched("Roles", "/permissions", ListReversed)],
         // media
@@ -208,7 +214,8 @@ super::faults::switches! {
         AuthUnknownRegistrationExpired = "auth/unknown-registration-expired": "An id that was neither announced nor scanned is expired instead of not found.",
         AuthWebhookExtraKeys = "auth/webhook-extra-keys": "Webhook payloads contain keys that are not documented.",
         AuthWebhookNullablesSet = "auth/webhook-nullables-set": "The nullable fields of a webhook's app object are set.",
-        AuthCustomUserIdAnyCase = "auth/custom-user-id-any-case": "A custom_user_id is found in any letter case.",
+        AuthCustomUserIdAnyCase = "auth/custom-user-id-any-case": "A custom_user_id that is not completed is found in any letter case.",
+        AuthOldNumberHeld = "auth/old-number-held": "A phone number that its user gave up cannot be registered.",
         AuthExpiresSecondLate = "auth/expires-second-late": "An approval request expires a second after its time.",
         AuthProcessedAtMissing = "auth/processed-at-missing": "processed_at stays null when a request was answered.",
         AuthRegistrationExpiresLate = "auth/registration-expires-late": "A registration expires a second after its time.",
@@ -234,6 +241,6 @@ super::faults::switches! {
         EventsErrorCodeWord = "events/error-code-word": "error_code is a word.",
         EventsReordered = "events/reordered": "Events are collected in another order.",
         EventsRepeated = "events/repeated": "Each event is delivered twice.",
-        EventsMessageIdOfFirst = "events/message-id-of-first": "All recipients of a bulk send share one message_id.",
+        EventsTagsOnlyQueued = "events/tags-only-queued": "Only queued events contain tags: every property is optional.",
     }
 }

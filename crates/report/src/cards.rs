@@ -64,12 +64,12 @@ impl Card<'_> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
         let faults = match self.defect.known.as_slice() {
-            [_] => "the built-in example fault",
-            [_, ..] if self.defect.known.len() <= NAMED_MAX => "the built-in example faults",
+            [_] => "the reference's fault",
+            [_, ..] if self.defect.known.len() <= NAMED_MAX => "the reference's faults",
             [] | [..] => return None,
         };
         let names = self.defect.known.join(", ");
-        Some(format!("looks like {faults} {names} (guess)"))
+        Some(format!("similar to {faults} {names} (a guess)"))
     }
 }
 

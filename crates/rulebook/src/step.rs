@@ -114,8 +114,8 @@ impl Demand {
 #[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Get {
-    /// Verb: GET this absolute URL of the same origin with the service's credentials. The result
-    /// is `{status, content_type, size, sha256, text, json}`.
+    /// Verb: GET this absolute URL of the same origin with the service's credentials, or each URL of an object such
+    /// as `links`. The result is `{status, content_type, size, sha256, text, json}`.
     pub get: String,
     /// Credentials to send; `default` if omitted.
     #[serde(default)]

@@ -211,6 +211,9 @@ pub(super) struct PeopleEntry {
     /// Number of a person who adds an e-mail address later, preferably different from the first one in the first
     /// digit; default 301-555-0123.
     pub(super) sixth_cellphone: Option<String>,
+    /// Numbers that the target does not know yet, such as `202-555-01##`: each run replaces `#` by digits of its own.
+    /// Without it, rules that need a new number are not applicable (auth).
+    pub(super) new_cellphone: Option<String>,
     /// Domain of their e-mail addresses; default example.com.
     pub(super) email_domain: Option<String>,
 }

@@ -6,8 +6,11 @@ use super::reader::Reader;
 use conformant_engine::settings::People;
 
 impl Reader {
-    pub(super) fn people(&mut self, entry: PeopleEntry) -> People {
+    /// `is_live`: the run has targets, of which only the configuration knows numbers that are new to them.
+    pub(super) fn people(&mut self, entry: PeopleEntry, is_live: bool) -> People {
         let mut people = People::default();
+        let unused = people.new_cellphone.take().filter(|_| !is_live);
+        people.new_cellphone = entry.new_cellphone.or(unused);
         for (key, value, slot) in [
             ("country_code", entry.country_code, &mut people.country_code),
             (

@@ -128,11 +128,12 @@ impl Reader {
             entries.entry(service).or_default().url = Some(url);
         }
         self.target_flags(args, &mut entries);
+        let is_live = entries.values().any(|entry| entry.url.is_some());
         let mut settings = Settings {
             index: Arc::clone(&self.index),
             listen: file.callbacks.listen,
             public_url: file.callbacks.public_url,
-            people: self.people(file.people),
+            people: self.people(file.people, is_live),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
             is_shared: !file.callbacks.exclusive,
             is_one_of_several: file.callbacks.shared || args.partition.is_some(),

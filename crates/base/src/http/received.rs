@@ -45,7 +45,12 @@ pub fn multipart_parts<'b>(content_type: &str, body: &'b [u8]) -> Vec<ReceivedPa
 
 /// A parameter of a header field: `form-data; name="media"`.
 fn parameter(field: &str, name: &str) -> Option<String> {
-    field.split(';').skip(1).find_map(|pair| {
+    let mut is_quoted = false;
+    let mut pairs = field.split(|c| {
+        is_quoted ^= c == '"';
+        c == ';' && !is_quoted
+    });
+    pairs.by_ref().skip(1).find_map(|pair| {
         let (key, value) = pair.split_once('=')?;
         let value = value.trim();
         let inner = value.strip_prefix('"').and_then(|v| v.strip_suffix('"'));

@@ -2,11 +2,11 @@
 //!
 //! A resource is found only below its parent. A list may be empty and a deletion repeated, so these requests may be
 //! accepted or rejected.
-//! be empty and a deletion repeated, so that these go either way.
 
 use super::boundary::is_sid;
 use super::cases::{Cases, either, only, refused, slug};
 use super::second_tenant::SecondTenant;
+use super::witnesses;
 use conformant_rulebook::step::{Call, Step};
 use conformant_rulebook::{Operation, Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value};
@@ -88,7 +88,13 @@ fn foreign_id(cases: &mut Cases<'_>, parameter: &Parameter) {
     }
     let mut steps = cases.setup();
     steps.extend(second_tenant.steps.iter().cloned());
-    steps.push(cases.call(either(), &only(&parameter.name, foreign.clone())));
+    // A creation or an update that is rejected for it leaves no trace.
+    let witnesses = witnesses::looks(cases);
+    let mut with = cases.happy.optional.clone();
+    with.insert(parameter.name.clone(), foreign.clone());
+    steps.extend(witnesses.clone());
+    steps.push(cases.call(either(), &with));
+    steps.extend(witnesses);
     steps.extend(fetch(cases, parameter, &foreign));
     // If the foreign id was rejected, our own one is used.
     steps.push(cases.call(either(), &only(&parameter.name, own)));

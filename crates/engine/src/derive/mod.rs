@@ -20,5 +20,6 @@ pub mod second_tenant;
 pub mod sequence;
 mod special_characters;
 mod two_tenants;
+mod witnesses;
 
 pub(super) use cases::derive;

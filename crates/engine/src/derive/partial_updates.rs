@@ -39,7 +39,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     steps.extend(look());
     steps.push(a_while());
     for parameter in &cases.operation.parameters {
-        if let Some(wrong) = wrong_value(parameter) {
+        for wrong in wrong_values(cases, parameter) {
             let mut with = optional.clone();
             with.insert(parameter.name.clone(), wrong);
             steps.push(call(&with));
@@ -65,11 +65,27 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     );
 }
 
-/// A value that violates a documented constraint of a parameter.
-pub(super) fn wrong_value(parameter: &Parameter) -> Option<Value> {
+/// Values that violate a documented constraint of a parameter: one of another form, and one just beyond a bound or
+/// that identifies nothing.
+pub(super) fn wrong_values(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Value> {
     if parameter.place != ParameterLocation::Body {
-        return None;
+        return Vec::new();
     }
+    let bound = |key: &str| parameter.schema.get(key).and_then(Value::as_i64);
+    let beyond = if let Some(max) = bound("maximum") {
+        Some(json!(max + 1))
+    } else if let Some(max) = bound("maxLength") {
+        Some(json!({"$text": "beyond", "length": max + 1}))
+    } else if is_sid(parameter) {
+        let own = cases.value_of(&parameter.name);
+        own.map(|own| json!({"$near": own, "by": "last"}))
+    } else {
+        None
+    };
+    wrong_form(parameter).into_iter().chain(beyond).collect()
+}
+
+fn wrong_form(parameter: &Parameter) -> Option<Value> {
     let is_json = parameter
         .echo
         .as_ref()

@@ -377,7 +377,10 @@ fn counted_updates(cases: &mut Cases<'_>) {
         let creations = makers.iter().take(2).flat_map(|(maker, with)| {
             (1..=CREATIONS).map(|n| Cases::look(maker, renamed(with, n)))
         });
-        race(std::iter::once(cases.call(either(), &Map::new())).chain(creations))
+        let mut racers: Vec<Step> = creations.collect();
+        // In each order of a race, creations begin before the update as well as after it.
+        racers.insert(racers.len().min(1), cases.call(either(), &Map::new()));
+        race(racers)
     };
     if makers.is_empty() {
         return;

@@ -1,45 +1,73 @@
-//! Rejected creations, then an accepted one: the list of the scope is read after both.
+//! Rejected creations, then an accepted one: everything that they could have changed is read before and after.
 
 use super::cases::{Cases, either, only, refused};
-use super::partial_updates::wrong_value;
+use super::partial_updates::wrong_values;
+use super::repeated_reads::settled;
+use super::witnesses;
 use conformant_rulebook::ParameterLocation;
 use conformant_rulebook::scenario::Credentials;
-use conformant_rulebook::step::Call;
+use conformant_rulebook::step::{Call, Step};
 use serde_json::{Map, Value};
 
-/// One case with all rejections, if the operation creates something that can be listed.
+/// One case with all rejections, if the operation creates something whose effects can be read.
 pub(super) fn derive(cases: &mut Cases<'_>) {
-    let Some(list) = cases.reader().filter(|_| cases.creates()) else {
+    if !cases.creates() {
         return;
-    };
-    let look = || Cases::look(list, Cases::path_of(list, &cases.happy.with));
-    // The first creation shows that the list is up to date.
-    let mut steps = vec![cases.call(either(), &cases.again(1)), look()];
-    let required = cases.operation.parameters.iter();
-    let required = required.filter(|p| p.required && p.place != ParameterLocation::Path);
-    for parameter in required {
-        let without = only(&parameter.name, Value::Null);
-        steps.push(cases.call(refused(&parameter.rule), &without));
     }
-    for (n, parameter) in cases.operation.parameters.iter().enumerate() {
-        if let Some(wrong) = wrong_value(parameter) {
-            let mut with = cases.again(n + 2);
+    let list = cases.reader().map(|list| {
+        let with = Cases::path_of(list, &cases.happy.with);
+        Cases::look(list, with)
+    });
+    let witnesses = witnesses::looks(cases);
+    if list.is_none() && witnesses.is_empty() {
+        return;
+    }
+    // The first creation shows that the list is up to date.
+    let first = list
+        .is_some()
+        .then(|| cases.call(either(), &cases.again(1)));
+    let looks: Vec<Step> = list.clone().into_iter().chain(witnesses).collect();
+    let mut steps: Vec<Step> = first.into_iter().collect();
+    // Counts may lag behind the set-up.
+    if witnesses::have_counts(cases) {
+        steps.push(settled());
+    }
+    steps.extend(looks.clone());
+    steps.extend(rejections(cases));
+    steps.extend(looks);
+    let another = cases.again(cases.operation.parameters.len() + 2);
+    steps.push(cases.call(either(), &another));
+    steps.extend(list);
+    let what = "refused, then the list of its scope";
+    cases.after_setup("refused-then-listed", what, steps);
+}
+
+/// A required parameter is missing, one of all is wrong, the credentials are wrong.
+fn rejections(cases: &Cases<'_>) -> Vec<Step> {
+    let parameters = &cases.operation.parameters;
+    let required = parameters
+        .iter()
+        .filter(|p| p.required && p.place != ParameterLocation::Path);
+    let without = required.map(|parameter| {
+        let without = only(&parameter.name, Value::Null);
+        cases.call(refused(&parameter.rule), &without)
+    });
+    let mut steps: Vec<Step> = without.collect();
+    for (n, parameter) in parameters.iter().enumerate() {
+        for (m, wrong) in wrong_values(cases, parameter).into_iter().enumerate() {
+            // With all the others, so that a part of the request that is done is visible.
+            let mut with = cases.again(n + 2 + m * parameters.len());
+            with.extend(cases.happy.optional.clone());
             with.insert(parameter.name.clone(), wrong);
             steps.push(cases.call(either(), &with));
         }
     }
     if cases.operation.secured {
-        steps.push(cases.call(
-            Call {
-                credentials: Credentials::Wrong,
-                ..refused(&cases.credentials_rule())
-            },
-            &Map::new(),
-        ));
+        let wrong = Call {
+            credentials: Credentials::Wrong,
+            ..refused(&cases.credentials_rule())
+        };
+        steps.push(cases.call(wrong, &Map::new()));
     }
-    steps.push(look());
-    let another = cases.again(cases.operation.parameters.len() + 2);
-    steps.extend([cases.call(either(), &another), look()]);
-    let what = "refused, then the list of its scope";
-    cases.after_setup("refused-then-listed", what, steps);
+    steps
 }

@@ -57,7 +57,7 @@ pub struct EvidenceRecord {
     /// Why it ended early.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Stop>,
-    /// Why its evidence is void: another client disturbed it.
+    /// Why its evidence decides nothing: another client changed the target, a service stopped answering, or a name was reused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub void: Option<String>,
     /// A service that rejected it and had accepted no request yet.

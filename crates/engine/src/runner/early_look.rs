@@ -1,9 +1,9 @@
-//! Early looks: a race that has another round does not wait until the state has settled, as long as what it shows at once
-//! satisfies the rules.
+//! Early looks: in all but the last round, a race reads the state at once instead of after the time that it may take to
+//! settle.
 //!
-//! - The rules judge the answers as if the time had passed. Only a finding makes the scenario wait for it.
-//! - It then reads the state again. Statements about early answers do not count, because the state may lag; the answers
-//!   themselves remain, with the time at which they came.
+//! - The rules judge what was read as if that time had passed. Only a finding makes the scenario wait and read again.
+//! - The second reading decides. What steps expected of the first one is dropped, because the state may have lagged; the
+//!   exchanges stay in the evidence, with their times.
 
 use super::Runner;
 use crate::stop::Stop;
@@ -12,14 +12,15 @@ use conformant_rulebook::Action;
 use conformant_rulebook::step::{Step, Verb, Wait};
 use conformant_schema::Schemas;
 
-/// Where a scenario began to look without waiting.
+/// The wait that a scenario skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EarlyLook {
     /// Index of the step that waits.
     step: usize,
-    /// Number of events and statements before it.
-    events: usize,
-    statements: usize,
+    /// Number of events in the evidence before this step.
+    events_before: usize,
+    /// Number of statements in the evidence before this step.
+    statements_before: usize,
 }
 
 impl Runner<'_> {
@@ -31,8 +32,8 @@ impl Runner<'_> {
     pub(super) fn begin_early_look(&self, step: usize) -> EarlyLook {
         EarlyLook {
             step,
-            events: self.evidence.events.len(),
-            statements: self.evidence.statements.len(),
+            events_before: self.evidence.events.len(),
+            statements_before: self.evidence.statements.len(),
         }
     }
 
@@ -44,13 +45,13 @@ impl Runner<'_> {
         schemas: &Schemas,
     ) -> Result<(), Stop> {
         self.evidence.now = Some(self.session.now());
-        self.evidence.settled_from = Some(early.events);
+        self.evidence.settled_from = Some(early.events_before);
         let judgment = conformant_judge::judge(self.rulebook, schemas, &self.evidence);
         self.evidence.settled_from = None;
         if judgment.findings.is_empty() {
             return Ok(());
         }
-        self.evidence.statements.truncate(early.statements);
+        self.evidence.statements.truncate(early.statements_before);
         self.pass(CONSISTENCY_WINDOW);
         for (index, step) in steps.iter().enumerate().skip(early.step) {
             if self.reads_state(step) {
@@ -62,7 +63,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Whether a step shows the state and may be repeated.
+    /// Whether a step shows the state and may be repeated. An update counts: its answer shows the resource, and some
+    /// resources are shown by nothing else.
     fn reads_state(&self, step: &Step) -> bool {
         match &step.verb {
             Verb::Call(call) => {

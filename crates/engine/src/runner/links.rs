@@ -6,6 +6,7 @@ use crate::link::{Destination, destination, place_of_link, split_url};
 use crate::session::SendFault;
 use crate::settings::Target;
 use crate::stop::Stop;
+use crate::template::TemplateError;
 use crate::{body, request};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_judge::evidence::{
@@ -18,8 +19,25 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 
 impl<'a> Runner<'a> {
+    /// Follows the address that the step reads or, if that is an object, each address in it.
     pub(super) fn get_step(&mut self, step: &Get) -> Result<(), Stop> {
-        let url = self.scope.fill_text(&step.get)?;
+        let links = match self.scope.fill_text(&step.get) {
+            Err(TemplateError::Missing(name)) if step.either => {
+                self.skip(step, &format!("no answer so far contains `{name}`"));
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
+            Ok(Value::Object(links)) => links,
+            Ok(url) => return self.get_link(step, &step.get, &url),
+        };
+        for (key, url) in links.iter().filter(|(_, url)| url.is_string()) {
+            let read = format!("{}.{key}}}", step.get.trim_end_matches('}'));
+            self.get_link(step, &read, url)?;
+        }
+        Ok(())
+    }
+
+    fn get_link(&mut self, step: &Get, read: &str, url: &Value) -> Result<(), Stop> {
         let url = url.as_str().unwrap_or_default().to_owned();
         let masked = self.scope.take_taint();
         if url.is_empty() && step.either {
@@ -38,7 +56,7 @@ impl<'a> Runner<'a> {
             .ok_or_else(|| Stop::NotApplicable(format!("service {name} is not targeted")))?;
         let (origin, _) = split_url(&target.url);
         let exchanges = &self.evidence.exchanges;
-        let via = place_of_link(exchanges, &url, &step.get, &self.captured_at);
+        let via = place_of_link(exchanges, &url, read, &self.captured_at);
         let shown_by = via.as_ref().map(|via| &exchanges[via.exchange]);
         let from = shown_by.map_or("/", |exchange| exchange.request.target.as_str());
         let destination =

@@ -487,7 +487,9 @@ impl<'a> HistoryBuilder<'_, 'a> {
         if let Some(key) = key.filter(|key| !key.is_empty()) {
             let id = self.history.resources.get_or_add(kind, &key);
             if let Some(scope) = scope {
-                self.history.resources.set_parents(id, &[scope]);
+                let mut parents = self.history.resources.get(scope).parents.clone();
+                parents.push(scope);
+                self.history.resources.set_parents(id, &parents);
             }
             return Some(id);
         }

@@ -138,7 +138,7 @@ impl History<'_> {
     }
 
     fn lags(&self, context: &Context<'_>, list: &List<'_>, is_moved: bool) -> bool {
-        let kind = context.rulebook.kinds.get(list.shown_type);
+        let kind = context.rulebook.kinds.get(list.item_type);
         let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return false;
         };

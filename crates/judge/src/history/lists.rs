@@ -1,4 +1,4 @@
-//! Lists: pages that are connected by their links.
+//! Readings of lists, put together from their pages.
 
 use super::History;
 use super::identity::ResourceId;
@@ -11,13 +11,13 @@ use conformant_rulebook::{Action, Operation, ParameterLocation};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Where a page names the next one.
+/// Where a page has the url of the next page.
 pub const NEXT: &str = NEXT_PAGE_URL;
-/// Where it names the one before.
+/// Where it has the url of the previous page.
 pub const PREVIOUS: &str = "/meta/previous_page_url";
-/// The link to the first page.
+/// Where it has the url of the first page.
 pub const FIRST: &str = "/meta/first_page_url";
-/// The link to the page itself.
+/// Where it has its own url.
 pub const ITSELF: &str = "/meta/url";
 
 /// One reading of a list, page by page.
@@ -25,7 +25,7 @@ pub const ITSELF: &str = "/meta/url";
 pub struct List<'a> {
     pub operation: &'a Operation,
     /// The resource type of its items.
-    pub shown_type: &'a str,
+    pub item_type: &'a str,
     /// The resources in its path, outermost first.
     pub parents: Vec<Option<ResourceId>>,
     /// The sent filters, by parameter.
@@ -33,14 +33,15 @@ pub struct List<'a> {
     /// Exchanges, page by page.
     pub pages: Vec<usize>,
     pub items: Vec<Item>,
-    /// Whether it was read from its beginning, by parameters and not by a link.
+    /// Whether its first page is the first page of the list: no link of another page led to it, and no parameter asked for
+    /// a later one.
     pub from_start: bool,
     pub is_complete: bool,
     /// When its first page was read.
     pub first: Moment,
     /// When its last page was read.
     pub last: Moment,
-    /// Whether a page is a poll attempt.
+    /// Whether a page was read by a poll that was not yet satisfied.
     pub is_attempt: bool,
 }
 
@@ -86,8 +87,8 @@ impl List<'_> {
 }
 
 impl History<'_> {
-    /// The list and the page number (from 0) that an exchange returned, as an index into the lists that are read from their
-    /// beginning. Links between pages count as what they are named.
+    /// The index of the list that was read from its start, and the page number (from 0) of what an exchange returned. A page
+    /// that a link led to is numbered by the page with the link: one higher after the link to the next page.
     pub fn page_of(&self, context: &Context<'_>, exchange: usize) -> Option<(usize, usize)> {
         let (at, place) = self.lists.iter().enumerate().find_map(|(at, list)| {
             let place = list.pages.iter().position(|page| *page == exchange)?;
@@ -98,7 +99,7 @@ impl History<'_> {
             return Some((at, place));
         }
         let via = context.seen[list.pages[0]].exchange.via.as_ref()?;
-        // Links lead back in time, so that this ends.
+        // The page with the link was read earlier, so this ends.
         let (of, from) =
             (via.exchange < list.pages[0]).then(|| self.page_of(context, via.exchange))??;
         let begins = match via.pointer.as_str() {
@@ -117,15 +118,16 @@ fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
-/// Whether a request for a page behind the last one was rejected, as it may be where pages are counted.
+/// Whether a request for a page behind the last one was rejected. A service may do that where pages have numbers. A fault
+/// of the service (5xx) does not show where its list ends.
 fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
-    let is_counted = paging.is_counted();
-    is_counted && matches!(seen.acceptance, Acceptance::Rejected(_))
+    let is_fault = seen.exchange.status().is_some_and(|status| status >= 500);
+    paging.is_counted() && !is_fault && matches!(seen.acceptance, Acceptance::Rejected(_))
 }
 
-/// How many items a page holds if there are as many: what the request asks for within the documented bounds, or the
-/// documented default.
-fn asked(operation: &Operation, exchange: &Exchange) -> Option<u64> {
+/// The number of items on a full page: the requested one up to the documented maximum, or the documented default. `None` if
+/// neither is known.
+fn requested_page_size(operation: &Operation, exchange: &Exchange) -> Option<u64> {
     let size = operation.page_size()?;
     let Some(sent) = exchange.sent.get(&size.name) else {
         return size.default.as_ref().and_then(Value::as_u64);
@@ -210,9 +212,9 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
         let accepted = seen.acceptance == Acceptance::Accepted || is_past_end;
         let document = exchange.document().filter(|_| !is_past_end);
         let count = document.map_or(0, |page| operation.items_of(page).len());
-        let asked = asked(operation, exchange);
+        let asked = requested_page_size(operation, exchange);
         let is_last = paging.is_last(document.map(|page| &**page), count, asked);
-        // What broke as a whole shows neither what it holds nor whether it ends.
+        // A page that is invalid as a whole shows neither its items nor whether more pages follow.
         let is_sound = accepted && !seen.broken.iter().any(String::is_empty);
         let continued = via.and_then(|via| open.remove(&via.exchange));
         let at = match continued {
@@ -226,7 +228,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                 at
             }
             None => {
-                let Some(shown_type) = operation.resource.as_deref() else {
+                let Some(item_type) = operation.resource.as_deref() else {
                     continue;
                 };
                 let queries = operation
@@ -247,7 +249,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                         .any(|p| is_beyond_first(paging, p, exchange));
                 history.lists.push(List {
                     operation,
-                    shown_type,
+                    item_type,
                     parents: history.path_bindings[index].parents.clone(),
                     filters,
                     pages: vec![index],
@@ -261,6 +263,7 @@ pub(super) fn read<'a>(context: &Context<'a>, history: &mut History<'a>) {
                 history.lists.len() - 1
             }
         };
+        // A reading goes on only from its own last page: a page that a link to a known page led to begins none.
         if is_sound && !is_last && (continued.is_some() || via.is_none()) {
             open.insert(index, at);
         }

@@ -45,6 +45,8 @@ enum Appearance {
     Nothing,
     /// It does not contain the sent number in full, in any spelling.
     Masked,
+    /// It has no member that only another request of the operation sent, with its value.
+    Own,
 }
 
 impl Predicate for CreatedWith {
@@ -85,18 +87,20 @@ impl Predicate for CreatedWith {
                 });
                 let Some(seen) = made else { continue };
                 let sent = seen.exchange.sent.get(&self.parameter);
+                let nothing = json!({});
+                let sent = sent.or((self.shows == Appearance::Own).then_some(&nothing));
                 let (Some(sent), Some(shown)) = (sent, observation.representation(context)) else {
                     continue;
                 };
-                self.evaluate_value(rule, sent, shown, verdicts);
+                self.evaluate_value(rule, sent, shown, (context, verdicts));
             }
         }
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
         let mut mutations = Mutation::of_sites(sites);
-        // The name of hidden values in the scenarios.
-        for members in [json!({"other": "member"}), json!({"session": "given"})] {
+        // Names of hidden values in the scenarios.
+        for members in [json!({"other": "another"}), json!({"session": "given"})] {
             let to = |site: &Site| Mutation::new(site.clone(), Change::To(members.clone()));
             mutations.extend(sites.iter().map(to));
         }
@@ -130,7 +134,29 @@ impl Predicate for CreatedWith {
         let more = || scene("details", details, "more");
         let nothing = || scene("hidden_details", details, "nothing");
         let masked = || scene("hidden_details", details, "masked");
+        let hidden = "/approval_request/hidden_details";
+        let own = |given: Value| {
+            let sent =
+                json!({"FORMAT": "json", "AUTH_ID": 8, "message": "b", "hidden_details": given});
+            let other = "00000000-0000-4000-8000-000000000002";
+            let answer = json!({"success": true, "approval_request": {"uuid": other}});
+            let scene = scene("hidden_details", hidden, "own");
+            scene.answered("create-approval-request", sent, answer)
+        };
+        let others = || own(json!({"other": "another"}));
         vec![
+            fetched(
+                others(),
+                json!({"hidden_details": {"session": "s1234", "at": "12:00"}}),
+            )
+            .passes(),
+            fetched(others(), json!({"hidden_details": {"other": "another"}})).fails(hidden),
+            fetched(
+                own(json!({"order": "17"})),
+                json!({"hidden_details": {"order": "17"}}),
+            )
+            .not_judged(),
+            fetched(others(), json!({})).not_judged(),
             fetched(user(), json!({"_auth_id": 7})).passes(),
             fetched(user(), json!({"_auth_id": 8})).fails("/approval_request/_auth_id"),
             fetched(user(), json!({})).not_judged(),
@@ -153,7 +179,7 @@ impl CreatedWith {
         rule: &Rule,
         sent: &Value,
         shown: &Representation<'_>,
-        verdicts: &mut Verdicts<'_>,
+        (context, verdicts): (&Context<'_>, &mut Verdicts<'_>),
     ) {
         let site = shown.site(&self.at);
         let Some(got) = shown
@@ -168,6 +194,7 @@ impl CreatedWith {
             Appearance::More => more(sent, got),
             Appearance::Nothing => nothing(sent, got),
             Appearance::Masked => masked(sent, got),
+            Appearance::Own => own(sent, got, &self.sent_by_others(context, sent)),
         };
         let Some(wrong) = found else {
             verdicts.record_vacuous(rule, Vacuity::Absent);
@@ -180,6 +207,29 @@ impl CreatedWith {
             ..Fact::default()
         });
         verdicts.instance(rule, site).conclude(fact);
+    }
+
+    /// The members that requests of the operation sent, and this one did not.
+    fn sent_by_others<'c>(
+        &self,
+        context: &'c Context<'_>,
+        sent: &Value,
+    ) -> Vec<(&'c String, &'c Value)> {
+        let requests = context.seen.iter().filter(|seen| {
+            seen.exchange.operation == self.operation && seen.exchange.service == self.service()
+        });
+        let members = requests
+            .filter_map(|seen| seen.exchange.sent.get(&self.parameter)?.as_object())
+            .flatten();
+        members
+            .filter(|(name, value)| sent.get(*name) != Some(*value))
+            .filter(|(_, value)| as_text(value).chars().count() >= TELLING)
+            .collect()
+    }
+
+    /// The service of the representation.
+    fn service(&self) -> &str {
+        self.kind.split('/').next().unwrap_or_default()
     }
 }
 
@@ -222,6 +272,20 @@ fn nothing(sent: &Value, got: &Value) -> Found {
     let is_leaked = |value: &&String| shown.iter().any(|shown| shown.contains(value.as_str()));
     let leaked = name.or_else(|| values.find(is_leaked));
     Some(leaked.map(|leaked| format!("nothing of `{leaked}`")))
+}
+
+/// Another request may have sent the same member, but then this one sent it, too.
+fn own(sent: &Value, got: &Value, others: &[(&String, &Value)]) -> Found {
+    let (sent, got) = (sent.as_object()?, got.as_object()?);
+    if others.is_empty() {
+        return None;
+    }
+    let foreign = others.iter().find(|(name, value)| {
+        let is_shown = |got: &Value| as_text(got) == as_text(value);
+        let is_sent = sent.get(*name).is_some_and(is_shown);
+        got.get(*name).is_some_and(is_shown) && !is_sent
+    });
+    Some(foreign.map(|(name, _)| format!("no `{name}` of another request")))
 }
 
 fn masked(sent: &Value, got: &Value) -> Found {

@@ -35,6 +35,9 @@ pub struct EventEmitted {
     /// Whether the send is for later.
     #[serde(default)]
     scheduled: bool,
+    /// In place of outcomes: events of these types, of which one shows that the send has come that far.
+    #[serde(default)]
+    after: Vec<String>,
 }
 
 impl Predicate for EventEmitted {
@@ -54,7 +57,12 @@ impl Predicate for EventEmitted {
         for collected in self.feed.collected(context) {
             let outcome = collected.argument(&self.feed.outcome).map(as_text);
             let is_later = collected.argument(&self.feed.scheduled) == Some(&Value::Bool(true));
+            let came = |r#type: &str| {
+                let mut events = collected.events().iter();
+                events.any(|event| event.get("type").is_some_and(|t| *t == *r#type))
+            };
             let fits = match outcome {
+                _ if !self.after.is_empty() => self.after.iter().any(|after| came(after)),
                 _ if self.scheduled => is_later,
                 Some(outcome) => !is_later && self.outcomes.contains(&outcome),
                 None => false,
@@ -62,13 +70,11 @@ impl Predicate for EventEmitted {
             if !fits {
                 continue;
             }
-            let mut events = collected.events().iter();
-            let came = events.any(|event| event.get("type").is_some_and(|t| *t == *self.r#type));
             let types = collected
                 .events()
                 .iter()
                 .filter_map(|event| event.get("type")?.as_str());
-            let fact = (!came).then(|| Fact {
+            let fact = (!came(&self.r#type)).then(|| Fact {
                 kind: "not-told",
                 expected: format!("an event {}", self.r#type),
                 actual: types.collect::<Vec<_>>().join(", "),
@@ -81,8 +87,14 @@ impl Predicate for EventEmitted {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
-        let none = Change::To(json!([]));
-        vec![Mutation::new(sites.last().clone(), none)]
+        let events = |types: &[String]| {
+            let events: Vec<Value> = types
+                .iter()
+                .map(|r#type| json!({"type": r#type, "payload": {}}))
+                .collect();
+            Change::To(Value::Array(events))
+        };
+        vec![Mutation::new(sites.last().clone(), events(&self.after))]
     }
 
     #[cfg(test)]
@@ -100,11 +112,28 @@ impl Predicate for EventEmitted {
             let events = json!({"events": [{"type": kind, "payload": {}}]});
             scene.hook(COLLECT, json!({"operation_id": "o1"}), events)
         };
+        let after = json!({
+            "feed": feed(), "type": "operation.processing", "after": ["message.sent"],
+        });
+        let went_on = || {
+            let arguments = json!({"channel": "sms", "to": ["+1"], "scheduled": true});
+            let operation = json!({"operation_id": "o1"});
+            Example::for_rule("events", after.clone()).hook(SEND, arguments, operation)
+        };
+        let both = |scene: ExampleBuilder| {
+            let types = ["operation.processing", "message.sent"];
+            let events = types.map(|kind| json!({"type": kind, "payload": {}}));
+            let operation = json!({"operation_id": "o1"});
+            scene.hook(COLLECT, operation, json!({"events": events}))
+        };
         vec![
             collected(sent("failed"), "message.failed").passes(),
             collected(sent("failed"), "message.sent").fails("/events"),
             collected(sent("delivered"), "message.sent").not_judged(),
             sent("failed").not_judged(),
+            collected(went_on(), "message.sent").fails("/events"),
+            collected(went_on(), "message.queued").not_judged(),
+            both(went_on()).passes(),
         ]
     }
 }
@@ -149,6 +178,11 @@ impl Feed {
     /// The requested outcome of the send.
     pub(super) fn outcome_of(&self, collected: &Collected<'_>) -> Option<String> {
         collected.argument(&self.outcome).map(as_text)
+    }
+
+    /// What identifies the send.
+    pub(super) fn send_of(&self, collected: &Collected<'_>) -> Option<String> {
+        collected.result(&self.id).map(as_text)
     }
 
     /// Whether the messages of the send were meant to be delivered.

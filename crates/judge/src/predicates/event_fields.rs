@@ -35,6 +35,8 @@ pub struct EventFields {
 enum Relation {
     /// The same value. Null represents an object.
     Equal,
+    /// Every member with its value, and possibly more.
+    Contains,
     /// One of the values.
     OneOf,
     /// Each value occurs in some event of every collected type.
@@ -71,7 +73,7 @@ impl Predicate for EventFields {
                 .or(self.default.as_ref());
             let types = match self.how {
                 Relation::Each => self.types_of(&collected),
-                Relation::Equal | Relation::OneOf => Some(&[][..]),
+                Relation::Equal | Relation::Contains | Relation::OneOf => Some(&[][..]),
             };
             let (Some(given), Some(types)) = (given, types) else {
                 continue;
@@ -93,7 +95,7 @@ impl Predicate for EventFields {
             let sites = match self.how {
                 // A missing value is missing from all events.
                 Relation::Each => Some(Sites::from(all)).filter(|_| !there.is_empty()),
-                Relation::Equal | Relation::OneOf => {
+                Relation::Equal | Relation::Contains | Relation::OneOf => {
                     Sites::collect(there.iter().map(|stands| place(stands.event)))
                 }
             };
@@ -141,6 +143,8 @@ impl Predicate for EventFields {
         let channel = json!({"feed": feed(), "at": "/to/channel", "of": "channel", "how": "equal"});
         let address = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "one-of"});
         let each = json!({"feed": feed(), "at": "/to/address", "of": "to", "how": "each"});
+        let tags = json!({"feed": feed(), "at": "/tags", "of": "tags", "how": "contains"});
+        let with_tags = |tags: Value| json!({"tags": tags});
         let of_types = json!({
             "feed": feed(), "at": "/to/address", "of": "to", "how": "each", "types": {"failed": ["failed"]},
         });
@@ -176,6 +180,12 @@ impl Predicate for EventFields {
             )
             .passes(),
             collected(sent(of_types, "delivered"), &[of("failed", "+1")]).not_judged(),
+            collected(
+                sent(tags.clone(), "read"),
+                &[with_tags(json!({"a": "b", "c": "d"}))],
+            )
+            .passes(),
+            collected(sent(tags, "read"), &[with_tags(json!({}))]).fails("/events/0/payload/tags"),
             collected(sent(operation, "read"), &[to("+1")]).passes(),
             collected(sent(channel, "read"), &[json!({})]).not_judged(),
         ]
@@ -201,6 +211,11 @@ impl EventFields {
         let same = |value: &Value| match self.how {
             Relation::Equal if given.is_object() => json::equal(value, given) || value.is_null(),
             Relation::Equal => as_text(value) == as_text(given),
+            Relation::Contains => {
+                let mut members = given.as_object().into_iter().flatten();
+                // Null has a rule of its own.
+                value.is_null() || members.all(|(name, given)| value.get(name) == Some(given))
+            }
             Relation::OneOf | Relation::Each => all.contains(&as_text(value)),
         };
         let fact = |expected: String, actual: String| Fact {

@@ -23,11 +23,20 @@ pub struct LinkTarget {
 struct LinkSource {
     /// The representation.
     kind: String,
-    /// Where in it.
+    /// Where in it; `/*` at the end stands for every member.
     at: String,
     /// The resource type of the list that it must lead to, if `to` is `no-other`.
     #[serde(default)]
     lists: Option<String>,
+}
+
+impl LinkSource {
+    fn holds(&self, pointer: &str) -> bool {
+        match self.at.strip_suffix("/*") {
+            Some(above) => pointer.rsplit_once('/').is_some_and(|(at, _)| at == above),
+            None => pointer == self.at,
+        }
+    }
 }
 
 /// Where an address leads.
@@ -55,7 +64,7 @@ impl Predicate for LinkTarget {
         for place in &self.shown {
             references
                 .kind("kind", &place.kind)
-                .pointer("at", &place.at);
+                .pointer("at", place.at.trim_end_matches("/*"));
             if let Some(lists) = &place.lists {
                 references.kind("lists", lists);
             }
@@ -75,7 +84,8 @@ impl Predicate for LinkTarget {
             let mut shown = shown.filter(|(_, r)| r.exchange == Some(via.exchange));
             let found = shown.find_map(|(at, r)| {
                 let mut places = self.shown.iter().filter(|place| place.kind == r.kind);
-                let place = places.find(|place| format!("{}{}", r.prefix, place.at) == via.pointer);
+                let below = via.pointer.strip_prefix(r.prefix.as_str());
+                let place = places.find(|place| below.is_some_and(|below| place.holds(below)));
                 place.map(|place| (at, place))
             });
             let Some((shown, place)) = found else {

@@ -86,7 +86,7 @@ impl Predicate for ListComplete {
 
 fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: &mut Verdicts<'_>) {
     let history = &context.history;
-    let kind = context.rulebook.kinds.get(list.shown_type);
+    let kind = context.rulebook.kinds.get(list.item_type);
     let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
         return;
     };

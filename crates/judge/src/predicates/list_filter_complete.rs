@@ -109,7 +109,7 @@ impl ListFilterComplete {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let kind = context.rulebook.kinds.get(list.shown_type);
+        let kind = context.rulebook.kinds.get(list.item_type);
         let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return;
         };

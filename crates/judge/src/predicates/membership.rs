@@ -128,7 +128,7 @@ impl Predicate for Membership {
             let lists = history
                 .lists
                 .iter()
-                .filter(|list| list.shown_type == self.model.view);
+                .filter(|list| list.item_type == self.model.view);
             for list in
                 lists.filter(|list| list.filters.is_empty() && list.is_complete && !list.is_attempt)
             {

@@ -49,6 +49,8 @@ predicates! {
     "event-fields" ["of"] => event_fields::EventFields,
     "event-fields" ["aspect"] => event_schema_address::EventSchemaAddress,
     "event-fields" ["recipient"] => event_fields_agree::EventFieldsAgree,
+    "event-fields" ["message"] => event_messages_differ::EventMessagesDiffer,
+    "event-fields" ["type"] => event_payload::EventPayload,
     "immutable" ["at"] => immutable_instant::ImmutableInstant,
     "initial-value" => initial_value::InitialValue,
     "rejects-parameter" => rejects_parameter::RejectsParameter,

@@ -13,6 +13,9 @@ use conformant_rulebook::{Action, ParameterLocation};
 pub struct OtherFieldsUnchanged {
     /// The operation with its service.
     of: OperationName,
+    /// Judge only rejected writes, or only accepted ones.
+    #[serde(default)]
+    refused: Option<bool>,
 }
 
 impl Predicate for OtherFieldsUnchanged {
@@ -39,7 +42,9 @@ impl Predicate for OtherFieldsUnchanged {
                 continue;
             };
             let is_change = write.does == Action::Changes && write.outcome != Outcome::Unknown;
-            if is_change && !(is_silent(seen) && write.outcome == Outcome::Done) {
+            let is_refused = write.outcome == Outcome::Refused;
+            let is_judged = self.refused.is_none_or(|refused| refused == is_refused);
+            if is_change && is_judged && !(is_silent(seen) && write.outcome == Outcome::Done) {
                 self.evaluate_write(context, rule, write, verdicts);
             }
         }
@@ -63,6 +68,13 @@ impl Predicate for OtherFieldsUnchanged {
             json!({"FriendlyName": "a"}),
             service("a", "RL1"),
         );
+        let only_refused = |is_refused: bool| {
+            let parameters = json!({"of": "chat/update-service", "refused": is_refused});
+            Example::for_rule("chat", parameters)
+                .answered("create-service", json!({}), service("a", "RL1"))
+                .refused("update-service", named("b"))
+                .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
+        };
         let updated = |role: &str| {
             let scene = made.clone();
             scene.answered("update-service", named("b"), service("b", role))
@@ -74,6 +86,8 @@ impl Predicate for OtherFieldsUnchanged {
                 .refused("update-service", named("b"))
                 .answered("fetch-service", json!({"Sid": sid}), service("b", "RL1"))
                 .fails("/friendly_name"),
+            only_refused(false).not_judged(),
+            only_refused(true).fails("/friendly_name"),
             made.not_judged(),
         ]
     }

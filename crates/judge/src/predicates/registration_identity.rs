@@ -17,6 +17,22 @@ pub struct RegistrationIdentity {
     create: Create,
     /// Registrations by a scanned code.
     scan: Scan,
+    /// Changes of the phone by its user. From then on the earlier registrations count for the new one.
+    change: PhoneChange,
+}
+
+/// A hook by which a user changes the phone.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct PhoneChange {
+    /// The hook.
+    hook: String,
+    /// Its argument with the user.
+    user: String,
+    /// Its argument with the new phone number.
+    phone: String,
+    /// Its argument with the country code.
+    country: String,
 }
 
 /// An operation that registers a user by phone, its parameters, and the user in its response.
@@ -82,7 +98,10 @@ enum Differs {
 }
 
 /// One registration.
+#[derive(Clone)]
 struct Registration {
+    /// Its place in the evidence.
+    event: usize,
     email: Option<String>,
     phone: String,
     country: String,
@@ -121,6 +140,7 @@ impl Predicate for RegistrationIdentity {
             .operation("scan/operation", &self.scan.operation)
             .parameter("scan/registration", &self.scan.registration)
             .answers("scan/at", &self.scan.at);
+        references.hook("change/hook", &self.change.hook);
         references.hook("scan/show", &self.scan.show);
         references.hook("scan/scan", &self.scan.scan);
     }
@@ -135,9 +155,13 @@ impl Predicate for RegistrationIdentity {
         }
         let all = self.registrations(context, &rule.service);
         for (n, later) in all.iter().enumerate() {
-            let earlier: Vec<&Registration> =
-                all[..n].iter().filter(|e| self.fits(e, later)).collect();
-            let is_same = |earlier: &&&Registration| earlier.user == later.user;
+            let earlier = all[..n].iter().map(|earlier| {
+                let mut earlier = earlier.clone();
+                self.change.apply(context, &mut earlier, later.event);
+                earlier
+            });
+            let earlier: Vec<Registration> = earlier.filter(|e| self.fits(e, later)).collect();
+            let is_same = |earlier: &&Registration| earlier.user == later.user;
             let wants_same = !matches!(self.differs, Differs::Phone | Differs::Country);
             // If users must differ, any earlier registration of the same user is a violation.
             let other = match wants_same {
@@ -178,9 +202,12 @@ impl Predicate for RegistrationIdentity {
                 "phone": "cellphone", "country": "country_code", "operation": POLL,
                 "registration": "custom_user_id", "at": "/registration/auth_id",
             });
+            let change = json!({
+                "hook": "change_phone", "user": "auth_id", "phone": "cellphone", "country": "country_code",
+            });
             Example::for_rule(
                 "auth",
-                json!({"differs": differs, "create": create, "scan": scan}),
+                json!({"differs": differs, "create": create, "scan": scan, "change": change}),
             )
         };
         let with = |scene: ExampleBuilder, email: &str, phone: &str, id: u64| {
@@ -205,7 +232,17 @@ impl Predicate for RegistrationIdentity {
                 .answered(POLL, sent, answer);
             with(scanned, "a@x", "5550100", id)
         };
+        let moved = |differs: &str, phone: &str, id: u64| {
+            let change = json!({"auth_id": 7, "cellphone": "555-0101", "country_code": "1"});
+            let registered = with(scene(differs), "a@x", "555-0100", 7);
+            let changed = registered.hook("change_phone", change, json!({}));
+            with(changed, "b@x", phone, id)
+        };
         vec![
+            moved("phone", "555-0100", 8).passes(),
+            moved("phone", "555-0100", 7).fails("/user/id"),
+            moved("email", "555-0101", 7).passes(),
+            moved("email", "555-0101", 8).fails("/user/id"),
             two("email", ("b@x", "555-0100"), 7).passes(),
             two("email", ("b@x", "555-0100"), 8).fails("/user/id"),
             two("spelling", ("a@x", "5550100"), 7).passes(),
@@ -273,6 +310,7 @@ impl RegistrationIdentity {
             };
             if let Some(user) = seen.value(at) {
                 found.push(Registration {
+                    event: context.history.moments[index].event,
                     email,
                     phone,
                     country: digits(&country),
@@ -283,6 +321,27 @@ impl RegistrationIdentity {
             }
         }
         found
+    }
+}
+
+impl PhoneChange {
+    /// Gives an earlier registration the phone that its user had before `until`.
+    fn apply(&self, context: &Context<'_>, earlier: &mut Registration, until: usize) {
+        let between = &context.evidence.events[earlier.event.min(until)..until];
+        for event in between {
+            let Event::Hook(call) = event else { continue };
+            let argument = |name: &str| call.arguments.get(name).map(as_text);
+            if call.name != self.hook
+                || call.result.is_err()
+                || argument(&self.user).as_ref() != Some(&earlier.user)
+            {
+                continue;
+            }
+            if let (Some(phone), Some(country)) = (argument(&self.phone), argument(&self.country)) {
+                earlier.phone = phone;
+                earlier.country = digits(&country);
+            }
+        }
     }
 }
 

@@ -55,7 +55,7 @@ impl Predicate for RejectedCreate {
         let mut judged: Vec<usize> = Vec::new();
         for write in asked.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
-                let kind = context.rulebook.kinds.get(list.shown_type);
+                let kind = context.rulebook.kinds.get(list.item_type);
                 let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
                 shows
                     && list.parents == write.parents
@@ -173,7 +173,7 @@ fn evaluate_lists(
     let key = context
         .rulebook
         .kinds
-        .get(after.shown_type)
+        .get(after.item_type)
         .and_then(|kind| {
             let identity = kind.annotations.identity.as_ref()?;
             identity.key.first().cloned()

@@ -1,4 +1,5 @@
 //! `rejected-create` with `path`: a name whose creation was rejected selects nothing, whole or cut to the maximum length.
+//! With `free`, the same request with valid values may have the name.
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
@@ -19,6 +20,9 @@ pub struct RejectedName {
     /// How long names are at most.
     #[serde(default)]
     max: Option<usize>,
+    /// Judge later creations under the name in place of paths with the name.
+    #[serde(default)]
+    free: bool,
 }
 
 impl Predicate for RejectedName {
@@ -52,7 +56,11 @@ impl Predicate for RejectedName {
                     .scope()
                     .is_some_and(|scope| history.is_exclusive(scope))
             {
-                self.evaluate_name(context, rule, (index, &name), verdicts);
+                if self.free {
+                    self.evaluate_creations(context, rule, (index, &name), verdicts);
+                } else {
+                    self.evaluate_name(context, rule, (index, &name), verdicts);
+                }
             }
         }
     }
@@ -92,7 +100,23 @@ impl Predicate for RejectedName {
             "create-channel",
             json!({"ServiceSid": sid("IS"), "UniqueName": "abc"}),
         );
+        let free = json!({
+            "operation": "create-channel", "parameter": "UniqueName", "path": "ChannelSid", "free": true,
+        });
+        let named = |name: &str| json!({"ServiceSid": sid("IS"), "UniqueName": name});
+        let wrong = json!({"ServiceSid": sid("IS"), "UniqueName": "abc", "Type": "other"});
+        let twin = scene(free)
+            .answered("create-channel", named("first"), channel.clone())
+            .refused("create-channel", wrong);
+        let again = twin.clone();
         vec![
+            again
+                .answered("create-channel", named("abc"), channel.clone())
+                .passes(),
+            twin.clone()
+                .refused("create-channel", named("abc"))
+                .fails(""),
+            twin.not_judged(),
             good.refused("read-members", at("abc")).passes(),
             found("abc").fails(""),
             found("ab").fails(""),
@@ -103,6 +127,65 @@ impl Predicate for RejectedName {
 }
 
 impl RejectedName {
+    /// A creation under the name that differs only in the name from an accepted one is accepted, too.
+    fn evaluate_creations(
+        &self,
+        context: &Context<'_>,
+        rule: &Rule,
+        (refused, name): (usize, &str),
+        verdicts: &mut Verdicts<'_>,
+    ) {
+        let history = &context.history;
+        let scope = history.path_bindings[refused].scope();
+        let of_scope = |index: &usize| {
+            let exchange = context.seen[*index].exchange;
+            let is_this = exchange.service == rule.service && exchange.operation == self.operation;
+            is_this
+                && exchange.credentials.sees_ours()
+                && history.path_bindings[*index].scope() == scope
+        };
+        let creations: Vec<usize> = (0..context.seen.len()).filter(of_scope).collect();
+        let sent = |index: usize| &context.seen[index].exchange.sent;
+        let has_name = |index: usize| {
+            let named = sent(index).get(&self.parameter).map(as_text);
+            named.is_some_and(|named| named == name)
+        };
+        let is_accepted = |index: usize| context.seen[index].acceptance == Acceptance::Accepted;
+        let is_rejected =
+            |index: usize| matches!(context.seen[index].acceptance, Acceptance::Rejected(_));
+        // The first one under the name, apart from those that may have been rejected for another value.
+        let differs_in_name = |one: usize, other: usize| {
+            let all = |index: usize| sent(index).iter().filter(|(p, _)| **p != self.parameter);
+            one != other && sent(one).contains_key(&self.parameter) && all(one).eq(all(other))
+        };
+        let later = creations.iter().copied().find(|&later| {
+            let is_after = history.moments[refused].is_before(&history.moments[later]);
+            let mut others = creations.iter();
+            is_after
+                && has_name(later)
+                && others.any(|&o| is_accepted(o) && differs_in_name(o, later))
+        });
+        let Some(later) = later.filter(|&later| is_accepted(later) || is_rejected(later)) else {
+            return;
+        };
+        let mut before = creations.iter().take_while(|&&index| index < later);
+        let site = Site::Exchange(later);
+        if before.any(|&index| has_name(index) && !is_rejected(index))
+            || verdicts.has_finding_at(&site)
+        {
+            return;
+        }
+        let fact = is_rejected(later).then(|| Fact {
+            kind: "refused-and-taken",
+            expected: format!("{name} to be free: the request that named it first was rejected"),
+            actual: "rejected".to_owned(),
+            ..Fact::default()
+        });
+        verdicts
+            .instance(rule, [Site::Exchange(refused), site])
+            .conclude(fact);
+    }
+
     fn evaluate_name(
         &self,
         context: &Context<'_>,

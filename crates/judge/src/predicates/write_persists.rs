@@ -54,6 +54,9 @@ struct Shown {
     /// later one that meets the condition must show it, too. An empty condition is always met. If this is omitted, the
     /// value may disappear at any time.
     stays_while: Option<BTreeMap<String, Value>>,
+    /// With `stays-while`: whether each resource shows its value if another one shows its own.
+    #[serde(default)]
+    for_each: bool,
 }
 
 /// One sent value, and where later observations show it.
@@ -66,6 +69,8 @@ struct ExpectedValue<'c> {
     name_length_max: Option<u64>,
     /// The condition under which it stays once it was shown; `None` if it may disappear at any time.
     stays_while: Option<&'c BTreeMap<String, Value>>,
+    /// Whether another resource shows its value.
+    is_shown_by_another: bool,
     comparison: ValueComparison<'c>,
 }
 
@@ -117,6 +122,7 @@ impl Predicate for WritePersists {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut writes = Vec::new();
         for write in &context.history.writes {
             let Some(index) = write.exchange() else {
                 continue;
@@ -128,8 +134,12 @@ impl Predicate for WritePersists {
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
             {
-                self.evaluate_write(context, rule, (write, index, operation), verdicts);
+                writes.push((write, index, operation));
             }
+        }
+        let shown = self.shown_values(context, &writes);
+        for write in writes {
+            self.evaluate_write(context, rule, write, (&shown, verdicts));
         }
     }
 
@@ -201,6 +211,35 @@ impl Predicate for WritePersists {
             shown["status"] = json!(status);
             scene.answered("fetch-execution", path, shown)
         };
+        let two = |first: Value, second: Value| {
+            let shown = json!({
+                "of": "flow/create-execution",
+                "shown": {"Parameters": {
+                    "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
+                    "stays-while": {"/status": "active"}, "for-each": true,
+                }},
+            });
+            let of = |digit: &str, data: &Value| {
+                let mut shown = execution(data.clone());
+                shown["sid"] = json!(format!("FN{}", digit.repeat(32)));
+                shown
+            };
+            let sent =
+                json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
+            let nothing = json!({});
+            let made = Example::for_rule("flow", shown)
+                .answered("create-execution", sent.clone(), of("2", &nothing))
+                .answered("create-execution", sent, of("3", &nothing));
+            let late = (0..11).fold(made, |scene, _| {
+                scene.refused("create-execution", json!({}))
+            });
+            let fetched = |scene: ExampleBuilder, digit: &str, data: &Value| {
+                let shown = of(digit, data);
+                let path = json!({"FlowSid": sid("FW"), "Sid": shown["sid"].clone()});
+                scene.answered("fetch-execution", path, shown)
+            };
+            fetched(fetched(late, "2", &first), "3", &second)
+        };
         let joins = |scene: ExampleBuilder, attributes: &str, shown: &str| {
             let sent = json!({
                 "ServiceSid": sid("IS"), "ChannelSid": sid("CH"), "Identity": "ann", "Attributes": attributes,
@@ -241,6 +280,10 @@ impl Predicate for WritePersists {
             later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
             later(began(json!({})), json!({}), "active").passes(),
+            two(json!({"n": 2}), json!({"n": 2})).passes(),
+            two(json!({"n": 2}), json!({})).fails("/context/flow/data"),
+            // No execution shows its parameters.
+            two(json!({}), json!({})).passes(),
             made.not_judged(),
         ]
     }
@@ -252,7 +295,7 @@ impl WritePersists {
         context: &Context<'_>,
         rule: &Rule,
         (write, index, operation): (&Write<'_>, usize, &Operation),
-        verdicts: &mut Verdicts<'_>,
+        (shown, verdicts): (&[(ResourceId, &str)], &mut Verdicts<'_>),
     ) {
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
@@ -262,6 +305,12 @@ impl WritePersists {
             .parameters
             .iter()
             .filter_map(|p| self.expected_value(context, index, p))
+            .map(|expected| ExpectedValue {
+                is_shown_by_another: shown
+                    .iter()
+                    .any(|(other, at)| *other != id && *at == expected.at),
+                ..expected
+            })
             .filter(|e| !verdicts.has_finding_at(&Site::answer(index, e.at)))
             .collect();
         if expected_values.is_empty() {
@@ -287,6 +336,41 @@ impl WritePersists {
                 later.evaluate_stays(rule, &expected_values, &mut first_shown, verdicts);
             }
         }
+    }
+
+    /// The places of values with `for-each`, each with a resource that shows what its request sent.
+    fn shown_values<'c>(
+        &'c self,
+        context: &Context<'_>,
+        writes: &[(&Write<'_>, usize, &Operation)],
+    ) -> Vec<(ResourceId, &'c str)> {
+        let mut found = Vec::new();
+        for (name, shown) in self.shown.iter().filter(|(_, shown)| shown.for_each) {
+            for (write, index, operation) in writes {
+                let named = |p: &&Parameter| p.name == *name;
+                let parameter = operation.parameters.iter().find(named);
+                let (Some(id), Some(parameter)) = (write.resource, parameter) else {
+                    continue;
+                };
+                let expected = self.expected_value(context, *index, parameter);
+                let Some(expected) = expected.filter(ExpectedValue::has_members) else {
+                    continue;
+                };
+                let mut observations = context.history.resources.get(id).observations.iter();
+                let is_shown = observations.any(|observation| {
+                    let is_kind = observation.shown_type == shown.kind;
+                    let shown = observation.representation(context).filter(|_| is_kind);
+                    let got = shown.and_then(|shown| shown.value(expected.at));
+                    got.is_some_and(|got| {
+                        !is_empty(got) && expected.difference(got, false).is_none()
+                    })
+                });
+                if is_shown {
+                    found.push((id, shown.at.as_str()));
+                }
+            }
+        }
+        found
     }
 
     /// The value of a parameter with its expected place; `None` if it was not sent, or need not be shown.
@@ -315,6 +399,7 @@ impl WritePersists {
                 sent,
                 name_length_max,
                 stays_while: shown.stays_while.as_ref(),
+                is_shown_by_another: false,
                 comparison: match shown.part {
                     true => ValueComparison::Contains {
                         by_value: shown.by_value,
@@ -333,6 +418,7 @@ impl WritePersists {
             sent,
             name_length_max,
             stays_while: None,
+            is_shown_by_another: false,
             comparison: ValueComparison::Equal(echo.compare, &echo.or),
         })
     }
@@ -491,7 +577,28 @@ impl<'c> LaterObservation<'c> {
             let meets_condition = condition
                 .iter()
                 .all(|(at, value)| shown.value(at) == Some(value));
+            let has_settled = self.write.moment.is_settled(&self.observation.moment);
             match *first {
+                None if !is_shown
+                    && meets_condition
+                    && has_settled
+                    && one.is_shown_by_another
+                    && one.has_members() =>
+                {
+                    let site = shown.site(one.at);
+                    if verdicts.has_finding_at(&site) {
+                        continue;
+                    }
+                    let got = shown.value(one.at);
+                    let fact = Fact {
+                        kind: "not-kept",
+                        message: "what was sent is not shown, although another resource shows it"
+                            .to_owned(),
+                        expected: json::short(one.sent),
+                        actual: got.map_or_else(|| "nothing".to_owned(), json::short),
+                    };
+                    verdicts.instance(rule, site).conclude(Some(fact));
+                }
                 None => *first = is_shown.then_some(self.observation),
                 Some(first) if meets_condition && is_up_to_date(first) => {
                     let site = shown.site(one.at);
@@ -597,6 +704,13 @@ impl ExpectedValue<'_> {
     /// The same expectation for another sent value.
     fn with_sent<'v>(&'v self, sent: &'v Value) -> ExpectedValue<'v> {
         ExpectedValue { sent, ..*self }
+    }
+
+    /// Whether an object with members was sent.
+    fn has_members(&self) -> bool {
+        let parsed = self.sent.as_str().and_then(json::parse_text);
+        let sent = parsed.as_ref().unwrap_or(self.sent).as_object();
+        sent.is_some_and(|members| !members.is_empty())
     }
 
     /// How the shown value differs from the sent one; `None` if it does not.

@@ -39,7 +39,7 @@ impl World {
             let now = self.now();
             let mut state = self.state();
             if is_busy && can_contend(request) {
-                answers[index] = state.reference.contended().map(Answered::from);
+                answers[index] = state.reference.contention_refusal().map(Answered::from);
             }
             is_busy |= can_contend(request);
             if answers[index].is_none() {
@@ -94,7 +94,8 @@ impl World {
         }
         let under_way = usize::from(can_contend);
         let others = self.under_way.fetch_add(under_way, Ordering::SeqCst);
-        let refusal = (can_contend && others > 0).then(|| self.state().reference.contended());
+        let refusal =
+            (can_contend && others > 0).then(|| self.state().reference.contention_refusal());
         let answered = match refusal.flatten() {
             Some(refusal) => refusal.into(),
             None => {

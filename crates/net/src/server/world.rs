@@ -10,7 +10,7 @@ use super::seeds::{Seed, SeedError, Step};
 use conformant_base::clock::{self, Timestamp, VirtualClock};
 use conformant_base::http::{Request, Response};
 use conformant_reference::{
-    Callback, Checked, Delivery, Fault, Reference, Settings, Switch, Variant,
+    Callback, Delivery, Fault, Reference, Settings, StaleReads, Switch, Variant,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeSet, VecDeque};
@@ -283,7 +283,11 @@ impl World {
     }
 
     /// The same for a request of a race, with what it read before the others wrote.
-    pub(super) fn answer_checked(&self, request: &Request, checked: Option<Checked>) -> Answered {
+    pub(super) fn answer_checked(
+        &self,
+        request: &Request,
+        checked: Option<StaleReads>,
+    ) -> Answered {
         if let Some(response) = self.develop(request) {
             return response.into();
         }
@@ -302,7 +306,7 @@ impl World {
     }
 
     /// A request to a service, which may have a scripted response.
-    fn answer_scripted(&self, request: &Request, checked: Option<Checked>) -> Answered {
+    fn answer_scripted(&self, request: &Request, checked: Option<StaleReads>) -> Answered {
         let met = self.state().script.match_call(request);
         let Some((name, act)) = met else {
             return self.carry_out(request, checked);
@@ -336,7 +340,7 @@ impl World {
     }
 
     /// The response of the reference.
-    fn carry_out(&self, request: &Request, checked: Option<Checked>) -> Answered {
+    fn carry_out(&self, request: &Request, checked: Option<StaleReads>) -> Answered {
         let now = self.now();
         let mut state = self.state();
         if let Some(origin) = self.beginning.origin_for(request) {

@@ -116,8 +116,12 @@ impl Approvals {
                 other.status = Status::Expired;
             }
         }
+        if asked.is_err() && core.fails(Fault::AuthRefusedRequestOnDevice) {
+            self.keep_refused(core, call, &user);
+        }
         let mut asked = asked?;
         self.take_from_before(core, call, &user, &mut asked);
+        self.take_from_others(core, call, &user, &mut asked);
         let first = self
             .first_message
             .get_or_insert_with(|| asked.message.clone());
@@ -191,6 +195,58 @@ impl Approvals {
             && takes("seconds_to_expire", Fault::AuthSecondsOfBefore)
         {
             asked.seconds_to_expire = before.asked.seconds_to_expire;
+        }
+    }
+
+    /// Fault: a request that is refused for its logos exists without them.
+    fn keep_refused(&mut self, core: &mut Core, call: &Call<'_>, user: &User) {
+        let given = super::input::body(call).unwrap_or_default();
+        let Some(asked) = Parameters::without_logos(core, &given, call.now) else {
+            return;
+        };
+        let uuid = new_uuid(core);
+        let approval = Approval {
+            asked,
+            uuid: uuid.clone(),
+            record: record_id(core),
+            user: user.clone(),
+            status: Status::Pending,
+            created_at: call.now,
+            began_at: call.now,
+            processed_at: None,
+        };
+        self.by_uuid.insert(uuid, approval);
+    }
+
+    /// Faults: later requests have details of others.
+    fn take_from_others(&self, core: &Core, call: &Call<'_>, user: &User, asked: &mut Parameters) {
+        let mut all: Vec<&Approval> = self.by_uuid.values().collect();
+        all.sort_by_key(|approval| approval.created_at);
+        let is_of_user = |approval: &&&Approval| approval.user.auth_id == user.auth_id;
+        let of_user: Vec<_> = all.iter().filter(is_of_user).collect();
+        let add = |to: &mut Map<String, Value>, from: &Map<String, Value>| {
+            for (name, value) in from.iter().filter(|(name, _)| *name != "timestamp") {
+                to.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        };
+        if let Some(before) = of_user.last()
+            && of_user.len() > 1
+            && core.fails(Fault::AuthHiddenOfOthers)
+        {
+            add(&mut asked.hidden_details, &before.asked.hidden_details);
+        }
+        if let Some(first) = all.first()
+            && all.len() > 2
+            && core.fails(Fault::AuthDetailsOfOthers)
+        {
+            add(&mut asked.details, &first.asked.details);
+        }
+        let given = super::input::body(call).unwrap_or_default();
+        if let Some(other) = all.iter().rev().find(|other| !is_of_user(other))
+            && !given.contains_key("hidden_details")
+            && core.fails(Fault::AuthHiddenOfOtherUser)
+        {
+            add(&mut asked.hidden_details, &other.asked.hidden_details);
         }
     }
 
@@ -328,7 +384,8 @@ impl Approvals {
         approval.processed_at = Some(now);
         self.answered += 1;
         let only_first = self.answered > 1 && core.fails(Fault::AuthCallbackOnlyFirst);
-        let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop);
+        let has_stopped = self.answered > 3 && core.fails(Fault::AuthCallbacksStop)
+            || self.answered > 5 && core.fails(Fault::AuthCallbacksStopLate);
         let is_silent = core.fails(match reaction {
             Reaction::Approve => Fault::AuthApproveCallbackMissing,
             Reaction::Deny => Fault::AuthDenyCallbackMissing,

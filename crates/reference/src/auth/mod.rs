@@ -67,7 +67,8 @@ impl Auth {
         match (method, path.as_slice()) {
             ("POST", ["protected", _, "users", "new"]) => self.users.create(core, call),
             ("GET", ["protected", _, "users", auth_id, "status"]) => {
-                self.users.status(core, auth_id)
+                let has_scan = self.registrations.any_completed().is_some();
+                self.users.status(core, auth_id, has_scan)
             }
             ("GET", ["protected", _, "registrations", "status"]) => {
                 self.registrations.status(core, call)
@@ -143,6 +144,7 @@ impl Auth {
         let qr = text_arg(args, "qr")?;
         let phone = phone_arg(core, args)?;
         let is_used = core.read(Fault::AuthRaceScan, || self.scanned.contains(qr));
+        let is_used = core.read(Fault::AuthRaceScanMoves, || is_used);
         let refused = match token::accept(core, qr, now) {
             // D1, States and transitions: a registration is completed once.
             Ok(_) if is_used => return Ok(json!({"registered": false})),
@@ -164,7 +166,10 @@ impl Auth {
                     custom_user_id: &custom_user_id,
                 };
                 self.completions += 1;
-                if self.completions <= 3 || !core.fails(Fault::AuthRegistrationWebhooksStop) {
+                let has_stopped = self.completions > 3
+                    && core.fails(Fault::AuthRegistrationWebhooksStop)
+                    || self.completions > 5 && core.fails(Fault::AuthWebhooksStopLate);
+                if !has_stopped {
                     webhooks::send(core, &self.callbacks, outcome, now);
                 }
                 return Ok(json!({"registered": true}));
@@ -178,7 +183,8 @@ impl Auth {
         if let Refused::Expired(custom_user_id) = refused {
             self.registrations.expire(custom_user_id);
         }
-        let has_stopped = self.failures > 3 && core.fails(Fault::AuthFailureWebhooksStop);
+        let has_stopped = self.failures > 3 && core.fails(Fault::AuthFailureWebhooksStop)
+            || self.failures > 5 && core.fails(Fault::AuthFailuresStopLate);
         if self.failures == 1 || !has_stopped && !core.fails(Fault::AuthSecondFailureSilent) {
             webhooks::send(core, &self.callbacks, Outcome::Failed, now);
         }
@@ -200,7 +206,7 @@ impl Auth {
             .ok_or(HookError::missing("auth_id", "an integer"))?;
         let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
         if !core.fails(Fault::AuthPhoneChangeIgnored) {
-            self.users.change_phone(auth_id, phone)?;
+            self.users.change_phone(core, auth_id, phone)?;
         }
         self.phone_changes += 1;
         let is_silent = self.phone_changes > 1 && core.fails(Fault::AuthPhoneChangeOnlyFirst);

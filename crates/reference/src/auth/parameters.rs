@@ -40,6 +40,22 @@ impl Parameters {
             seconds_to_expire: read_seconds_to_expire(core, &body, is_xml)?,
         })
     }
+
+    /// Those of a request that is refused for its logos alone.
+    pub(super) fn without_logos(
+        core: &Core,
+        body: &Map<String, Value>,
+        now: Timestamp,
+    ) -> Option<Self> {
+        read_logos(core, body).is_err().then_some(())?;
+        Some(Self {
+            message: read_message(core, body).ok()?,
+            details: read_details(core, now, body, false).ok()?,
+            hidden_details: read_hidden_details(core, body, false).ok()?,
+            logos: Value::Null,
+            seconds_to_expire: SECONDS_TO_EXPIRE_DEFAULT,
+        })
+    }
 }
 
 fn read_message(core: &Core, body: &Map<String, Value>) -> Result<String, Failure> {

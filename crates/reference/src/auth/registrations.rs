@@ -34,6 +34,8 @@ pub(super) struct Registrations {
     shown: BTreeMap<String, (u64, Option<String>)>,
     /// Number of QR codes shown.
     announced: u64,
+    /// Fault: the user of a second completion, and its time.
+    moving: BTreeMap<String, (u64, Timestamp)>,
 }
 
 impl Registrations {
@@ -90,6 +92,14 @@ impl Registrations {
     pub(super) fn complete(&mut self, core: &Core, custom_user_id: &str, auth_id: u64) {
         if core.fails(Fault::AuthScanStaysPending) {
             return;
+        }
+        let moving = (auth_id, core.now);
+        match self.by_custom_user_id.get(custom_user_id) {
+            Some(Standing::Completed { .. }) if core.fails(Fault::AuthRaceScanMoves) => {
+                self.moving.insert(custom_user_id.to_owned(), moving);
+                return;
+            }
+            _ => {}
         }
         self.by_custom_user_id
             .insert(custom_user_id.to_owned(), Standing::Completed { auth_id });
@@ -153,6 +163,9 @@ impl Registrations {
                 json!({"status": "expired"})
             }
             Some(Standing::Completed { auth_id }) => {
+                let moved = self.moving.get(custom_user_id);
+                let moved = moved.filter(|(_, at)| call.now.duration_since(*at).as_secs() > 1);
+                let auth_id = moved.map_or(auth_id, |(auth_id, _)| *auth_id);
                 json!({"status": "completed", "auth_id": auth_id})
             }
             None => return Err(Failure::not_found()),
@@ -186,8 +199,13 @@ impl Registrations {
             .or_else(|| {
                 let fits = |(id, _): &(&String, _)| id.eq_ignore_ascii_case(custom_user_id);
                 let (_, other) = self.by_custom_user_id.iter().find(fits)?;
-                core.varies(Variant::AuthCustomUserIdAnyCase)
-                    .then_some(other)
+                let is_found = match other {
+                    Standing::Completed { .. } => core.fails(Fault::AuthCompletedAnyCase),
+                    Standing::Pending { .. } | Standing::Expired => {
+                        core.varies(Variant::AuthCustomUserIdAnyCase)
+                    }
+                };
+                is_found.then_some(other)
             })
             .or_else(|| {
                 let beginning = |id: &str| id.get(..24).map(str::to_owned);

@@ -41,6 +41,8 @@ pub(super) struct Users {
     list: Vec<User>,
     by_phone: BTreeMap<Phone, u64>,
     installed: BTreeSet<Phone>,
+    /// Numbers that their users gave up.
+    given_up: BTreeSet<Phone>,
     /// The last registered e-mail address.
     last_email: String,
 }
@@ -127,7 +129,11 @@ impl Users {
             .unwrap_or(&nothing);
         let (email, phone) = (read_email(core, user), read_phone(core, user));
         self.store_though_refused(core, user, email.is_ok(), phone.as_ref().ok());
+        self.register_though_refused(core, user, phone.as_ref().ok(), call.now);
         let (email, phone) = (email?, phone?);
+        if self.given_up.contains(&phone) && core.varies(Variant::AuthOldNumberHeld) {
+            return Err(Failure::invalid_user(core, "cellphone", "60033"));
+        }
         let auth_id = self.enrol(core, phone, Some(email), call.now);
         let mut answer = json!({
             "message": if core.varies(Variant::AuthOtherMessages) {
@@ -147,6 +153,23 @@ impl Users {
         })
     }
 
+    /// Fault: a user whose e-mail is refused is registered with it.
+    fn register_though_refused(
+        &mut self,
+        core: &mut Core,
+        user: &Map<String, Value>,
+        phone: Option<&Phone>,
+        now: Timestamp,
+    ) {
+        let email = given(user, "email").and_then(text);
+        if let (Some(email), Some(phone)) = (email, phone)
+            && !is_email(&email)
+            && core.fails(Fault::AuthRefusedUserRegistered)
+        {
+            self.enrol(core, phone.clone(), Some(email), now);
+        }
+    }
+
     /// Faults: parts of a refused user reach users that exist.
     fn store_though_refused(
         &mut self,
@@ -164,6 +187,19 @@ impl Users {
             && core.fails(Fault::AuthRefusedEmailShown)
         {
             known.emails.insert(0, email);
+        } else if phone.is_none()
+            && has_email
+            && let Some(cellphone) = given(user, "cellphone").and_then(text)
+            && let Some(digits) = Phone::read(core, &cellphone, "1").map(|phone| phone.digits)
+            && core.fails(Fault::AuthRefusedCountryEmail)
+        {
+            let known = self
+                .list
+                .iter_mut()
+                .find(|known| known.phone.digits == digits);
+            if let Some(known) = known {
+                known.emails.insert(0, email);
+            }
         } else if phone.is_none()
             && has_email
             && let Some(known) = self
@@ -260,7 +296,12 @@ impl Users {
     }
 
     /// The person changes the number: still exactly one phone per `auth_id`.
-    pub(super) fn change_phone(&mut self, auth_id: u64, phone: Phone) -> Result<(), HookError> {
+    pub(super) fn change_phone(
+        &mut self,
+        core: &Core,
+        auth_id: u64,
+        phone: Phone,
+    ) -> Result<(), HookError> {
         if self.by_phone.get(&phone).is_some_and(|id| *id != auth_id) {
             return Err(HookError::NumberTaken);
         }
@@ -271,8 +312,14 @@ impl Users {
             user.has_app,
             std::mem::replace(&mut user.phone, phone.clone()),
         );
-        self.by_phone.remove(&old);
-        self.by_phone.insert(phone.clone(), auth_id);
+        if !core.fails(Fault::AuthOldPhoneResolves) {
+            self.by_phone.remove(&old);
+        }
+        if !core.fails(Fault::AuthNewPhoneUnknown) {
+            self.by_phone.insert(phone.clone(), auth_id);
+        }
+        self.given_up.remove(&phone);
+        self.given_up.insert(old.clone());
         if has_app {
             self.installed.remove(&old);
             self.installed.insert(phone);
@@ -289,7 +336,13 @@ impl Users {
     }
 
     /// `GET …/users/{AUTH_ID}/status`: a path of the reference, because the document shows none.
-    pub(super) fn status(&self, core: &Core, auth_id: &str) -> Result<Done, Failure> {
+    /// `has_scan`: somebody has registered by a scan.
+    pub(super) fn status(
+        &self,
+        core: &Core,
+        auth_id: &str,
+        has_scan: bool,
+    ) -> Result<Done, Failure> {
         let user = auth_id
             .parse()
             .ok()
@@ -310,16 +363,24 @@ impl Users {
         if email != self.last_email && core.fails(Fault::AuthStatusEmailOfLast) {
             email = &self.last_email;
         }
+        if let [.., newest] = user.emails.as_slice()
+            && user.emails.len() > 2
+            && core.fails(Fault::AuthStatusEmailNewest)
+        {
+            email = newest;
+        }
+        let has_device = user.has_app || has_scan && core.fails(Fault::AuthDevicesAfterScan);
+        let is_registered = user.has_app || has_scan && core.fails(Fault::AuthRegisteredAfterScan);
         let mut body = json!({
             "message": "User status.",
             "status": {
                 "auth_id": user.auth_id,
                 "confirmed": user.has_app,
-                "registered": user.has_app,
+                "registered": is_registered,
                 "country_code": shown.phone.country_code,
                 "phone_number": phone_number,
                 "email": email,
-                "devices": if user.has_app { json!(["iphone"]) } else { json!([]) },
+                "devices": if has_device { json!(["iphone"]) } else { json!([]) },
             },
             "success": true,
         });

@@ -210,6 +210,9 @@ fn is_of(core: &Core, binding: &Binding, identity: &str) -> bool {
     user::name_of(core, identity) == user::name_of(core, &binding.identity)
         || (identity.eq_ignore_ascii_case(&binding.identity)
             && core.fails(Fault::ChatBindingsFilterAnyCase))
+        || (binding.identity != identity
+            && binding.identity.starts_with(identity)
+            && core.fails(Fault::ChatBindingsFilterPrefix))
 }
 
 /// Bindings with their sequence numbers, as both lists use them.

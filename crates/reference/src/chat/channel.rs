@@ -51,6 +51,8 @@ pub(super) struct Channel {
     pub(super) uncounted: usize,
     /// Number of refused webhooks, for a fault.
     pub(super) refused_webhooks: usize,
+    /// Number of refused invites, for a fault.
+    pub(super) refused_invites: usize,
     pub(super) updated: Timestamp,
     pub(super) friendly_name: Option<String>,
     pub(super) unique_name: Option<String>,
@@ -111,7 +113,7 @@ impl Channel {
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
             "created_by": self.created_by,
-            "members_count": (self.members.len() + left).saturating_sub(members_young),
+            "members_count": (self.members.len() + left + self.refused_invites).saturating_sub(members_young),
             "messages_count": messages.saturating_sub(messages_young),
             "url": service.url(core, &["Channels", &self.sid]),
             "links": if core.varies(Variant::ChatChannelLinkKeys) {
@@ -194,11 +196,25 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             attributes => (attributes?, None),
         };
     let kind = match form.get("Type") {
-        Some(kind) => inputs::choice(core, "Type", kind, CREATE_TYPE)?,
+        Some(kind) => {
+            let kind = inputs::choice(core, "Type", kind, CREATE_TYPE);
+            if let (Err(_), Some(name)) = (&kind, &known_as)
+                && core.fails(Fault::ChatRefusedChannelTakesName)
+            {
+                service.lost_names.insert(name.clone());
+            }
+            kind?
+        }
         None if core.varies(Variant::ChatChannelTypeDefaultPrivate) => "private".to_owned(),
         None => "public".to_owned(),
     };
     let (created, updated) = inputs::backup_dates(core, form, call.now)?;
+    if known_as
+        .as_ref()
+        .is_some_and(|name| service.lost_names.contains(name))
+    {
+        return Err(Refusal::conflict("the unique name exists"));
+    }
     let is_taken = |name: &String| service.channels.by_name(name).is_some();
     if let Some(name) = &known_as
         && core.read(Fault::ChatRaceUniqueName, || is_taken(name))
@@ -238,6 +254,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         left: 0,
         uncounted: 0,
         refused_webhooks: 0,
+        refused_invites: 0,
         friendly_name,
         unique_name,
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),
@@ -293,6 +310,7 @@ pub(super) fn update_type(
     messaging_service_sid: &str,
 ) -> Answer {
     let webhooks = inputs::webhooks_enabled(core, call);
+    let channel_key = channel;
     let sid = find(service, core, channel)?.sid.clone();
     let asked = asked_of_v3(core, call);
     let stale = service.channels.find(&sid, false)?;
@@ -359,7 +377,9 @@ pub(super) fn update_type(
     if webhooks {
         announce(service, core, &sid, ["onChannelUpdate", "onChannelUpdated"]);
     }
-    if core.fails(Fault::ChatV3NotPersisted)
+    let is_by_name = channel_key != sid;
+    if (core.fails(Fault::ChatV3NotPersisted)
+        || (is_by_name && core.fails(Fault::ChatV3ByNameNotStored)))
         && let Some(channel) = service.channels.by_sid_mut(&sid)
     {
         (channel.kind, channel.messaging_service_sid, channel.updated) = before;

@@ -88,7 +88,11 @@ fn of_service<'a>(
         core.fails(Fault::ChatServiceWebhookFiltersIgnored)
             || fields.webhook_filters.as_ref().is_none_or(|filters| {
                 let at = filters.iter().position(|f| f == event);
-                at.is_some_and(|at| at == 0 || !core.fails(Fault::ChatServiceSecondFilterIgnored))
+                at.is_some_and(|at| {
+                    (at == 0 || !core.fails(Fault::ChatServiceSecondFilterIgnored))
+                        && (at < 2 || !core.fails(Fault::ChatServiceThirdFilterIgnored))
+                }) || (event.starts_with("onMember")
+                    && core.fails(Fault::ChatServiceMemberEventsUnfiltered))
             })
     };
     let method = if core.fails(Fault::ChatServiceWebhookMethodIgnored) {
@@ -162,7 +166,10 @@ fn of_channel<'a>(
                     } else if core.fails(Fault::ChatWebhookFilterByStart) {
                         filters.iter().any(begins_alike)
                     } else {
-                        filters.iter().any(|f| f == happening.after)
+                        let at = filters.iter().position(|f| f == happening.after);
+                        at.is_some_and(|at| {
+                            at < 3 || !core.fails(Fault::ChatWebhookFourthFilterIgnored)
+                        })
                     };
                     !silent
                         && (named

@@ -77,6 +77,12 @@ pub(super) fn create(
                 user.place_in(core, &channel_sid).status = Status::Invited;
             }
         }
+        if role.is_err()
+            && core.fails(Fault::ChatRefusedInviteTouchesChannel)
+            && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
+        {
+            channel.refused_invites += 1;
+        }
         role?;
     }
     let hides_role = named_role.is_none() && core.varies(Variant::ChatInviteRoleNull);
@@ -85,6 +91,9 @@ pub(super) fn create(
         .to_owned();
     let user_sid = user::seen(service, core, identity, call.now);
     if let Some(user) = service.users.by_sid_mut(&user_sid) {
+        if user.friendly_name.is_some() && core.fails(Fault::ChatGuestUnnamed) {
+            user.friendly_name = None;
+        }
         let place = user.place_in(core, &channel_sid);
         place.invited_role = Some(role_sid.clone());
         place.status = Status::Invited;

@@ -115,7 +115,7 @@ impl Media {
     }
 
     fn serve(&self, core: &Core, altered: bool, untyped: bool) -> Response {
-        let mut bytes = damaged(core, &self.bytes);
+        let mut bytes = damaged(core, &self.bytes, &self.content_type);
         if altered {
             // A fault typical of text handling: bytes beyond ASCII are lost.
             bytes = bytes.into_iter().filter(u8::is_ascii).collect();
@@ -138,7 +138,7 @@ impl Media {
 }
 
 /// The bytes after faulty handling; queries only faults that would change them.
-fn damaged(core: &Core, bytes: &[u8]) -> Vec<u8> {
+fn damaged(core: &Core, bytes: &[u8], content_type: &str) -> Vec<u8> {
     const BUFFER: usize = 65_536;
     let text = String::from_utf8_lossy(bytes);
     let ways: [(Fault, Vec<u8>); 5] = [
@@ -157,9 +157,16 @@ fn damaged(core: &Core, bytes: &[u8]) -> Vec<u8> {
             bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec(),
         ),
     ];
-    for (fault, changed) in ways {
-        if changed != bytes && core.fails(fault) {
-            return changed;
+    for (fault, changed) in &ways {
+        let of_type = match fault {
+            Fault::MediaBytesAsText => ("image/", Fault::MediaImagesAsText),
+            Fault::MediaLastLineEndLost => ("image/", Fault::MediaImageLineEndLost),
+            Fault::MediaCutAtZero => ("video/", Fault::MediaVideoCutAtZero),
+            _ => ("", *fault),
+        };
+        let is_of_type = content_type.starts_with(of_type.0);
+        if changed != bytes && (core.fails(*fault) || (is_of_type && core.fails(of_type.1))) {
+            return changed.clone();
         }
     }
     bytes.to_vec()
@@ -181,9 +188,16 @@ fn served<'a>(
     service: &'a Service,
     core: &Core,
     sid: &str,
-    of_first: Fault,
+    [of_first, of_namesake]: [Fault; 2],
 ) -> Result<&'a Media, Refusal> {
     let asked = service.media.find(sid, false)?;
+    let mut namesakes = service.media.rows();
+    let namesake = namesakes.find(|m| m.file_name.is_some() && m.file_name == asked.file_name);
+    if let Some(namesake) = namesake.filter(|m| m.sid != asked.sid)
+        && core.fails(of_namesake)
+    {
+        return Ok(namesake);
+    }
     let second = service.media.rows().nth(1);
     let is_third = service.media.rows().skip(2).any(|media| media.sid == sid);
     if let Some(second) = second
@@ -305,7 +319,10 @@ fn read_upload<'a>(core: &Core, call: &Call<'a>) -> Result<Upload<'a>, Refusal> 
         bytes: part.bytes,
         // RFC 7578, 4.4: text/plain unless the part says otherwise.
         content_type: part.content_type.unwrap_or_else(|| "text/plain".to_owned()),
-        file_name: part.file_name,
+        file_name: part.file_name.map(|name| match name.split_once(';') {
+            Some((start, _)) if core.fails(Fault::MediaFileNameCutAtSemicolon) => start.to_owned(),
+            _ => name,
+        }),
     })
 }
 
@@ -340,7 +357,12 @@ pub(super) fn fetch(service: &Service, core: &Core, call: &Call<'_>, sid: &str) 
 
 /// Serves the bytes behind the `content` link.
 pub(super) fn content(service: &Service, core: &Core, sid: &str) -> Answer {
-    let media = served(service, core, sid, Fault::MediaContentOfFirst)?;
+    let media = served(
+        service,
+        core,
+        sid,
+        [Fault::MediaContentOfFirst, Fault::MediaContentOfNamesake],
+    )?;
     if core.varies(Variant::MediaContentRedirects) {
         let mut response = Response::empty(307);
         let address = media.direct(service, core, core.now);
@@ -373,7 +395,16 @@ pub(super) fn content_direct(service: &Service, core: &Core, call: &Call<'_>, si
     if core.fails(Fault::MediaDirectGone) {
         return Err(Refusal::new(404, 20404, "nothing is there"));
     }
-    let media = served(service, core, sid, Fault::MediaDirectOfFirst)?;
+    let later = service.media.rows().skip(3).any(|media| media.sid == sid);
+    let media = match service.media.rows().next().filter(|_| later) {
+        Some(first) if core.fails(Fault::MediaFourthDirectOfFirst) => first,
+        _ => served(
+            service,
+            core,
+            sid,
+            [Fault::MediaDirectOfFirst, Fault::MediaDirectOfNamesake],
+        )?,
+    };
     Ok(media.serve(
         core,
         core.fails(Fault::MediaDirectAltered),

@@ -102,7 +102,9 @@ fn join(
     if status == Some(Status::NotParticipating) && core.fails(Fault::ChatLeaverRefused) {
         return Err(Refusal::conflict("the user has left"));
     }
-    let created_here = channel.created_by == joining.identity;
+    let is_later = channel.members.len() > 2;
+    let created_here = channel.created_by == joining.identity
+        || (is_later && core.fails(Fault::ChatFourthMemberCreatorRole));
     let user_sid = user::seen(service, core, joining.identity, now);
     let role_sid = joining
         .role_sid
@@ -169,7 +171,12 @@ fn check_limits(
         1.. if core.fails(Fault::ChatLeaversFillChannel) => channel.left,
         _ => 0,
     };
-    let members = core.read(Fault::ChatRaceMembers, || channel.members.len() + left);
+    let invited = match channel.invites.len() {
+        count @ 1.. if core.fails(Fault::ChatInvitesFillChannel) => count,
+        _ => 0,
+    };
+    let members = channel.members.len() + left + invited;
+    let members = core.read(Fault::ChatRaceMembers, || members);
     if reached(
         members,
         limits.channel_members,
@@ -216,6 +223,10 @@ fn default_role(service: &Service, core: &Core, is_creator: bool) -> String {
         &fields.default_service_role_sid
     } else if is_creator && !core.varies(Variant::ChatCreatorIsOrdinaryMember) {
         &fields.default_channel_creator_role_sid
+    } else if service.first_default_channel_role != fields.default_channel_role_sid
+        && core.fails(Fault::ChatNewMemberFirstDefaultRole)
+    {
+        &service.first_default_channel_role
     } else {
         &fields.default_channel_role_sid
     };
@@ -245,7 +256,11 @@ pub(super) fn create(
         if known.is_err() && core.fails(Fault::ChatRefusedMemberMakesUser) {
             user::seen(service, core, identity, call.now);
         }
-        if known.is_err() && core.fails(Fault::ChatRefusedMemberStays) {
+        let is_well_formed = || inputs::sid("RoleSid", sid, "RL").is_ok();
+        if known.is_err()
+            && (core.fails(Fault::ChatRefusedMemberStays)
+                || (is_well_formed() && core.fails(Fault::ChatUnknownRoleMemberStays)))
+        {
             let joining = Joining::by_hand(identity, None, call.now);
             join(service, core, &channel_sid, joining, call.now)?;
         }
@@ -498,6 +513,20 @@ pub(super) fn update(
         store(service, &channel_sid, member);
         return Err(asked.err().expect("it was just one"));
     }
+    if let Err(refusal) = &asked
+        && let Ok(index @ Some(_)) = inputs::index(form, "LastConsumedMessageIndex")
+        && let Some(sid) = form.get("RoleSid")
+        && inputs::sid("RoleSid", sid, "RL").is_ok()
+        && core.fails(Fault::ChatUnknownRoleMemberChanges)
+    {
+        consume(
+            core,
+            place(service, &before, &channel_sid),
+            (index, None),
+            call.now,
+        );
+        return Err(refusal.clone());
+    }
     let Change {
         role_sid,
         attributes,
@@ -541,6 +570,13 @@ pub(super) fn update(
         place_now.consumed_index = None;
     }
     consume(core, place_now, consumed, call.now);
+    consume_elsewhere(
+        service,
+        core,
+        (&member.user_sid, &channel_sid),
+        consumed.0,
+        Fault::ChatMemberConsumesEverywhere,
+    );
     store(service, &channel_sid, member.clone());
     if form.has("RoleSid") {
         share_role(service, core, &channel_sid, &member);
@@ -617,6 +653,28 @@ pub(super) fn consume(
     }
     if at.is_some() {
         place.consumed_at = at;
+    }
+}
+
+/// Fault: a read position in one channel counts in all channels of the user.
+pub(super) fn consume_elsewhere(
+    service: &mut Service,
+    core: &Core,
+    (user_sid, channel_sid): (&str, &str),
+    index: Option<u64>,
+    fault: Fault,
+) {
+    let Some(user) = service.users.by_sid_mut(user_sid) else {
+        return;
+    };
+    let others = user
+        .places
+        .rows_mut()
+        .filter(|p| p.channel_sid != channel_sid);
+    for other in others.filter(|_| index.is_some()) {
+        if core.fails(fault) {
+            other.consumed_index = index;
+        }
     }
 }
 

@@ -124,7 +124,11 @@ pub(super) fn create(
         .get("MediaSid")
         .filter(|sid| !sid.is_empty())
         .map(|sid| attachment(service, core, sid))
-        .transpose()?;
+        .transpose();
+    let (attachment, refusal) = match attachment {
+        Err(refusal) if core.fails(Fault::ChatUnknownMediaCounts) => (None, Some(refusal)),
+        attachment => (attachment?, refusal),
+    };
     let identity = |parameter| form.get(parameter).filter(|text| !text.is_empty());
     for writer in [identity("From"), identity("LastUpdatedBy")] {
         if let Some(writer) =
@@ -136,7 +140,7 @@ pub(super) fn create(
     let message = Message {
         sid: core.sid("IM"),
         index: next_index(service, core, &channel_sid)?,
-        from: identity("From").unwrap_or(SYSTEM).to_owned(),
+        from: author(service, core, &channel_sid, identity("From")),
         body: body(core, form.get("Body")),
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),
         attachment,
@@ -168,6 +172,24 @@ pub(super) fn create(
         announce(service, core, channel, &message);
     }
     refusal.map_or_else(|| Ok(core.created(&value)), Err)
+}
+
+/// The author of a message: `From`, or else `system`.
+fn author(service: &Service, core: &Core, channel_sid: &str, from: Option<&str>) -> String {
+    if let Some(from) = from {
+        let known = service.users.by_name_in_any_case(from);
+        let known = known.filter(|user| user.identity != from);
+        return match known {
+            Some(user) if core.fails(Fault::ChatFromOfKnownCase) => user.identity.clone(),
+            Some(_) | None => from.to_owned(),
+        };
+    }
+    let channel = service.channels.by_sid(channel_sid);
+    let before = channel.and_then(|c| c.messages.last().filter(|_| c.messages.len() > 2));
+    match before.filter(|before| before.from != SYSTEM) {
+        Some(before) if core.fails(Fault::ChatFourthMessageAuthorOfLast) => before.from.clone(),
+        Some(_) | None => SYSTEM.to_owned(),
+    }
 }
 
 /// `Body`; empty and null both mean the empty string (D2, Endpoints: Message).
@@ -215,6 +237,8 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
         0
     } else if core.fails(Fault::ChatMessageIndexDecreasing) {
         1_000_000_u64.saturating_sub(index)
+    } else if channel.messages.len() == 4 && core.fails(Fault::ChatFifthIndexRepeats) {
+        channel.messages.last().map_or(index, |last| last.index)
     } else if index > 9 && core.fails(Fault::ChatIndexWrongFromTenth) {
         index % 10
     } else {

@@ -114,7 +114,11 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     let name = inputs::required(&call.form, "FriendlyName")?;
     let name = inputs::name(core, "FriendlyName", name, FRIENDLY_NAME)?;
     let kind = inputs::required(&call.form, "Type")?;
-    let kind = inputs::choice(core, "Type", kind, TYPE)?;
+    let kind = inputs::choice(core, "Type", kind, TYPE);
+    if kind.is_err() {
+        service.disturb(core, Fault::ChatRefusedRoleRaisesInterval);
+    }
+    let kind = kind?;
     inputs::required(&call.form, "Permission")?;
     if kind == DEPLOYMENT && core.varies(Variant::ChatDeploymentRoleRefused) {
         return Err(Refusal::bad_parameter("Permission", "not for this type"));

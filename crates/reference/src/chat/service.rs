@@ -33,8 +33,12 @@ pub(super) struct Service {
     pub(super) deleted_bindings: BTreeSet<String>,
     /// Bindings that a fault deleted from only one of the two lists.
     pub(super) half_deleted: BTreeMap<String, &'static str>,
+    /// Unique names that a fault keeps taken.
+    pub(super) lost_names: BTreeSet<String>,
     /// The default service role at creation.
-    first_default_role: String,
+    pub(super) first_default_role: String,
+    /// The default channel role at creation.
+    pub(super) first_default_channel_role: String,
     created: Timestamp,
     updated: Timestamp,
 }
@@ -133,6 +137,7 @@ impl Service {
         Self {
             sid: core.sid("IS"),
             first_default_role: fields.default_service_role_sid.clone(),
+            first_default_channel_role: fields.default_channel_role_sid.clone(),
             fields,
             channels: Table::default(),
             users: Table::default(),
@@ -140,6 +145,7 @@ impl Service {
             bindings: Table::default(),
             media: Table::default(),
             deleted_bindings: BTreeSet::new(),
+            lost_names: BTreeSet::new(),
             half_deleted: BTreeMap::new(),
             created: now,
             updated: now,
@@ -273,13 +279,30 @@ pub(super) fn fetch(service: &Service, core: &Core) -> Response {
 
 pub(super) fn read(services: &Table<Service>, core: &Core, call: &Call<'_>) -> Answer {
     let mut names = BTreeSet::new();
+    // Fault: one more service, which another account has.
+    let last = services.iter().last();
+    let foreign = last
+        .filter(|_| core.fails(Fault::ChatServiceOfAnotherAccountListed))
+        .map(|(sequence, service)| (sequence + 1, service, true));
     let items = services
         .iter()
         .filter(|(_, service)| {
             let is_new = names.insert(&service.fields.friendly_name);
             is_new || !core.fails(Fault::ChatServicesListedByName)
         })
-        .map(|(sequence, service)| (sequence, move || service.represent(core)))
+        .map(|(sequence, service)| (sequence, service, false))
+        .chain(foreign)
+        .map(|(sequence, service, is_foreign)| {
+            (sequence, move || {
+                let mut value = service.represent(core);
+                if is_foreign {
+                    let turned = |sid: &Value| json!(turned(sid.as_str().unwrap_or_default()));
+                    value["sid"] = turned(&value["sid"]);
+                    value["account_sid"] = turned(&value["account_sid"]);
+                }
+                value
+            })
+        })
         .collect();
     let url = url_of(core.link_origin(), &["chat", "v2", "Services"]);
     pages::SERVICES.page(core, call, url, Vec::new(), items)
@@ -291,9 +314,11 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
     let role_sid = form.get("DefaultServiceRoleSid");
     if let Some(sid) = role_sid {
         let known = role::require(service, "DefaultServiceRoleSid", sid, role::DEPLOYMENT);
+        let is_well_formed = || inputs::sid("DefaultServiceRoleSid", sid, "RL").is_ok();
         if known.is_err()
             && let Some(name) = form.get("FriendlyName")
-            && core.fails(Fault::ChatRefusedServiceUpdateChanges)
+            && (core.fails(Fault::ChatRefusedServiceUpdateChanges)
+                || (is_well_formed() && core.fails(Fault::ChatUnknownRoleRenamesService)))
         {
             name.clone_into(&mut service.fields.friendly_name);
         }
@@ -338,6 +363,13 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         (service.fields, service.updated) = before;
     }
     Ok(answer)
+}
+
+/// A SID with its last digits in another order.
+fn turned(sid: &str) -> String {
+    let (start, digits) = sid.split_at(sid.len().min(2));
+    let digits: String = digits.chars().rev().collect();
+    format!("{start}{digits}")
 }
 
 /// Fault: a name given to one service is given to all.

@@ -20,7 +20,7 @@ pub(super) struct User {
     /// Places in channels, by the channel's SID.
     pub(super) places: Table<UserPath>,
     pub(super) attributes: String,
-    friendly_name: Option<String>,
+    pub(super) friendly_name: Option<String>,
     role_sid: String,
     created: Timestamp,
 }
@@ -204,6 +204,12 @@ pub(super) fn in_path<'a>(core: &Core, identity: &'a str) -> Cow<'a, str> {
 /// The user with that SID or identity (D2, Conventions).
 pub(super) fn find<'a>(service: &'a Service, core: &Core, key: &str) -> Result<&'a User, Refusal> {
     let key = in_path(core, key);
+    let plain = key.replace('é', "e");
+    let key = if plain != *key && core.fails(Fault::ChatUserPathAccentless) {
+        plain.into()
+    } else {
+        key
+    };
     match service.users.find(&key, false) {
         Err(_) => service.users.find(&name_of(core, &key), true),
         found => found,
@@ -228,9 +234,21 @@ pub(super) fn seen(
     let known = service.users.by_name(&name);
     let was_known = core.read(Fault::ChatRaceUser, || known.is_some());
     if let Some(user) = known.filter(|_| was_known) {
-        return user.sid.clone();
+        let sid = user.sid.clone();
+        if user.attributes != "{}"
+            && core.fails(Fault::ChatSeenUserCleared)
+            && let Some(user) = service.users.by_sid_mut(&sid)
+        {
+            "{}".clone_into(&mut user.attributes);
+        }
+        return sid;
     }
-    let user = User::new(service, core, identity, now);
+    let mut user = User::new(service, core, identity, now);
+    if service.first_default_role != user.role_sid
+        && core.fails(Fault::ChatSeenUserFirstDefaultRole)
+    {
+        user.role_sid.clone_from(&service.first_default_role);
+    }
     let sid = user.sid.clone();
     // The fault keeps the user but hides it from lookups by identity.
     let known_as = (!core.fails(Fault::ChatNewIdentityWithoutUser)).then_some(name);

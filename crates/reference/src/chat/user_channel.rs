@@ -17,14 +17,26 @@ const SNAKE_CASE: &str = "not_participating";
 
 fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> Value {
     let channel_sid = place.channel_sid.as_str();
-    let member_url = ["Channels", channel_sid, "Members", &place.member_sid];
+    let first = user
+        .places
+        .rows()
+        .next()
+        .filter(|f| f.channel_sid != channel_sid);
+    let of_first = first.filter(|_| core.fails(Fault::ChatUserChannelMemberOfFirst));
+    let linked = of_first.unwrap_or(place);
+    let member_url = [
+        "Channels",
+        &linked.channel_sid,
+        "Members",
+        &linked.member_sid,
+    ];
     let mut value = json!({
         "account_sid": core.account_sid,
         "service_sid": service.sid,
         "channel_sid": channel_sid,
         "user_sid": user.sid,
         "member_sid": place.member_sid,
-        "status": status(place.status, core),
+        "status": status(place.status, user, core),
         "last_consumed_message_index": place
             .consumed_index,
         "unread_messages_count": unread(place, service, core),
@@ -43,6 +55,9 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
         },
     });
     if place.status != Status::Joined {
+        if core.varies(Variant::ChatGuestMemberLinkNull) {
+            value["links"]["member"] = Value::Null;
+        }
         if core.varies(Variant::ChatMemberSidNull) {
             value["member_sid"] = Value::Null;
         }
@@ -56,9 +71,15 @@ fn represent(place: &UserPath, user: &User, service: &Service, core: &Core) -> V
 }
 
 /// D2, User channel: the third value has two spellings.
-fn status(status: Status, core: &Core) -> &'static str {
+fn status(status: Status, user: &User, core: &Core) -> &'static str {
     match status {
         Status::Joined => "joined",
+        Status::Invited
+            if user.joined_channels() > 2 && core.fails(Fault::ChatInvitedAmongManyJoined) =>
+        {
+            "joined"
+        }
+        Status::Invited if core.varies(Variant::ChatInvitedNotParticipating) => "notParticipating",
         Status::Invited => "invited",
         Status::NotParticipating if core.varies(Variant::ChatNotParticipatingSnakeCase) => {
             SNAKE_CASE
@@ -75,6 +96,8 @@ fn unread(place: &UserPath, service: &Service, core: &Core) -> usize {
     let consumed = place
         .consumed_index
         .filter(|_| !core.fails(Fault::ChatUnreadCountAll));
+    let consumed = consumed
+        .filter(|_| channel.messages.len() <= 3 || !core.fails(Fault::ChatUnreadAllBeyondThree));
     if place.consumed_index.is_none() && core.varies(Variant::ChatUnreadFromPosition) {
         return 0;
     }
@@ -182,6 +205,9 @@ pub(super) fn update(
             }
         }
     }
+    let here = (&*user_sid, &*place.channel_sid);
+    let fault = Fault::ChatUserChannelConsumesEverywhere;
+    member::consume_elsewhere(service, core, here, consumed.0, fault);
     if !core.fails(Fault::ChatUpdateUserChannelNotPersisted) {
         member::touch(service, core, &place, call.now);
         store(service, &user_sid, undone.unwrap_or(place));

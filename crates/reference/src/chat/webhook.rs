@@ -8,6 +8,7 @@ use super::updated;
 use crate::{Answer, Call, Core, Fault, Params, Refusal, Variant};
 use conformant_base::clock::Timestamp;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// D2, Limits: channel webhooks per channel.
 const PER_CHANNEL_MAX: usize = 5;
@@ -96,13 +97,22 @@ impl Webhook {
     }
 
     fn represent(&self, service: &Service, channel: &Channel, core: &Core) -> Value {
+        let is_later = !channel.webhooks.rows().take(3).any(|w| w.sid == self.sid)
+            && channel.webhooks.len() > 2;
+        let mut configuration = self.configuration.represent(&self.kind, core);
+        if is_later
+            && self.configuration.retry_count > 0
+            && core.fails(Fault::ChatFourthWebhookNoRetries)
+        {
+            configuration["retry_count"] = json!(0);
+        }
         json!({
             "sid": self.sid,
             "account_sid": core.account_sid,
             "service_sid": service.sid,
             "channel_sid": channel.sid,
             "type": self.kind,
-            "configuration": self.configuration.represent(&self.kind, core),
+            "configuration": configuration,
             "url": service.url(core, &["Channels", &channel.sid, "Webhooks", &self.sid]),
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
@@ -188,7 +198,16 @@ impl Configuration {
             self.method = inputs::choice(core, "Configuration.Method", method, METHOD)?;
             self.method_given = true;
         }
-        if let Some(filters) = list("Configuration.Filters") {
+        if let Some(mut filters) = list("Configuration.Filters") {
+            let known: BTreeSet<String> = filters.iter().cloned().collect();
+            if known.len() < filters.len() {
+                if core.varies(Variant::ChatRepeatedFilterRefused) {
+                    return Err(Refusal::bad_parameter("Configuration.Filters", "repeated"));
+                }
+                if core.varies(Variant::ChatRepeatedFilterOnce) {
+                    filters = known.into_iter().collect();
+                }
+            }
             self.filters = filters;
         }
         if let Some(triggers) = list("Configuration.Triggers") {
@@ -377,8 +396,10 @@ pub(super) fn update(
         webhook.configuration.filters.clear();
     }
     let applied = webhook.configuration.apply(core, &call.form);
+    let is_over = call.form.get("Configuration.RetryCount") == Some("4");
     if let Err(refusal) = &applied
         && !core.fails(Fault::ChatRefusedWebhookUpdateChanges)
+        && !(is_over && core.fails(Fault::ChatRetryCountOverMaxChanges))
     {
         return Err(refusal.clone());
     }

@@ -136,6 +136,9 @@ fn payload(core: &Core, kind: Kind, facts: &Facts) -> Value {
     if facts.get("tags") == Some(&json!({})) && core.varies(Variant::EventsTagsAbsent) {
         payload.remove("tags");
     }
+    if kind != Kind::MessageQueued && core.varies(Variant::EventsTagsOnlyQueued) {
+        payload.remove("tags");
+    }
     if core.varies(Variant::EventsSparse) {
         payload.retain(|field, _| matches!(field.as_str(), "operation_id" | "message_id"));
     }

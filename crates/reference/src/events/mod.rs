@@ -22,6 +22,8 @@ pub struct Events {
     first: Option<(String, String)>,
     /// Tags of the previous send.
     tags: Map<String, Value>,
+    /// Identifier of the first message of the previous send.
+    message: Option<Value>,
 }
 
 /// One event in `collect_events`.
@@ -87,10 +89,14 @@ impl Events {
         let is_quiet = |fault| !is_first && core.fails(fault);
         if !core.fails(Fault::EventsProcessingMissing)
             && !is_quiet(Fault::EventsProcessingOnlyFirst)
+            && !(send.is_scheduled && core.fails(Fault::EventsScheduledNotProcessing))
+            && !(send.outcome == Outcome::Undelivered
+                && core.fails(Fault::EventsUndeliveredNotProcessing))
         {
             self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
         let mut first = None;
+        let mut before: Option<Facts> = None;
         let only_first = core.fails(Fault::EventsOnlyFirstRecipient);
         for (n, to) in send
             .to
@@ -98,7 +104,9 @@ impl Events {
             .take(if only_first { 1 } else { usize::MAX })
             .enumerate()
         {
-            if n > 2 && core.fails(Fault::EventsFourthRecipientMissing) {
+            if n > 2 && core.fails(Fault::EventsFourthRecipientMissing)
+                || n > 4 && core.fails(Fault::EventsSixthRecipientMissing)
+            {
                 break;
             }
             let mut message = send.message(core, &operation_id, to);
@@ -106,6 +114,24 @@ impl Events {
                 None => first = Some(message.clone()),
                 Some(first) => take_from_first(core, &mut message, first),
             }
+            if let Some(before) = before.filter(|_| n > 2)
+                && core.fails(Fault::EventsFourthMessageIdOfThird)
+            {
+                message["message_id"] = before["message_id"].clone();
+            }
+            if n > 2 && core.fails(Fault::EventsFourthAddressOfFirst) {
+                message["to"]["address"] = json!(send.to[0]);
+            }
+            match self.message.as_ref().filter(|_| n == 0) {
+                Some(last) if core.fails(Fault::EventsMessageIdOfLastSend) => {
+                    message["message_id"] = last.clone();
+                }
+                _ => {}
+            }
+            if n == 0 {
+                self.message = Some(message["message_id"].clone());
+            }
+            before = Some(message.clone());
             let is_later = *to != send.to[0];
             if n > 2 && !send.tags.is_empty() && core.fails(Fault::EventsTagsStop) {
                 message["tags"] = json!({});
@@ -307,6 +333,7 @@ fn is_lost(core: &Core, kind: Kind, send: &BulkSend, n: usize) -> bool {
         Kind::MessageUndelivered if n > 0 => core.fails(Fault::EventsUndeliveredOnlyFirst),
         Kind::MessageRead if n > 0 => core.fails(Fault::EventsReadOnlyFirst),
         Kind::MessageDelivered if n > 2 => core.fails(Fault::EventsOutcomeStops),
+        Kind::MessageQueued if n > 3 => core.fails(Fault::EventsFifthNotQueued),
         Kind::MessageQueued if send.outcome == Outcome::Undelivered => {
             core.fails(Fault::EventsUndeliveredNotQueued)
         }
@@ -326,7 +353,7 @@ fn is_lost(core: &Core, kind: Kind, send: &BulkSend, n: usize) -> bool {
 
 /// Faults: later messages have data of the first.
 fn take_from_first(core: &Core, message: &mut Facts, first: &Facts) {
-    if core.varies(Variant::EventsMessageIdOfFirst) {
+    if core.fails(Fault::EventsMessageIdOfFirst) {
         message["message_id"] = first["message_id"].clone();
     }
     if core.fails(Fault::EventsAddressOfFirst) {

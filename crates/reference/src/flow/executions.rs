@@ -147,6 +147,10 @@ impl Flow {
                     || (execution.ended && core.fails(Fault::FlowEndedNotFiltered))
             })
             .filter(|execution| !(execution.ended && core.fails(Fault::FlowEndedNotListed)))
+            .filter(|execution| {
+                let is_filtered = !window.given.is_empty();
+                !(is_filtered && execution.ended && core.fails(Fault::FlowEndedNotInWindow))
+            })
             // D3 does not say how soon a list shows what was created.
             .filter(|execution| {
                 let age = call.now.duration_since(execution.created).as_secs();
@@ -197,6 +201,26 @@ impl Flow {
             && core.fails(Fault::FlowSecondParametersLost)
         {
             data.clone_from(&first.data);
+        }
+        if self.flow(flow_sid)?.executions.len() > 3 && core.fails(Fault::FlowFifthParametersLost) {
+            data = json!({});
+        }
+        if let Some(members) = data.as_object_mut()
+            && members.len() > 8
+            && core.fails(Fault::FlowLaterParametersCut)
+        {
+            *members = std::mem::take(members).into_iter().take(8).collect();
+        }
+        let to = call.form.get("To");
+        let others = self.flows.iter().filter(|other| other.sid != flow_sid);
+        let mut of_person = others
+            .flat_map(|other| &other.executions)
+            .filter(|other| to.is_some_and(|to| to == other.to));
+        if call.form.get("Parameters").is_none()
+            && let Some(other) = of_person.next_back()
+            && core.fails(Fault::FlowDataOfOtherFlow)
+        {
+            data.clone_from(&other.data);
         }
         if let Some(last) = self.flow(flow_sid)?.executions.last()
             && core.fails(Fault::FlowParametersLeak)

@@ -105,9 +105,17 @@ impl Flow {
                 execution.created = now;
             }
         }
-        let sid = execution.sid.clone();
+        let (sid, to) = (execution.sid.clone(), execution.to.clone());
         for other in self.siblings(args, &sid) {
-            if core.fails(Fault::FlowEndEndsOthers) {
+            if core.fails(Fault::FlowEndEndsOthers)
+                || other.to == to && core.fails(Fault::FlowEndEndsOfTo)
+            {
+                other.end(now);
+            }
+        }
+        let all = self.flows.iter_mut().flat_map(|flow| &mut flow.executions);
+        for other in all.filter(|other| other.to == to && !other.ended) {
+            if core.fails(Fault::FlowEndEndsPerson) {
                 other.end(now);
             }
         }
@@ -217,7 +225,14 @@ impl Execution {
         };
         let step = Step {
             flow_sid: self.flow_sid.clone(),
-            execution_sid: self.sid.clone(),
+            execution_sid: match self.steps.first() {
+                Some(first)
+                    if self.steps.len() > 4 && core.fails(Fault::FlowSixthStepElsewhere) =>
+                {
+                    first.sid.replacen("FT", "FN", 1)
+                }
+                Some(_) | None => self.sid.clone(),
+            },
             // D3, Step: the step of the widget that started the subflow, else null.
             parent_step_sid: before
                 .filter(|_| {

@@ -251,7 +251,9 @@ impl Flow {
         });
         let items = std::iter::once(execution)
             .chain(of_others)
-            .flat_map(|execution| &execution.steps)
+            .flat_map(|execution| execution.steps.iter().enumerate())
+            .filter(|(n, _)| *n < 5 || !core.fails(Fault::FlowSixthStepMissing))
+            .map(|(_, step)| step)
             .filter(|_| !core.fails(Fault::FlowStepsMissing))
             .filter(|_| !(execution.ended && core.fails(Fault::FlowStepsGoWithTheEnd)))
             .map(|step| {

@@ -117,9 +117,9 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
         .partition(|other| other.weight == card.weight);
     let mut out = String::new();
     for (heading, rules) in [
-        ("  also broken\n", same),
+        ("  other rules of this defect\n", same),
         (
-            "  also, as warnings, which fail the run only with --strict\n",
+            "  other rules, as warnings, which fail the run only with --strict\n",
             lighter,
         ),
     ] {

@@ -241,7 +241,7 @@ impl<'a> Console<'a> {
         if self.look.is_verbose() || self.state.printed <= LINES_MAX {
             self.write(&line);
         } else if self.state.printed == LINES_MAX + 1 {
-            self.write("… the reports list further failing scenarios (see all: `--verbose`)\n");
+            self.write("… further failing scenarios are in the reports (see all: `--verbose`)\n");
         }
     }
 }

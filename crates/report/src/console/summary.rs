@@ -123,7 +123,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         writeln!(out, "… {more} above").expect(MEMORY);
     }
     if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
-        let line = format!("the requests of defect N: conformant reproduce {run} N");
+        let line = format!("a script with the requests of defect N: conformant reproduce {run} N");
         out += &wrapped(&line, "", 4, look.width);
     }
     out
@@ -206,11 +206,11 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         ("rules", Some(whole.words())),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
-        ("limited by", limits),
+        ("left out by", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),
         ("detection", detection.map(view::detection)),
-        ("raised by", detection.and_then(view::raised_by)),
+        ("to raise it", detection.and_then(view::raised_by)),
     ] {
         let Some(text) = text else { continue };
         out += &wrapped(&format!("{label:<11} {text}"), "", 12, look.width);
@@ -242,8 +242,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · looks like the built-in example fault
-     flow/execution-status-wrong (guess)
+     flow · 1 rule · 2 findings in 1 scenario · similar to the reference's fault
+     flow/execution-status-wrong (a guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
@@ -294,7 +294,7 @@ waivers     1 waiver accepts 3 findings
 mutations   1 of 2 passing rules detect a mutation of the responses (6 of 8 mutations detected) · 1
             that no mutation breaks, not judged
 detection   about 84 % (76 to 92 %) of the defects of an unknown implementation
-raised by   configure the hook end_execution (87 %)
+to raise it configure the hook end_execution (87 %)
 rules without verdict
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)

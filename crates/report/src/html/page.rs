@@ -206,7 +206,7 @@ fn defects_lead(defects: usize, whole: &ServiceTally) -> String {
     let broken = whole.broken;
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
-        "{broken} {is} broken, probably by {}. Rules that match the pattern of a built-in example fault are \
+        "{broken} {is} broken, probably by {}. Rules that match the pattern of a fault of the reference are \
          grouped in one card, the largest first. Grouping is a guess and does not affect any \
          verdict.",
         view::count(defects, "defect")

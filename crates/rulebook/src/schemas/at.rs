@@ -54,7 +54,7 @@ impl At {
         }
     }
 
-    pub(super) fn tighter(&self) -> Self {
+    pub(super) fn restricting(&self) -> Self {
         Self {
             tightening: true,
             ..self.clone()
@@ -90,7 +90,7 @@ impl At {
     }
 
     /// Whether the property only restricts another one.
-    pub(super) fn tighter_only(&self, node: &Node) -> bool {
+    pub(super) fn is_restriction_only(&self, node: &Node) -> bool {
         self.tightening && node.get("x-source").is_none()
     }
 }

@@ -1,7 +1,7 @@
 //! Self-contained schemas: with definitions of referenced schemas, or with those inlined.
 
 use super::at::At;
-use super::keywords::{NAMED, ONE, SEVERAL};
+use super::keywords::{SCHEMA_LISTS, SCHEMA_MAPS, SINGLE_SCHEMA};
 use super::references::{node_at, owner, target};
 use super::{COMMON, OTHER_FIELDS_KEY, RULE_KEY};
 use crate::annotations;
@@ -89,25 +89,27 @@ impl<'a> Bundler<'a> {
                 "properties" => self.properties(file, &member.value, &at),
                 "$defs" | "x-source" | "x-rule" => continue,
                 _ if annotations::EXTENSIONS.contains(&key) => continue,
-                _ if NAMED.contains(&key) => member
+                _ if SCHEMA_MAPS.contains(&key) => member
                     .value
                     .members()
                     .iter()
                     .map(|m| {
                         (
                             m.key.to_string(),
-                            self.convert(file, &m.value, at.tighter()),
+                            self.convert(file, &m.value, at.restricting()),
                         )
                     })
                     .collect::<Map<_, _>>()
                     .into(),
                 "items" | "additionalProperties" => self.convert(file, &member.value, at.item()),
-                _ if ONE.contains(&key) => self.convert(file, &member.value, at.tighter()),
-                _ if SEVERAL.contains(&key) => member
+                _ if SINGLE_SCHEMA.contains(&key) => {
+                    self.convert(file, &member.value, at.restricting())
+                }
+                _ if SCHEMA_LISTS.contains(&key) => member
                     .value
                     .items()
                     .iter()
-                    .map(|sub| self.convert(file, sub, at.tighter()))
+                    .map(|sub| self.convert(file, sub, at.restricting()))
                     .collect(),
                 _ => member.value.to_json(),
             };
@@ -127,7 +129,7 @@ impl<'a> Bundler<'a> {
             } else {
                 at.property(&member.key)
             };
-            let rule = (!at.kind.is_empty() && !at.tighter_only(&member.value))
+            let rule = (!at.kind.is_empty() && !at.is_restriction_only(&member.value))
                 .then(|| inner.prefix.clone());
             let mut schema = self.convert(file, &member.value, inner);
             if let (Some(rule), Value::Object(members)) = (rule, &mut schema) {

@@ -1,7 +1,7 @@
 //! Traverses a schema: lints it, and adds the rules of its properties.
 
 use super::at::At;
-use super::keywords::{NAMED, ONE, SEVERAL};
+use super::keywords::{SCHEMA_LISTS, SCHEMA_MAPS, SINGLE_SCHEMA};
 use super::lint::lint;
 use super::references::{node_at, target};
 use crate::draft::{Derived, Draft, File, Files};
@@ -39,12 +39,12 @@ pub(crate) fn derive(
         let below = json::join(pointer, key);
         if key == "properties" {
             derive_properties(draft, files, file, &below, &member.value, &at);
-        } else if NAMED.contains(&key) {
+        } else if SCHEMA_MAPS.contains(&key) {
             for sub in member.value.members() {
                 let at = if key == "$defs" {
                     At::default()
                 } else {
-                    at.tighter()
+                    at.restricting()
                 };
                 derive(
                     draft,
@@ -55,13 +55,13 @@ pub(crate) fn derive(
                     at,
                 );
             }
-        } else if ONE.contains(&key) {
+        } else if SINGLE_SCHEMA.contains(&key) {
             let at = match key {
                 "items" | "additionalProperties" => at.item(),
-                _ => at.tighter(),
+                _ => at.restricting(),
             };
             derive(draft, files, file, &below, &member.value, at);
-        } else if SEVERAL.contains(&key) {
+        } else if SCHEMA_LISTS.contains(&key) {
             for (n, sub) in member.value.items().iter().enumerate() {
                 derive(
                     draft,
@@ -69,7 +69,7 @@ pub(crate) fn derive(
                     file,
                     &format!("{below}/{n}"),
                     sub,
-                    at.tighter(),
+                    at.restricting(),
                 );
             }
         }
@@ -80,7 +80,7 @@ fn derive_no_other_fields(draft: &mut Draft, file: &File, pointer: &str, node: &
     let Some((id, level)) = at.other.clone() else {
         return;
     };
-    // An inline page has no source of its own; its list has one.
+    // A schema without a source of its own has that of its first property with one, such as the list of a page.
     let listed = node
         .get("properties")
         .map(Node::members)
@@ -94,7 +94,7 @@ fn derive_no_other_fields(draft: &mut Draft, file: &File, pointer: &str, node: &
     };
     let rule = Derived {
         id,
-        says: "Only fields that are listed stand in it.".to_owned(),
+        says: "It has no fields other than the documented ones.".to_owned(),
         source,
         level,
         basis: if level == Level::Must {
@@ -124,7 +124,7 @@ fn derive_properties(
         } else {
             at.property(&member.key)
         };
-        if !at.kind.is_empty() && (!at.tighter_only(&member.value)) {
+        if !at.kind.is_empty() && !at.is_restriction_only(&member.value) {
             derive_property(draft, files, file, &below, &member.value, &inner);
         }
         derive(draft, files, file, &below, &member.value, inner);
@@ -140,7 +140,8 @@ fn derive_property(
     at: &At,
 ) {
     let extension = draft.extension(file, node);
-    // A bare reference to a resource type has the description and source of that type.
+    // A reference without a source of its own has the source of its target. It has the description of its target if that
+    // is in another file.
     let referred = node
         .get("$ref")
         .and_then(Node::text)
@@ -155,7 +156,7 @@ fn derive_property(
         }
         Some(_) | None => (file, pointer.to_owned(), node),
     };
-    let named = if node.get("x-source").is_none() && node_referred_to.get("x-source").is_none() {
+    let source = if node.get("x-source").is_none() && node_referred_to.get("x-source").is_none() {
         draft.source(file, pointer, node, true)
     } else {
         draft.source(referred_to, &pointer_referred_to, node_referred_to, true)
@@ -172,7 +173,7 @@ fn derive_property(
     } else {
         draft.says(file, pointer, node, "description")
     };
-    let Some(source) = named else { return };
+    let Some(source) = source else { return };
     let rule = Derived {
         id: at.prefix.clone(),
         says,

@@ -1,7 +1,7 @@
 //! The supported schema keywords: JSON Schema's, by the type of their value, and our extensions.
 
 /// Keywords whose value is a schema.
-pub(super) const ONE: [&str; 9] = [
+pub(super) const SINGLE_SCHEMA: [&str; 9] = [
     "items",
     "additionalProperties",
     "contains",
@@ -14,10 +14,10 @@ pub(super) const ONE: [&str; 9] = [
 ];
 
 /// Keywords whose value is a list of schemas.
-pub(super) const SEVERAL: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+pub(super) const SCHEMA_LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 
 /// Keywords whose value is a mapping of schemas.
-pub(super) const NAMED: [&str; 4] = [
+pub(super) const SCHEMA_MAPS: [&str; 4] = [
     "properties",
     "patternProperties",
     "dependentSchemas",

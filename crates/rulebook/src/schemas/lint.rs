@@ -1,7 +1,7 @@
 //! Lints schemas: unknown keys, formats and types, unresolved references.
 
 use super::at::At;
-use super::keywords::{EXTENSIONS, FORMATS, NAMED, ONE, PLAIN, SEVERAL};
+use super::keywords::{EXTENSIONS, FORMATS, PLAIN, SCHEMA_LISTS, SCHEMA_MAPS, SINGLE_SCHEMA};
 use super::references::{circle, target};
 use crate::draft::{Draft, File, Files};
 use crate::problems::suggest;
@@ -21,9 +21,10 @@ pub(super) fn lint(
     for member in node.members() {
         let key = &*member.key;
         let known = || {
-            ONE.iter()
-                .chain(&SEVERAL)
-                .chain(&NAMED)
+            SINGLE_SCHEMA
+                .iter()
+                .chain(&SCHEMA_LISTS)
+                .chain(&SCHEMA_MAPS)
                 .chain(&PLAIN)
                 .chain(&EXTENSIONS)
         };

@@ -17,8 +17,10 @@ use std::time::{Duration, Instant};
 
 /// How long a service may refuse connections, or only its gateway may answer; it may be restarting.
 const GONE_AFTER: Duration = Duration::from_secs(2);
-/// How long a service may not answer at all, if an exchange may take the default time.
+/// How long a service that answered quickly may not answer at all, if an exchange may take the default time.
 const SILENT_AFTER: Duration = Duration::from_millis(4_300);
+/// How many times the slowest answer of the run a service may not answer at all, up to the time limit of exchanges.
+const SILENT_AFTER_SLOWEST: u32 = 4;
 /// The time without an answer after which a service is probed.
 const PROBED_AFTER: Duration = Duration::from_millis(1_800);
 /// The minimum time for the answer to a probe.
@@ -257,15 +259,18 @@ impl Live {
     /// Repeats the last read of a service. Returns the fault if it was not answered, and ends the run if that lasts.
     pub(super) fn probe(&self, service: &str) -> Option<SendFault> {
         let base = self.bases.get(service)?;
-        let (now, silent_after) = (clock::monotonic(), self.silent_after());
-        let (request, within) = {
+        let now = clock::monotonic();
+        let (request, within, silent_after) = {
             let mut state = self.health.state();
+            // All services may be on one loaded machine.
+            let slowest = state.services.values().map(|known| known.slowest).max();
+            let silent_after = self.silent_after(slowest.unwrap_or_default());
             let known = state.services.entry(service.to_owned()).or_default();
             known.probed_at = Some(now);
             let quiet = known.quiet_for(now).unwrap_or_default();
             let least = PROBE_MIN.max(known.slowest * 2);
             let within = silent_after.saturating_sub(quiet).max(least);
-            (known.read.clone(), within)
+            (known.read.clone(), within, silent_after)
         };
         let request = request.unwrap_or_else(|| Request::new("OPTIONS", "/"));
         let limits = Limits {
@@ -315,10 +320,11 @@ impl Live {
         }))
     }
 
-    /// How long a service may be silent. A longer time limit of exchanges makes it longer.
-    fn silent_after(&self) -> Duration {
-        let by_limit = self.client.limits().timeout * 43 / 100;
-        by_limit.max(SILENT_AFTER)
+    /// How long a service may be silent. A longer time limit of exchanges and slow answers before make it longer.
+    fn silent_after(&self, slowest: Duration) -> Duration {
+        let limit = self.client.limits().timeout;
+        let by_limit = SILENT_AFTER.max(limit * 43 / 100);
+        by_limit.max(limit.min(slowest * SILENT_AFTER_SLOWEST))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Phone numbers: which scenarios use which values of the exclusive setting.
+//! Phone numbers: which scenario uses which number of the setting that the rulebook marks as exclusive.
 //!
 //! Scenarios share numbers until the target shows that a number can be in use only once. From then on a scenario begins
 //! when all its numbers are free, and each belongs to one scenario at a time.
@@ -12,10 +12,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 pub(super) struct PhoneNumbers {
     /// The configured numbers, of which scenarios are assigned one.
     pool: Vec<String>,
-    /// Each number with the number of scenarios that use it.
-    users: Mutex<BTreeMap<String, usize>>,
+    /// How many scenarios use each number.
+    use_counts: Mutex<BTreeMap<String, usize>>,
     freed: Condvar,
-    are_exclusive: AtomicBool,
+    is_exclusive: AtomicBool,
 }
 
 /// The numbers that a scenario needs.
@@ -23,7 +23,7 @@ pub(super) struct PhoneNumbers {
 pub(super) struct Needs {
     /// Whether it needs one of the configured numbers, whichever that is.
     pub(super) any: bool,
-    /// Whether it is assigned that one also as long as numbers are shared.
+    /// Whether it gets a number of its own even while scenarios share numbers.
     pub(super) is_assigned: bool,
     /// Numbers that it names itself.
     pub(super) named: BTreeSet<String>,
@@ -33,9 +33,9 @@ pub(super) struct Needs {
 #[derive(Debug)]
 pub(super) struct UsedNumbers<'a> {
     phone_numbers: &'a PhoneNumbers,
-    /// The number that it is assigned.
+    /// The configured number that is given to it.
     pub(super) assigned: Option<String>,
-    /// All its numbers.
+    /// All its numbers: those that it names, and the configured one that it uses.
     pub(super) numbers: BTreeSet<String>,
     /// Whether other scenarios may use the same numbers at the same time.
     pub(super) is_shared: bool,
@@ -48,8 +48,8 @@ impl Needs {
 }
 
 impl UsedNumbers<'_> {
-    /// Whether it uses a number that other scenarios may use, too.
-    pub(super) fn shares(&self, number: &str) -> bool {
+    /// Whether other scenarios may use this number of it at the same time.
+    pub(super) fn may_share(&self, number: &str) -> bool {
         self.is_shared && self.numbers.contains(number)
     }
 }
@@ -57,10 +57,10 @@ impl UsedNumbers<'_> {
 impl PhoneNumbers {
     pub(super) fn new(pool: Vec<String>) -> Self {
         Self {
-            users: Mutex::new(pool.iter().map(|number| (number.clone(), 0)).collect()),
+            use_counts: Mutex::new(pool.iter().map(|number| (number.clone(), 0)).collect()),
             pool,
             freed: Condvar::new(),
-            are_exclusive: AtomicBool::new(false),
+            is_exclusive: AtomicBool::new(false),
         }
     }
 
@@ -69,10 +69,10 @@ impl PhoneNumbers {
         !self.pool.is_empty()
     }
 
-    /// How many scenarios can use a number at the same time.
+    /// How many scenarios that need numbers can run at the same time.
     pub(super) fn limit(&self) -> usize {
         if self.are_exclusive() {
-            self.users().len()
+            self.use_counts().len()
         } else {
             usize::MAX
         }
@@ -80,38 +80,40 @@ impl PhoneNumbers {
 
     /// Whether each number belongs to one scenario at a time.
     pub(super) fn are_exclusive(&self) -> bool {
-        self.are_exclusive.load(Ordering::SeqCst)
+        self.is_exclusive.load(Ordering::SeqCst)
     }
 
     /// Makes each number exclusive from now on.
     pub(super) fn make_exclusive(&self) {
-        self.are_exclusive.store(true, Ordering::SeqCst);
+        self.is_exclusive.store(true, Ordering::SeqCst);
     }
 
     /// Takes all numbers that a scenario needs. Waits for unused ones if numbers are exclusive.
     pub(super) fn take(&self, needs: &Needs) -> UsedNumbers<'_> {
-        let mut users = self.users();
+        let mut use_counts = self.use_counts();
         loop {
             let are_exclusive = self.are_exclusive();
-            let count = |number: &String| users.get(number).copied().unwrap_or_default();
+            let count = |number: &String| use_counts.get(number).copied().unwrap_or_default();
             let others = self.pool.iter().filter(|n| !needs.named.contains(*n));
             let is_assigned = needs.is_assigned || are_exclusive;
-            // A scenario without an assigned number uses the first one.
-            let number = others
-                .min_by_key(|number| count(number))
-                .filter(|_| is_assigned);
-            let number = number.or(self.pool.first()).filter(|_| needs.any);
+            let least_used = others.min_by_key(|number| count(number));
+            // All scenarios without a number of their own use the first one.
+            let number = match least_used.filter(|_| is_assigned) {
+                _ if !needs.any => None,
+                None => self.pool.first(),
+                found => found,
+            };
             let mut numbers = needs.named.clone();
             numbers.extend(number.cloned());
             if are_exclusive && numbers.iter().any(|number| count(number) > 0) {
-                users = self
+                use_counts = self
                     .freed
-                    .wait(users)
+                    .wait(use_counts)
                     .unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             for number in &numbers {
-                *users.entry(number.clone()).or_default() += 1;
+                *use_counts.entry(number.clone()).or_default() += 1;
             }
             return UsedNumbers {
                 phone_numbers: self,
@@ -122,20 +124,22 @@ impl PhoneNumbers {
         }
     }
 
-    fn users(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.users.lock().unwrap_or_else(PoisonError::into_inner)
+    fn use_counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        self.use_counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for UsedNumbers<'_> {
     fn drop(&mut self) {
-        let mut users = self.phone_numbers.users();
+        let mut use_counts = self.phone_numbers.use_counts();
         for number in &self.numbers {
-            if let Some(scenarios) = users.get_mut(number) {
+            if let Some(scenarios) = use_counts.get_mut(number) {
                 *scenarios -= 1;
             }
         }
-        drop(users);
+        drop(use_counts);
         self.phone_numbers.freed.notify_all();
     }
 }
@@ -186,7 +190,7 @@ mod tests {
         phone_numbers.make_exclusive();
         let both = phone_numbers.take(&needs(true, &["a", "person"]));
         assert_eq!(both.assigned.as_deref(), Some("b"));
-        assert!(!both.shares("person"));
+        assert!(!both.may_share("person"));
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| {
                 phone_numbers

@@ -303,7 +303,7 @@ impl Session for LiveScenario<'_> {
     fn shares_phone_number(&self, number: &str) -> bool {
         self.numbers
             .as_ref()
-            .is_some_and(|used| used.shares(number))
+            .is_some_and(|used| used.may_share(number))
     }
 
     fn are_phone_numbers_exclusive(&self) -> bool {

@@ -1,0 +1,114 @@
+//! `event-fields` with `message`: a message has one recipient and belongs to one send. Does not judge events without the
+//! identifier of their message.
+
+use super::event_emitted::Feed;
+#[cfg(test)]
+use super::event_emitted::{COLLECT, SEND, feed};
+use super::prelude::*;
+use crate::compare::as_text;
+use std::collections::BTreeMap;
+
+/// Two messages, to other recipients or of other sends, never have the same identifier.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventMessagesDiffer {
+    /// Where the events come from.
+    feed: Feed,
+    /// The identifier of the message in each payload.
+    message: String,
+    /// The recipient in each payload.
+    to: String,
+}
+
+/// What the first event with an identifier says about its message.
+struct Message {
+    send: String,
+    to: Option<String>,
+    site: Site,
+}
+
+impl Predicate for EventMessagesDiffer {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+        references.any_event("message", &self.message);
+        references.any_event("to", &self.to);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    /// Judges each message when it is first observed after another one.
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let mut messages: BTreeMap<String, Message> = BTreeMap::new();
+        for collected in self.feed.collected(context) {
+            let Some(send) = self.feed.send_of(&collected) else {
+                continue;
+            };
+            for (n, event) in collected.events().iter().enumerate() {
+                let text = |at: &str| event.get("payload")?.pointer(at).map(as_text);
+                let Some(id) = text(&self.message) else {
+                    continue;
+                };
+                let at = format!("/events/{n}/payload{}", self.message);
+                let site = Site::hook(collected.event, at);
+                let to = text(&self.to);
+                let Some(known) = messages.get_mut(&id) else {
+                    let others = messages.values().map(|message| &message.site);
+                    if let Some(sites) = Sites::first_with_last(others, site.clone()) {
+                        verdicts.instance(rule, sites).conclude(None);
+                    }
+                    let send = send.clone();
+                    messages.insert(id, Message { send, to, site });
+                    continue;
+                };
+                let other = match (&known.to, &to) {
+                    _ if known.send != send => Some(format!("of {}", known.send)),
+                    (Some(known), Some(to)) if known != to => Some(format!("to {known}")),
+                    _ => None,
+                };
+                if let Some(other) = other {
+                    let fact = Fact {
+                        kind: "not-unique",
+                        expected: format!("another identifier than that of the message {other}"),
+                        actual: id,
+                        ..Fact::default()
+                    };
+                    let sites = [known.site.clone(), site];
+                    verdicts.instance(rule, sites).conclude(Some(fact));
+                } else if known.to.is_none() {
+                    known.to = to;
+                }
+            }
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let event = |to: &str, id: &str| json!({"type": "x", "payload": {"to": {"address": to}, "message_id": id}});
+        let collected = |scene: ExampleBuilder, of: &str, events: &[Value]| {
+            let sent = json!({"channel": "sms", "to": ["+1", "+2"], "outcome": "delivered"});
+            scene.hook(SEND, sent, json!({"operation_id": of})).hook(
+                COLLECT,
+                json!({"operation_id": of}),
+                json!({"events": events}),
+            )
+        };
+        let parameters = json!({"feed": feed(), "message": "/message_id", "to": "/to/address"});
+        let scene = || Example::for_rule("events", parameters.clone());
+        let one = event("+1", "m1");
+        let first = || collected(scene(), "o1", std::slice::from_ref(&one));
+        let at = "/events/1/payload/message_id";
+        vec![
+            collected(scene(), "o1", &[one.clone(), event("+2", "m2")]).passes(),
+            collected(scene(), "o1", &[one.clone(), event("+2", "m1")]).fails(at),
+            collected(first(), "o2", &[event("+1", "m2")]).passes(),
+            collected(first(), "o2", &[one.clone()]).fails("/events/0/payload/message_id"),
+            collected(scene(), "o1", &[one.clone(), one.clone()]).not_judged(),
+        ]
+    }
+}

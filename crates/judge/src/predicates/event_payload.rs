@@ -1,0 +1,163 @@
+//! `event-fields` with `type`: what every payload has in common, for an event type without a schema. Requires no field.
+
+use super::event_emitted::Feed;
+#[cfg(test)]
+use super::event_emitted::{COLLECT, feed};
+use super::prelude::*;
+use crate::evidence::Event;
+use std::collections::BTreeMap;
+
+/// The payloads of one event type are well-formed.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventPayload {
+    /// Where the events come from.
+    feed: Feed,
+    /// The type of the events.
+    r#type: String,
+    /// Whether every scalar value is a text; null is none.
+    #[serde(default)]
+    texts: bool,
+    /// Whether no value is null.
+    #[serde(default)]
+    without_nulls: bool,
+    /// The only members of an object, by its pointer.
+    #[serde(default)]
+    only: BTreeMap<String, Vec<String>>,
+    /// Members that the payload does not have.
+    #[serde(default)]
+    without: Vec<String>,
+}
+
+impl Predicate for EventPayload {
+    fn subject(&self) -> Subject {
+        Subject::Service
+    }
+
+    fn references(&self, references: &mut References) {
+        self.feed.references(references);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Hooks]
+    }
+
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (index, event) in context.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = event else { continue };
+            let Ok(result) = &call.result else { continue };
+            let events = result.get("events").and_then(Value::as_array);
+            for (n, event) in events
+                .filter(|_| self.feed.collects(call))
+                .into_iter()
+                .flatten()
+                .enumerate()
+            {
+                let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
+                let Some(payload) = event.get("payload").filter(|_| is_type) else {
+                    continue;
+                };
+                let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
+                let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
+                verdicts.instance(rule, site("")).conclude_at(wrong);
+            }
+        }
+    }
+
+    fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        let site = sites.last();
+        let mut payloads = vec![json!({"message_id": 1}), json!({"message_id": null})];
+        payloads.extend(self.without.iter().map(|name| json!({name: "1"})));
+        let unlisted = json!({"unlisted": "1"});
+        payloads.extend(self.only.keys().map(|at| match at.strip_prefix('/') {
+            Some(name) => json!({name: unlisted}),
+            None => unlisted.clone(),
+        }));
+        let to = |payload| Mutation::new(site.clone(), Change::To(payload));
+        payloads.into_iter().map(to).collect()
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let read = |mut parameters: Value, payload: Value| {
+            parameters["feed"] = feed();
+            parameters["type"] = json!("message.read");
+            let events = json!({"events": [
+                {"type": "message.sent", "payload": {"attempt": 1}},
+                {"type": "message.read", "payload": payload},
+            ]});
+            Example::for_rule("events", parameters).hook(COLLECT, json!({}), events)
+        };
+        let texts = || json!({"texts": true});
+        let nulls = || json!({"without_nulls": true});
+        let members = || json!({"only": {"/to": ["address"]}, "without": ["account_sid"]});
+        let other = json!({"events": [{"type": "message.sent", "payload": {"attempt": 1}}]});
+        let parameters = json!({"feed": feed(), "type": "message.read", "texts": true});
+        vec![
+            read(texts(), json!({"attempt": "1", "to": {"address": null}})).passes(),
+            read(texts(), json!({"attempt": 1})).fails("/events/1/payload/attempt"),
+            read(texts(), json!({"tags": {"a": true}})).fails("/events/1/payload/tags/a"),
+            read(nulls(), json!({"attempt": 1})).passes(),
+            read(nulls(), json!({"to": {"address": null}})).fails("/events/1/payload/to/address"),
+            read(members(), json!({"to": {"address": 1}})).passes(),
+            read(members(), json!({"to": {"name": "x"}})).fails("/events/1/payload/to/name"),
+            read(members(), json!({"account_sid": "AC1"})).fails("/events/1/payload/account_sid"),
+            Example::for_rule("events", parameters)
+                .hook(COLLECT, json!({}), other)
+                .not_judged(),
+        ]
+    }
+}
+
+impl EventPayload {
+    /// The first place that is wrong.
+    fn wrong(&self, payload: &Value) -> Option<(String, Fact)> {
+        let fact = |expected: &str, actual: &Value| Fact {
+            kind: "payload",
+            expected: expected.to_owned(),
+            actual: json::short(actual),
+            ..Fact::default()
+        };
+        for name in &self.without {
+            if let Some(value) = payload.get(name) {
+                return Some((format!("/{name}"), fact("no such field", value)));
+            }
+        }
+        for (at, names) in &self.only {
+            let members = payload.pointer(at).and_then(Value::as_object);
+            let unlisted = |(name, _): &(&String, &Value)| !names.contains(name);
+            if let Some((name, value)) = members.into_iter().flatten().find(unlisted) {
+                let expected = format!("only {}", names.join(", "));
+                return Some((format!("{at}/{name}"), fact(&expected, value)));
+            }
+        }
+        let (at, value) =
+            scalars(payload, String::new())
+                .into_iter()
+                .find(|(_, value)| match value {
+                    Value::Null => self.without_nulls,
+                    Value::Bool(_) | Value::Number(_) => self.texts,
+                    Value::String(_) | Value::Array(_) | Value::Object(_) => false,
+                })?;
+        Some((at, fact("a string", value)))
+    }
+}
+
+/// All scalar values with their pointers.
+fn scalars(value: &Value, at: String) -> Vec<(String, &Value)> {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            members
+                .flat_map(|(name, member)| scalars(member, format!("{at}/{name}")))
+                .collect()
+        }
+        Value::Array(items) => {
+            let items = items.iter().enumerate();
+            items
+                .flat_map(|(n, item)| scalars(item, format!("{at}/{n}")))
+                .collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => vec![(at, value)],
+    }
+}
