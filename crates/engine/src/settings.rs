@@ -109,7 +109,7 @@ pub struct People {
     pub fifth_cellphone: String,
     /// Number of a person who adds an e-mail address later; differs from the first one in the first digit.
     pub sixth_cellphone: String,
-    /// Numbers that nobody has yet, with `#` for each digit that may be any. None for a target without them.
+    /// Numbers that the target does not know, with `#` for each digit that may be any. None for a target without them.
     pub new_cellphone: Option<String>,
     /// Domain of their e-mail addresses.
     pub email_domain: String,

@@ -224,6 +224,8 @@ impl CreatedWith {
         members
             .filter(|(name, value)| sent.get(*name) != Some(*value))
             .filter(|(_, value)| as_text(value).chars().count() >= TELLING)
+            // A longer name may be cut to one that another request sent.
+            .filter(|(name, _)| name.len() < NAME_MAX)
             .collect()
     }
 

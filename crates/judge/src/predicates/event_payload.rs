@@ -15,7 +15,7 @@ pub struct EventPayload {
     feed: Feed,
     /// The type of the events.
     r#type: String,
-    /// Whether every scalar value is a text; null is none.
+    /// Whether every scalar value other than null is a text.
     #[serde(default)]
     texts: bool,
     /// Whether no value is null.

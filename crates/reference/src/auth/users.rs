@@ -336,7 +336,7 @@ impl Users {
     }
 
     /// `GET …/users/{AUTH_ID}/status`: a path of the reference, because the document shows none.
-    /// `has_scan`: somebody has registered by a scan.
+    /// `has_scan`: a person has registered by a scan.
     pub(super) fn status(
         &self,
         core: &Core,
