@@ -87,12 +87,12 @@ impl Events {
             self.emit(core, &operation_id, Kind::OperationScheduled, &operation);
         }
         let is_quiet = |fault| !is_first && core.fails(fault);
-        if !core.fails(Fault::EventsProcessingMissing)
-            && !is_quiet(Fault::EventsProcessingOnlyFirst)
-            && !(send.is_scheduled && core.fails(Fault::EventsScheduledNotProcessing))
-            && !(send.outcome == Outcome::Undelivered
-                && core.fails(Fault::EventsUndeliveredNotProcessing))
-        {
+        let is_silent = core.fails(Fault::EventsProcessingMissing)
+            || is_quiet(Fault::EventsProcessingOnlyFirst)
+            || send.is_scheduled && core.fails(Fault::EventsScheduledNotProcessing)
+            || send.outcome == Outcome::Undelivered
+                && core.fails(Fault::EventsUndeliveredNotProcessing);
+        if !is_silent {
             self.emit(core, &operation_id, Kind::OperationProcessing, &operation);
         }
         let mut first = None;
