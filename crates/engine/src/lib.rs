@@ -27,6 +27,7 @@ pub mod session;
 pub mod sessions;
 pub mod settings;
 mod stop;
+mod summary;
 mod template;
 #[cfg(test)]
 mod tests;

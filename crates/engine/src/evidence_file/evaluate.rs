@@ -2,9 +2,9 @@
 
 use super::format::EvidenceRecord;
 use super::reader::Reader;
-use crate::conclude::summarize;
 use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
+use crate::summary::summarize;
 use crate::{Planned, body};
 use conformant_base::redact::{REDACTED, is_secret_header};
 use conformant_judge::Judgment;

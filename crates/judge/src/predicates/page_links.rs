@@ -29,8 +29,6 @@ enum Aspect {
     /// Each leads to the page that it names, at the same size and in the same list.
     #[default]
     Leads,
-    /// A page that another one names as its next has an address of the page before.
-    Given,
     /// A page has the number that its address asks for.
     Numbered,
 }
@@ -87,7 +85,6 @@ impl Predicate for PageLinks {
             };
             match self.aspect {
                 Aspect::Leads => link.leads(rule, verdicts),
-                Aspect::Given => link.given(rule, verdicts),
                 Aspect::Numbered => link.numbered(rule, verdicts),
             }
         }
@@ -123,8 +120,6 @@ impl Predicate for PageLinks {
             shown(second, 2, "3").via(1, NEXT)
         };
         let back = |digit: &str| shown(shown(walked("leads"), 1, digit).via(2, PREVIOUS), 0, "1");
-        let mut lost = page(1, "2");
-        lost["meta"]["previous_page_url"] = Value::Null;
         vec![
             back("2").passes(),
             back("1").fails(PREVIOUS),
@@ -135,11 +130,6 @@ impl Predicate for PageLinks {
                 .fails(ITSELF),
             // A step was added meanwhile.
             shown(shown(walked("leads"), 1, "1").via(2, PREVIOUS), 0, "9").not_judged(),
-            walked("given").passes(),
-            shown(Example::for_rule("flow", of("given")), 0, "1")
-                .answered("read-steps", path.clone(), lost)
-                .via(0, NEXT)
-                .fails(PREVIOUS),
             shown(
                 shown(Example::for_rule("flow", of("numbered")), 0, "1"),
                 1,
@@ -339,27 +329,6 @@ impl Link<'_> {
         let (ours, others) = (&bound[self.from.0].parents, &bound[self.to.0].parents);
         let mut pairs = ours.iter().zip(others);
         pairs.any(|(ours, other)| ours.zip(*other).is_some_and(|(ours, other)| ours != other))
-    }
-
-    fn given(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let (index, to) = self.to;
-        let holds = |page: usize| self.held.get(&page).is_some_and(|held| !held.is_empty());
-        // Where something went meanwhile, this may be the first page by now.
-        let is_open = self.is_open(self.from.0);
-        if self.pointer != NEXT || is_open || !holds(self.from.0) || !holds(index) {
-            return;
-        }
-        let Some(previous) = to.value(PREVIOUS) else {
-            return;
-        };
-        let is_missing = previous.is_null() || *previous == "";
-        let instance = verdicts.instance(rule, Site::answer(index, PREVIOUS));
-        instance.conclude(is_missing.then(|| Fact {
-            kind: "page-url",
-            expected: "the address of the page that led here".to_owned(),
-            actual: json::short(previous),
-            ..Fact::default()
-        }));
     }
 
     fn numbered(&self, rule: &Rule, verdicts: &mut Verdicts<'_>) {

@@ -1,0 +1,108 @@
+//! The result of a scenario: its verdict with its reason, and what the record has beside it.
+
+use super::excerpt;
+use super::record::Concluded;
+use super::stop::Stop;
+use conformant_base::http::Cause;
+use conformant_judge::Judgment;
+use conformant_judge::evidence::{Evidence, Exchange, Outcome};
+use conformant_record::{Asked, Level, ScenarioResult, Spent, Verdict};
+use conformant_rulebook::Rulebook;
+use conformant_rulebook::scenario::Scenario;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The result of a scenario, with the other facts that the record contains.
+pub(super) fn summarize(
+    rulebook: &Rulebook,
+    scenario: Option<&Scenario>,
+    evidence: &Evidence,
+    (judgment, stop): (Judgment, Option<Stop>),
+    seconds: f64,
+) -> Concluded {
+    let exchanges = evidence.exchanges.len();
+    let concluded = conclude_run(&evidence.scenario, judgment, stop, exchanges, seconds);
+    let is_infrastructure_error = |exchange: &Exchange| match &exchange.outcome {
+        // A redirect outside the target does not prove that the target failed, nor does an answer beyond our size limit.
+        Outcome::Fault { cause, .. } => {
+            !matches!(cause, Cause::Redirect | Cause::EvidenceOverLimit(_))
+        }
+        Outcome::Answered { response, .. } => (300..400).contains(&response.status),
+    };
+    let operations = evidence
+        .exchanges
+        .iter()
+        .map(|e| format!("{}/{}", e.service, e.operation))
+        .collect();
+    let mut services: BTreeMap<String, Asked> = BTreeMap::new();
+    for exchange in &evidence.exchanges {
+        let asked = Asked::once(excerpt::milliseconds(exchange));
+        services
+            .entry(exchange.service.clone())
+            .or_default()
+            .add(asked);
+    }
+    let shown = excerpt::Shown::of(evidence, &concluded.judgment);
+    let mut concluded = Concluded {
+        has_infrastructure_error: evidence.exchanges.iter().any(is_infrastructure_error)
+            || matches!(
+                concluded.stopped,
+                Some(Stop::HookFailed(_) | Stop::Unreachable(_))
+            ),
+        services,
+        operations,
+        kinds: conformant_judge::kinds_of(rulebook, evidence),
+        shown,
+        ..concluded
+    };
+    if let Some(scenario) = scenario.filter(|_| excerpt::has_steps(concluded.result.verdict)) {
+        concluded.result.steps = excerpt::steps(scenario, evidence, &concluded.judgment);
+    }
+    concluded
+}
+
+pub(super) fn conclude_run(
+    id: &str,
+    judgment: Judgment,
+    stop: Option<Stop>,
+    exchanges: usize,
+    seconds: f64,
+) -> Concluded {
+    let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
+    let (verdict, reason) = match &stop {
+        _ if failed => (Verdict::Fail, String::new()),
+        None => (Verdict::Pass, String::new()),
+        Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),
+        Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
+            (Verdict::Inconclusive, why.clone())
+        }
+        Some(Stop::Interrupted) => (Verdict::Inconclusive, "the run ended before".to_owned()),
+        Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
+        Some(Stop::Unexpected) => (
+            Verdict::Inconclusive,
+            "a step was answered against its expectation".to_owned(),
+        ),
+        Some(Stop::Error(why)) => (Verdict::Error, why.clone()),
+    };
+    let result = ScenarioResult {
+        id: id.to_owned(),
+        verdict,
+        seconds,
+        reason,
+        failed_before: Vec::new(),
+        steps: Vec::new(),
+    };
+    let (operations, kinds) = (BTreeSet::new(), BTreeSet::new());
+    Concluded {
+        result,
+        judgment,
+        stopped: stop,
+        exchanges,
+        services: BTreeMap::new(),
+        has_infrastructure_error: false,
+        turned_away: None,
+        operations,
+        kinds,
+        shown: excerpt::Shown::default(),
+        waited: Spent::default(),
+    }
+}
