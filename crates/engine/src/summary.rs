@@ -1,4 +1,4 @@
-//! The result of a scenario: its verdict with its reason, and what the record has beside it.
+//! The result of a scenario: its verdict with the reason, and the other facts that the record contains.
 
 use super::excerpt;
 use super::record::Concluded;

@@ -379,7 +379,7 @@ fn counted_updates(cases: &mut Cases<'_>) {
         });
         let mut racers: Vec<Step> = creations.collect();
         // In each order of a race, creations begin before the update as well as after it.
-        racers.insert(racers.len().min(1), cases.call(either(), &Map::new()));
+        racers.insert(racers.len().min(2), cases.call(either(), &Map::new()));
         race(racers)
     };
     if makers.is_empty() {
