@@ -152,7 +152,7 @@ fn rules_contain_the_event_and_findings_the_version() {
         let (code, out, err) = run(folder.path(), &check);
         assert_eq!(code, 1, "{out}{err}");
         assert!(out.contains("events/message-sent/attempt"), "{out}{err}");
-        let by = format!("(by MessageSent/{version})");
+        let by = format!("(MessageSent version {version})");
         let words: Vec<&str> = out.split_whitespace().collect();
         assert!(words.join(" ").contains(&by), "{out}{err}");
     }

@@ -170,7 +170,7 @@ fn the_received_part_of_an_incomplete_response_is_reported_and_kept() {
 fn scenario(kept: &str) -> Value {
     let line = kept.lines().nth(1).expect("a scenario");
     let line: Value = serde_json::from_str(line).expect("a line of JSON");
-    line["scenario"].clone()
+    line["story"].clone()
 }
 
 #[test]

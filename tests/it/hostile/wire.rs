@@ -393,7 +393,12 @@ pub(crate) fn check(name: &str, judged: &Judged, due: Due) {
     );
     // A target that stops answering ends the run.
     let has_ended = exit == 3 && json.contains("stopped answering");
-    assert!(has_ended || record["complete"] == true, "{name}");
+    assert!(
+        has_ended || record["complete"] == true,
+        "{name}: {}{}",
+        ended.stdout,
+        ended.stderr
+    );
     assert_eq!(
         record["scenarios"].as_array().map(Vec::len),
         Some(1),

@@ -153,7 +153,6 @@ impl Predicate for WritePersists {
 
     #[cfg(test)]
     fn examples() -> Vec<Example> {
-        let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
         let service = |name: &str| {
             json!({
                 "sid": sid("IS"), "account_sid": "AC1", "friendly_name": name,
@@ -183,13 +182,6 @@ impl Predicate for WritePersists {
             );
             update(update(made, "b"), "c").raced(2)
         };
-        let execution = |data: Value| {
-            json!({
-                "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
-                "contact_channel_address": "", "context": {"flow": {"data": data}}, "status": "active",
-                "date_created": "", "date_updated": "", "url": "", "links": {},
-            })
-        };
         let shown = json!({
             "of": "flow/create-execution",
             "shown": {"Parameters": {
@@ -202,43 +194,14 @@ impl Predicate for WritePersists {
                 json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":1.5}"});
             let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
             Example::for_rule("flow", shown.clone())
-                .answered("create-execution", sent, execution(json!({})))
-                .answered("fetch-execution", path, execution(data))
+                .answered("create-execution", sent, execution(&json!({})))
+                .answered("fetch-execution", path, execution(&data))
         };
         let later = |scene: ExampleBuilder, data: Value, status: &str| {
             let path = json!({"FlowSid": sid("FW"), "Sid": sid("FN")});
-            let mut shown = execution(data);
+            let mut shown = execution(&data);
             shown["status"] = json!(status);
             scene.answered("fetch-execution", path, shown)
-        };
-        let two = |first: Value, second: Value| {
-            let shown = json!({
-                "of": "flow/create-execution",
-                "shown": {"Parameters": {
-                    "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
-                    "stays-while": {"/status": "active"}, "for-each": true,
-                }},
-            });
-            let of = |digit: &str, data: &Value| {
-                let mut shown = execution(data.clone());
-                shown["sid"] = json!(format!("FN{}", digit.repeat(32)));
-                shown
-            };
-            let sent =
-                json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
-            let nothing = json!({});
-            let made = Example::for_rule("flow", shown)
-                .answered("create-execution", sent.clone(), of("2", &nothing))
-                .answered("create-execution", sent, of("3", &nothing));
-            let late = (0..11).fold(made, |scene, _| {
-                scene.refused("create-execution", json!({}))
-            });
-            let fetched = |scene: ExampleBuilder, digit: &str, data: &Value| {
-                let shown = of(digit, data);
-                let path = json!({"FlowSid": sid("FW"), "Sid": shown["sid"].clone()});
-                scene.answered("fetch-execution", path, shown)
-            };
-            fetched(fetched(late, "2", &first), "3", &second)
         };
         let joins = |scene: ExampleBuilder, attributes: &str, shown: &str| {
             let sent = json!({
@@ -280,10 +243,10 @@ impl Predicate for WritePersists {
             later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
             later(began(json!({})), json!({}), "active").passes(),
-            two(json!({"n": 2}), json!({"n": 2})).passes(),
-            two(json!({"n": 2}), json!({})).fails("/context/flow/data"),
+            two_executions(&json!({"n": 2}), &json!({"n": 2})).passes(),
+            two_executions(&json!({"n": 2}), &json!({})).fails("/context/flow/data"),
             // No execution shows its parameters.
-            two(json!({}), json!({})).passes(),
+            two_executions(&json!({}), &json!({})).passes(),
             made.not_judged(),
         ]
     }
@@ -800,4 +763,51 @@ fn is_empty(got: &Value) -> bool {
 fn normalized_spaces(value: &Value) -> String {
     let text = as_text(value);
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+fn sid(prefix: &str) -> String {
+    format!("{prefix}{}", "1".repeat(32))
+}
+
+/// An active execution with these parameters.
+#[cfg(test)]
+fn execution(data: &Value) -> Value {
+    json!({
+        "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
+        "contact_channel_address": "", "context": {"flow": {"data": data}}, "status": "active",
+        "date_created": "", "date_updated": "", "url": "", "links": {},
+    })
+}
+
+/// Two executions that are fetched later and show these parameters.
+#[cfg(test)]
+fn two_executions(first: &Value, second: &Value) -> ExampleBuilder {
+    let shown = json!({
+        "of": "flow/create-execution",
+        "shown": {"Parameters": {
+            "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
+            "stays-while": {"/status": "active"}, "for-each": true,
+        }},
+    });
+    let of = |digit: &str, data: &Value| {
+        let mut shown = execution(data);
+        shown["sid"] = json!(format!("FN{}", digit.repeat(32)));
+        shown
+    };
+    let sent =
+        json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
+    let nothing = json!({});
+    let made = Example::for_rule("flow", shown)
+        .answered("create-execution", sent.clone(), of("2", &nothing))
+        .answered("create-execution", sent, of("3", &nothing));
+    let late = (0..11).fold(made, |scene, _| {
+        scene.refused("create-execution", json!({}))
+    });
+    let fetched = |scene: ExampleBuilder, digit: &str, data: &Value| {
+        let shown = of(digit, data);
+        let path = json!({"FlowSid": sid("FW"), "Sid": shown["sid"].clone()});
+        scene.answered("fetch-execution", path, shown)
+    };
+    fetched(fetched(late, "2", first), "3", second)
 }

@@ -178,6 +178,26 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>) -> Answer {
     pages::CHANNELS.page(core, call, url, Vec::new(), items)
 }
 
+/// The type of a new channel.
+fn asked_kind(
+    service: &mut Service,
+    core: &Core,
+    call: &Call<'_>,
+    known_as: Option<&String>,
+) -> Result<String, Refusal> {
+    let Some(kind) = call.form.get("Type") else {
+        let is_private = core.varies(Variant::ChatChannelTypeDefaultPrivate);
+        return Ok(if is_private { "private" } else { "public" }.to_owned());
+    };
+    let kind = inputs::choice(core, "Type", kind, CREATE_TYPE);
+    if let (Err(_), Some(name)) = (&kind, known_as)
+        && core.fails(Fault::ChatRefusedChannelTakesName)
+    {
+        service.lost_names.insert(name.clone());
+    }
+    kind
+}
+
 pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) -> Answer {
     let webhooks = inputs::webhooks_enabled(core, call);
     let form = &call.form;
@@ -195,19 +215,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
             Err(refusal) if core.fails(Fault::ChatRefusedChannelStays) => (None, Some(refusal)),
             attributes => (attributes?, None),
         };
-    let kind = match form.get("Type") {
-        Some(kind) => {
-            let kind = inputs::choice(core, "Type", kind, CREATE_TYPE);
-            if let (Err(_), Some(name)) = (&kind, &known_as)
-                && core.fails(Fault::ChatRefusedChannelTakesName)
-            {
-                service.lost_names.insert(name.clone());
-            }
-            kind?
-        }
-        None if core.varies(Variant::ChatChannelTypeDefaultPrivate) => "private".to_owned(),
-        None => "public".to_owned(),
-    };
+    let kind = asked_kind(service, core, call, known_as.as_ref())?;
     let (created, updated) = inputs::backup_dates(core, form, call.now)?;
     if known_as
         .as_ref()

@@ -157,15 +157,20 @@ fn damaged(core: &Core, bytes: &[u8], content_type: &str) -> Vec<u8> {
             bytes.strip_suffix(b"\n").unwrap_or(bytes).to_vec(),
         ),
     ];
+    let of_types = [
+        (Fault::MediaBytesAsText, "image/", Fault::MediaImagesAsText),
+        (
+            Fault::MediaLastLineEndLost,
+            "image/",
+            Fault::MediaImageLineEndLost,
+        ),
+        (Fault::MediaCutAtZero, "video/", Fault::MediaVideoCutAtZero),
+    ];
     for (fault, changed) in &ways {
-        let of_type = match fault {
-            Fault::MediaBytesAsText => ("image/", Fault::MediaImagesAsText),
-            Fault::MediaLastLineEndLost => ("image/", Fault::MediaImageLineEndLost),
-            Fault::MediaCutAtZero => ("video/", Fault::MediaVideoCutAtZero),
-            _ => ("", *fault),
-        };
-        let is_of_type = content_type.starts_with(of_type.0);
-        if changed != bytes && (core.fails(*fault) || (is_of_type && core.fails(of_type.1))) {
+        let fails_for_type = of_types.iter().any(|(of, prefix, for_type)| {
+            of == fault && content_type.starts_with(prefix) && core.fails(*for_type)
+        });
+        if changed != bytes && (core.fails(*fault) || fails_for_type) {
             return changed.clone();
         }
     }

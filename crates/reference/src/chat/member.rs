@@ -489,6 +489,33 @@ pub(super) fn read(service: &Service, core: &Core, call: &Call<'_>, channel: &st
     pages::MEMBERS.page(core, call, url, filters, items)
 }
 
+/// Faults that change something although the update is refused.
+fn change_though_refused(
+    service: &mut Service,
+    core: &Core,
+    call: &Call<'_>,
+    (channel_sid, before): (&str, &Member),
+) {
+    if core.fails(Fault::ChatRefusedMemberUpdateChanges) {
+        let mut member = before.clone();
+        member.updated = call.now;
+        store(service, channel_sid, member);
+        return;
+    }
+    if let Ok(index @ Some(_)) = inputs::index(&call.form, "LastConsumedMessageIndex")
+        && let Some(sid) = call.form.get("RoleSid")
+        && inputs::sid("RoleSid", sid, "RL").is_ok()
+        && core.fails(Fault::ChatUnknownRoleMemberChanges)
+    {
+        consume(
+            core,
+            place(service, before, channel_sid),
+            (index, None),
+            call.now,
+        );
+    }
+}
+
 pub(super) fn update(
     service: &mut Service,
     core: &mut Core,
@@ -508,24 +535,8 @@ pub(super) fn update(
     });
     let mut member = before.clone();
     let asked = Change::asked(service, core, form);
-    if asked.is_err() && core.fails(Fault::ChatRefusedMemberUpdateChanges) {
-        member.updated = call.now;
-        store(service, &channel_sid, member);
-        return Err(asked.err().expect("it was just one"));
-    }
-    if let Err(refusal) = &asked
-        && let Ok(index @ Some(_)) = inputs::index(form, "LastConsumedMessageIndex")
-        && let Some(sid) = form.get("RoleSid")
-        && inputs::sid("RoleSid", sid, "RL").is_ok()
-        && core.fails(Fault::ChatUnknownRoleMemberChanges)
-    {
-        consume(
-            core,
-            place(service, &before, &channel_sid),
-            (index, None),
-            call.now,
-        );
-        return Err(refusal.clone());
+    if asked.is_err() {
+        change_though_refused(service, core, call, (&channel_sid, &before));
     }
     let Change {
         role_sid,
