@@ -392,7 +392,7 @@ pub(crate) fn check(name: &str, judged: &Judged, due: Due) {
         ended.stdout
     );
     // A target that stops answering ends the run.
-    let has_ended = exit == 3 && json.contains("stopped answering");
+    let has_ended = exit == 3 && ended.stderr.contains("stopped answering");
     assert!(
         has_ended || record["complete"] == true,
         "{name}: {}{}",
