@@ -105,13 +105,19 @@ impl Predicate for RejectedName {
         });
         let named = |name: &str| json!({"ServiceSid": sid("IS"), "UniqueName": name});
         let wrong = json!({"ServiceSid": sid("IS"), "UniqueName": "abc", "Type": "other"});
+        let made = |digit: &str, name: &str| {
+            let mut made = channel.clone();
+            made["sid"] = json!(format!("CH{}", digit.repeat(32)));
+            made["unique_name"] = json!(name);
+            made
+        };
         let twin = scene(free)
-            .answered("create-channel", named("first"), channel.clone())
+            .answered("create-channel", named("first"), made("2", "first"))
             .refused("create-channel", wrong);
         let again = twin.clone();
         vec![
             again
-                .answered("create-channel", named("abc"), channel.clone())
+                .answered("create-channel", named("abc"), made("3", "abc"))
                 .passes(),
             twin.clone()
                 .refused("create-channel", named("abc"))
