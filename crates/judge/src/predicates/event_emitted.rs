@@ -171,8 +171,23 @@ impl Feed {
     }
 
     /// Whether the call collects events.
-    pub(super) fn collects(&self, call: &HookCall) -> bool {
+    fn collects(&self, call: &HookCall) -> bool {
         call.name == self.collect
+    }
+
+    /// Every collected event: the place of its collection in the evidence, its place there, and the event.
+    pub(super) fn events<'c>(&self, context: &'c Context<'_>) -> Vec<(usize, usize, &'c Value)> {
+        let mut found = Vec::new();
+        for (index, happened) in context.evidence.events.iter().enumerate() {
+            let Event::Hook(call) = happened else {
+                continue;
+            };
+            let Ok(result) = &call.result else { continue };
+            let events = result.get("events").and_then(Value::as_array);
+            let events = events.filter(|_| self.collects(call)).into_iter().flatten();
+            found.extend(events.enumerate().map(|(n, event)| (index, n, event)));
+        }
+        found
     }
 
     /// The requested outcome of the send.

@@ -4,7 +4,6 @@ use super::event_emitted::Feed;
 #[cfg(test)]
 use super::event_emitted::{COLLECT, feed};
 use super::prelude::*;
-use crate::evidence::Event;
 use std::collections::BTreeMap;
 
 /// The payloads of one event type are well-formed.
@@ -43,24 +42,14 @@ impl Predicate for EventPayload {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, event) in context.evidence.events.iter().enumerate() {
-            let Event::Hook(call) = event else { continue };
-            let Ok(result) = &call.result else { continue };
-            let events = result.get("events").and_then(Value::as_array);
-            for (n, event) in events
-                .filter(|_| self.feed.collects(call))
-                .into_iter()
-                .flatten()
-                .enumerate()
-            {
-                let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
-                let Some(payload) = event.get("payload").filter(|_| is_type) else {
-                    continue;
-                };
-                let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
-                let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
-                verdicts.instance(rule, site("")).conclude_at(wrong);
-            }
+        for (index, n, event) in self.feed.events(context) {
+            let is_type = event.get("type").is_some_and(|t| *t == *self.r#type);
+            let Some(payload) = event.get("payload").filter(|_| is_type) else {
+                continue;
+            };
+            let site = |at: &str| Site::hook(index, format!("/events/{n}/payload{at}"));
+            let wrong = self.wrong(payload).map(|(at, fact)| (site(&at), fact));
+            verdicts.instance(rule, site("")).conclude_at(wrong);
         }
     }
 

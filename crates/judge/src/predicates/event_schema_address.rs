@@ -5,7 +5,6 @@ use super::event_emitted::Feed;
 #[cfg(test)]
 use super::event_emitted::{COLLECT, feed};
 use super::prelude::*;
-use crate::evidence::Event;
 
 /// The address of an event's schema ends in a name and its version.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,32 +43,22 @@ impl Predicate for EventSchemaAddress {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for (index, event) in context.evidence.events.iter().enumerate() {
-            let Event::Hook(call) = event else { continue };
-            let Ok(result) = &call.result else { continue };
-            let events = result.get("events").and_then(Value::as_array);
-            for (n, event) in events
-                .filter(|_| self.feed.collects(call))
-                .into_iter()
-                .flatten()
-                .enumerate()
-            {
-                let schema = event.get("schema").and_then(Value::as_str);
-                let of = event.get("type").and_then(Value::as_str);
-                let Some(schema) = schema else { continue };
-                let wrong = match self.compare(context, of, schema) {
-                    Announced::Unknown => continue,
-                    Announced::Right => None,
-                    Announced::Mismatch(expected) => Some(Fact {
-                        kind: "schema-address",
-                        expected,
-                        actual: schema.to_owned(),
-                        ..Fact::default()
-                    }),
-                };
-                let site = Site::hook(index, format!("/events/{n}/schema"));
-                verdicts.instance(rule, site).conclude(wrong);
-            }
+        for (index, n, event) in self.feed.events(context) {
+            let schema = event.get("schema").and_then(Value::as_str);
+            let of = event.get("type").and_then(Value::as_str);
+            let Some(schema) = schema else { continue };
+            let wrong = match self.compare(context, of, schema) {
+                Announced::Unknown => continue,
+                Announced::Right => None,
+                Announced::Mismatch(expected) => Some(Fact {
+                    kind: "schema-address",
+                    expected,
+                    actual: schema.to_owned(),
+                    ..Fact::default()
+                }),
+            };
+            let site = Site::hook(index, format!("/events/{n}/schema"));
+            verdicts.instance(rule, site).conclude(wrong);
         }
     }
 
