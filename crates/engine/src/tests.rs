@@ -167,8 +167,24 @@ impl Mutate for LastPageRepeated {
     fn payload(&self, _: &str, _: &mut Value) {}
 }
 
-#[test]
-fn items_of_a_repeated_last_page_are_counted_once() {
+/// Fails on every request for a page of services after the first one.
+#[derive(Debug)]
+struct LaterPagesFail;
+
+impl Mutate for LaterPagesFail {
+    fn request(&self, _: &str, _: &mut Request) {}
+
+    fn response(&self, _: &str, request: &Request, response: &mut Response) {
+        if request.target.contains("/v2/Services?") && request.target.contains("Page=1") {
+            *response = Response::empty(500);
+        }
+    }
+
+    fn payload(&self, _: &str, _: &mut Value) {}
+}
+
+/// Reads all services of a rulebook in which their pages have numbers.
+fn walk_of_numbered_pages(mutation: &dyn Mutate) -> ScenarioOutcome {
     let mut rulebook = conformant_judge::load::load(None, &[]).expect("a rulebook");
     let services = rulebook.services.get_mut("chat").expect("chat");
     let list = services
@@ -187,7 +203,21 @@ fn items_of_a_repeated_last_page_are_counted_once() {
     let scenario: Scenario = serde_json::from_value(scenario).expect("a scenario");
     let service = &rulebook.services["chat"];
     let planned = Planned { service, scenario };
-    let outcome = run_in(&rulebook, &planned, Some(&LastPageRepeated));
+    run_in(&rulebook, &planned, Some(mutation))
+}
+
+#[test]
+fn a_server_error_on_a_later_page_does_not_end_a_list() {
+    let outcome = walk_of_numbered_pages(&LaterPagesFail);
+    let [walk] = &outcome.evidence.walks[..] else {
+        panic!("{:?}", outcome.stop);
+    };
+    assert!(matches!(walk.end, WalkEnd::Broken(_)), "{:?}", walk.end);
+}
+
+#[test]
+fn items_of_a_repeated_last_page_are_counted_once() {
+    let outcome = walk_of_numbered_pages(&LastPageRepeated);
     let [walk] = &outcome.evidence.walks[..] else {
         panic!("{:?}", outcome.stop);
     };

@@ -438,4 +438,9 @@ impl Exchange {
             Outcome::Fault { .. } => None,
         }
     }
+
+    /// Whether the service answered that it failed (5xx).
+    pub fn is_server_error(&self) -> bool {
+        self.status().is_some_and(|status| status >= 500)
+    }
 }

@@ -84,6 +84,15 @@ impl Runner<'_> {
         Some(NextAddress::Target(target))
     }
 
+    /// Whether the last request asked for a page after the last one. A service with page numbers may reject that; an error
+    /// of the service does not show where its list ends.
+    fn is_past_end(&self, operation: &Operation, pages: &[usize], acceptance: &Acceptance) -> bool {
+        let [_, .., last] = pages else { return false };
+        operation.paging.is_counted()
+            && matches!(acceptance, Acceptance::Rejected(_))
+            && !self.evidence.exchanges[*last].is_server_error()
+    }
+
     /// Reads all pages of a list. `first` is the first page, which was already read. Returns `{pages, items}`: the
     /// number of pages and, if the step reads them, all items.
     pub(super) fn walk(
@@ -114,7 +123,7 @@ impl Runner<'_> {
             self.step(between)?;
         }
         let end = loop {
-            if is_counted && pages.len() > 1 && matches!(acceptance, Acceptance::Rejected(_)) {
+            if self.is_past_end(operation, &pages, &acceptance) {
                 // The previous page was the last one.
                 acceptance = Acceptance::Accepted;
                 pages.pop();

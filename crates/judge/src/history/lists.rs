@@ -118,11 +118,11 @@ fn is_paging(pointer: &str) -> bool {
     [NEXT, PREVIOUS, FIRST, ITSELF].contains(&pointer)
 }
 
-/// Whether a request for a page behind the last one was rejected. A service may do that where pages have numbers. A fault
-/// of the service (5xx) does not show where its list ends.
+/// Whether a request for a page behind the last one was rejected. A service may do that where pages have numbers. An error
+/// of the service does not show where its list ends.
 fn ends_list(paging: &Paging, seen: &Seen<'_>) -> bool {
-    let is_fault = seen.exchange.status().is_some_and(|status| status >= 500);
-    paging.is_counted() && !is_fault && matches!(seen.acceptance, Acceptance::Rejected(_))
+    let is_rejected = matches!(seen.acceptance, Acceptance::Rejected(_));
+    paging.is_counted() && is_rejected && !seen.exchange.is_server_error()
 }
 
 /// The number of items on a full page: the requested one up to the documented maximum, or the documented default. `None` if
