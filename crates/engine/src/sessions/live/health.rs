@@ -264,7 +264,8 @@ impl Live {
             let mut state = self.health.state();
             // All services may be on one loaded machine.
             let slowest = state.services.values().map(|known| known.slowest).max();
-            let silent_after = self.silent_after(slowest.unwrap_or_default());
+            let silent_after =
+                silent_after(self.client.limits().timeout, slowest.unwrap_or_default());
             let known = state.services.entry(service.to_owned()).or_default();
             known.probed_at = Some(now);
             let quiet = known.quiet_for(now).unwrap_or_default();
@@ -319,13 +320,12 @@ impl Live {
             partial: None,
         }))
     }
+}
 
-    /// How long a service may be silent. A longer time limit of exchanges and slow answers before make it longer.
-    fn silent_after(&self, slowest: Duration) -> Duration {
-        let limit = self.client.limits().timeout;
-        let by_limit = SILENT_AFTER.max(limit * 43 / 100);
-        by_limit.max(limit.min(slowest * SILENT_AFTER_SLOWEST))
-    }
+/// How long a service may be silent, for the time limit of exchanges and the slowest answer of the run.
+fn silent_after(limit: Duration, slowest: Duration) -> Duration {
+    let by_limit = SILENT_AFTER.max(limit * 43 / 100);
+    by_limit.max(limit.min(slowest * SILENT_AFTER_SLOWEST))
 }
 
 /// Whether no answer came, for a reason on the way to the service.
@@ -351,4 +351,24 @@ fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
         let why = format!("it answers nothing but status {}", response.status);
         (why, GONE_AFTER + pause.min(PAUSE_MAX))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SILENT_AFTER, silent_after};
+    use std::time::Duration;
+
+    #[test]
+    fn a_slow_service_may_be_silent_for_longer() {
+        let after = |limit, slowest| {
+            silent_after(Duration::from_secs(limit), Duration::from_millis(slowest))
+        };
+        assert_eq!(after(10, 0), SILENT_AFTER);
+        assert_eq!(after(10, 1_000), SILENT_AFTER);
+        assert_eq!(after(10, 2_000), Duration::from_secs(8));
+        // An exchange beyond its time limit is a failure of its own.
+        assert_eq!(after(10, 5_000), Duration::from_secs(10));
+        assert_eq!(after(1, 900), SILENT_AFTER);
+        assert_eq!(after(100, 0), Duration::from_secs(43));
+    }
 }
