@@ -552,29 +552,16 @@ impl<'c> LaterObservation<'c> {
                     if verdicts.has_finding_at(&site) {
                         continue;
                     }
-                    let got = shown.value(one.at);
-                    let fact = Fact {
-                        kind: "not-kept",
-                        message: "what was sent is not shown, although another resource shows it"
-                            .to_owned(),
-                        expected: json::short(one.sent),
-                        actual: got.map_or_else(|| "nothing".to_owned(), json::short),
-                    };
+                    let why = "what was sent is not shown, although another resource shows it";
+                    let fact = one.not_kept(shown, why);
                     verdicts.instance(rule, site).conclude(Some(fact));
                 }
                 None => *first = is_shown.then_some(self.observation),
                 Some(first) if meets_condition && is_up_to_date(first) => {
                     let site = shown.site(one.at);
                     let wrong = (!is_shown && !verdicts.has_finding_at(&site)).then(|| {
-                        let got = shown.value(one.at);
-                        let fact = Fact {
-                            kind: "not-kept",
-                            message: "what was sent was shown before and is not any more"
-                                .to_owned(),
-                            expected: json::short(one.sent),
-                            actual: got.map_or_else(|| "nothing".to_owned(), json::short),
-                        };
-                        (site.clone(), fact)
+                        let why = "what was sent was shown before and is not any more";
+                        (site.clone(), one.not_kept(shown, why))
                     });
                     if let Some(sites) = Sites::collect([site]) {
                         verdicts.instance(rule, sites).conclude_at(wrong);
@@ -667,6 +654,16 @@ impl ExpectedValue<'_> {
     /// The same expectation for another sent value.
     fn with_sent<'v>(&'v self, sent: &'v Value) -> ExpectedValue<'v> {
         ExpectedValue { sent, ..*self }
+    }
+
+    fn not_kept(&self, shown: &Representation<'_>, why: &str) -> Fact {
+        let got = shown.value(self.at);
+        Fact {
+            kind: "not-kept",
+            expected: json::short(self.sent),
+            actual: got.map_or_else(|| "nothing".to_owned(), json::short),
+            message: why.to_owned(),
+        }
     }
 
     /// Whether an object with members was sent.
