@@ -165,8 +165,9 @@ pub(super) fn conclude_observed(
     interrupted: &AtomicBool,
     observers: Observers<'_, '_>,
 ) -> Concluded {
-    let work = || {
-        conclude_unguarded(
+    let mut is_done = false;
+    let concluded = guarded(&planned.scenario.id, || {
+        let concluded = conclude_unguarded(
             rulebook,
             schemas,
             planned,
@@ -174,11 +175,7 @@ pub(super) fn conclude_observed(
             seed,
             interrupted,
             observers,
-        )
-    };
-    let mut is_done = false;
-    let concluded = guarded(&planned.scenario.id, || {
-        let concluded = work();
+        );
         is_done = true;
         concluded
     });
