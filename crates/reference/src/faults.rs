@@ -934,7 +934,6 @@ switches! {
         ChatFourthPermissionLost = "chat/fourth-permission-lost": "A fetched role shows three permissions at most." => [fetched("Roles", "/permissions", First(3))],
         ChatFifthAttributeLost = "chat/fifth-attribute-lost": "Attributes show four members at most." => [shown("Channels|Members|Messages|Services/Users", "/attributes", First(4))],
         ChatThirdMessageTypeLost = "chat/third-message-type-lost": "A user binding shows two message types at most." => [shown("Users/Bindings", "/message_types", First(2))],
-        ChatServiceThirdFilterIgnored = "chat/service-third-filter-ignored": "A service sends webhook requests for its first two filters only.",
         ChatServiceMemberEventsUnfiltered = "chat/service-member-events-unfiltered": "A service sends webhook requests for events of members whatever its filters are.",
         ChatWebhookFourthFilterIgnored = "chat/webhook-fourth-filter-ignored": "A channel webhook receives requests for its first three filters only.",
         ChatFourthPageRepeats = "chat/fourth-page-repeats": "The fourth page and later ones begin with the last item of the page before.",

@@ -88,11 +88,9 @@ fn of_service<'a>(
         core.fails(Fault::ChatServiceWebhookFiltersIgnored)
             || fields.webhook_filters.as_ref().is_none_or(|filters| {
                 let at = filters.iter().position(|f| f == event);
-                at.is_some_and(|at| {
-                    (at == 0 || !core.fails(Fault::ChatServiceSecondFilterIgnored))
-                        && (at < 2 || !core.fails(Fault::ChatServiceThirdFilterIgnored))
-                }) || (event.starts_with("onMember")
-                    && core.fails(Fault::ChatServiceMemberEventsUnfiltered))
+                at.is_some_and(|at| at == 0 || !core.fails(Fault::ChatServiceSecondFilterIgnored))
+                    || (event.starts_with("onMember")
+                        && core.fails(Fault::ChatServiceMemberEventsUnfiltered))
             })
     };
     let method = if core.fails(Fault::ChatServiceWebhookMethodIgnored) {
