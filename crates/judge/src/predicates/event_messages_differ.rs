@@ -107,7 +107,8 @@ impl Predicate for EventMessagesDiffer {
             collected(scene(), "o1", &[one.clone(), event("+2", "m2")]).passes(),
             collected(scene(), "o1", &[one.clone(), event("+2", "m1")]).fails(at),
             collected(first(), "o2", &[event("+1", "m2")]).passes(),
-            collected(first(), "o2", std::slice::from_ref(&one)).fails("/events/0/payload/message_id"),
+            collected(first(), "o2", std::slice::from_ref(&one))
+                .fails("/events/0/payload/message_id"),
             collected(scene(), "o1", &[one.clone(), one.clone()]).not_judged(),
         ]
     }

@@ -792,8 +792,7 @@ fn two_executions(first: &Value, second: &Value) -> ExampleBuilder {
         shown["sid"] = json!(format!("FN{}", digit.repeat(32)));
         shown
     };
-    let sent =
-        json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
+    let sent = json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
     let nothing = json!({});
     let made = Example::for_rule("flow", shown)
         .answered("create-execution", sent.clone(), of("2", &nothing))

@@ -49,7 +49,8 @@ impl Chat {
                 return Err(format!("{method} {path}: {status}").into());
             }
             let seconds_text = answer.headers().get("Retry-After");
-            let seconds = seconds_text.and_then(|seconds_text| seconds_text.to_str().ok()?.parse().ok());
+            let seconds =
+                seconds_text.and_then(|seconds_text| seconds_text.to_str().ok()?.parse().ok());
             thread::sleep(Duration::from_secs(seconds.unwrap_or(1)));
         }
         unreachable!("the last try returns")
