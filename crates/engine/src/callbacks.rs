@@ -14,6 +14,12 @@ use std::time::Duration;
 
 /// Default of `within` in `await`.
 const WITHIN_DEFAULT: Duration = Duration::from_secs(5);
+/// The minimum time to listen for an unexpected callback.
+const SILENCE_MIN: Duration = Duration::from_secs(1);
+/// The same for a race: what is sent twice at the same time arrives at about the same time.
+const SILENCE_MIN_OF_RACE: Duration = Duration::from_millis(250);
+/// The maximum in a round of a race that is not its last one.
+const SILENCE_MAX_OF_EARLY_ROUND: Duration = Duration::from_millis(100);
 /// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -37,6 +43,10 @@ pub(super) struct Wait<'a> {
     pub(super) session: &'a dyn Session,
     /// The service that is expected to call.
     pub(super) service: &'a str,
+    /// Whether requests were sent at the same time before.
+    pub(super) is_race: bool,
+    /// Whether this is a round of a race that is not its last one.
+    pub(super) looks_early: bool,
     /// Whether the callbacks so far satisfy the step's statements.
     pub(super) holds: &'a dyn Fn(&Value) -> bool,
 }
@@ -64,7 +74,7 @@ impl Wait<'_> {
             }
             // Callbacks that would break the statement only need a listening period.
             let is_settled = session.is_live() && !step.expect.is_empty();
-            if is_settled && waited >= last + session.silence(within) && self.holds_now(&name) {
+            if is_settled && waited >= last + self.silence(within) && self.holds_now(&name) {
                 break;
             }
             session.listen(LOOK_EVERY);
@@ -72,7 +82,7 @@ impl Wait<'_> {
         }
         if !quiet.is_zero() {
             let answered = delay_of(self.callbacks.sink.callbacks(&name).last());
-            session.listen((session.silence(quiet) + answered).min(quiet));
+            session.listen((self.silence(quiet) + answered).min(quiet));
         }
         if received == 0
             && wanted > 0
@@ -109,6 +119,15 @@ impl Wait<'_> {
             json!({"count": requests.len(), "requests": requests, "waited": waited}),
             payloads.into_iter().flatten().collect(),
         ))
+    }
+
+    /// How long to listen where no callback is expected within `declared`.
+    fn silence(&self, declared: Duration) -> Duration {
+        match (self.is_race, self.looks_early) {
+            (false, _) => self.session.silence(declared, SILENCE_MIN),
+            (true, false) => self.session.silence(declared, SILENCE_MIN_OF_RACE),
+            (true, true) => declared.min(SILENCE_MAX_OF_EARLY_ROUND),
+        }
     }
 
     /// Whether callbacks of other scenarios also arrive at this address, so that ours may still be missing.

@@ -135,8 +135,8 @@ pub trait Session {
         declared
     }
 
-    /// How long to listen where the scenario states that no callback comes within `declared`.
-    fn silence(&self, declared: Duration) -> Duration {
+    /// How long to listen where the scenario states that no callback comes within `declared`, at least `least`.
+    fn silence(&self, declared: Duration, _least: Duration) -> Duration {
         declared
     }
 

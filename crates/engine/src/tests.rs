@@ -229,6 +229,17 @@ fn items_of_a_repeated_last_page_are_counted_once() {
     assert_eq!(statement.result["items"].as_array().map(Vec::len), Some(1));
 }
 
+/// The list is neither read again because the member ended before, nor because it was created again.
+#[test]
+fn a_list_with_a_member_that_came_back_does_not_lag() {
+    let all = plan::all(rulebook()).into_iter();
+    let mut all = all.filter(|planned| planned.scenario.id == "chat/members/comes-back");
+    let run = run_planned(&all.next().unwrap(), None);
+    let lists = run.evidence.exchanges.iter();
+    let lists = lists.filter(|exchange| exchange.operation == "read-members");
+    assert_eq!(lists.count(), 1);
+}
+
 #[test]
 fn an_unexpected_answer_masks_the_later_steps() {
     let steps = json!([

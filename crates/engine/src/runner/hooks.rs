@@ -133,6 +133,8 @@ impl Runner<'_> {
             callbacks,
             session: self.session,
             service: &self.service.name,
+            is_race: self.races > 0,
+            looks_early: self.looks_early,
             holds: &|result| {
                 stated
                     .iter()

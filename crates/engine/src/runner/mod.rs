@@ -115,6 +115,7 @@ pub fn run_scenario(
         step: 0,
         attempt,
         races: 0,
+        looks_early,
         body_bytes: 0,
         depth: 0,
         setup: false,
@@ -176,6 +177,7 @@ struct Runner<'a> {
     step: usize,
     /// Races so far.
     races: usize,
+    looks_early: bool,
     /// Number of earlier attempts of the scenario in this run.
     attempt: usize,
     /// Bytes of all bodies so far.

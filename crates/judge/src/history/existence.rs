@@ -1,10 +1,10 @@
 //! Existence of resources at a moment, and lists that lag behind actions.
 
 use super::History;
-use super::identity::ResourceId;
+use super::identity::{Resource, ResourceId};
 use super::lists::List;
 use super::observations::{Appearance, Moment};
-use super::writes::{NamedValue, Origin, Outcome, Write};
+use super::writes::{NamedValue, Origin, Outcome, Write, WriteId};
 use crate::compare::as_text;
 use crate::context::Context;
 use conformant_rulebook::Action;
@@ -143,7 +143,8 @@ impl History<'_> {
             return false;
         };
         self.resources.of_kind(of).any(|(id, resource)| {
-            let ended = resource.ended.map(|write| &self.writes[write]);
+            let ended = resource.ended.filter(|&ended| !self.is_made_after(ended, resource));
+            let ended = ended.map(|write| &self.writes[write]);
             let is_gone = ended.is_some_and(|write| write.moment.is_before(&list.first));
             match list.holds(id) {
                 true => is_gone,
@@ -154,6 +155,15 @@ impl History<'_> {
                     may_follow && self.is_exclusive(id) && self.belongs(id, list) == Some(true)
                 }
             }
+        })
+    }
+
+    /// Whether a resource was created again after that write, with the same key.
+    fn is_made_after(&self, ended: WriteId, resource: &Resource<'_>) -> bool {
+        resource.writes.iter().any(|&id| {
+            let write = &self.writes[id];
+            let makes = matches!(write.does, Action::Makes | Action::FindsOrMakes);
+            id > ended && makes && write.outcome == Outcome::Done
         })
     }
 }

@@ -29,8 +29,6 @@ const UNAUTHORIZED: u16 = 401;
 
 /// How long to listen for an unexpected callback, as a multiple of the longest observed delay.
 const SILENCE_TIMES: u32 = 5;
-/// The minimum of that.
-const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// The minimum time to wait for a callback that was missing before.
 const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
 
@@ -230,7 +228,7 @@ impl Session for LiveScenario<'_> {
     fn callback_max(&self, _declared: Duration) -> Duration {
         let whole = self.live.settings.callback_max;
         match self.confirms_missing.get() {
-            true => self.silence(whole).max(CONFIRMED_AFTER).min(whole),
+            true => self.silence(whole, CONFIRMED_AFTER).min(whole),
             false => whole,
         }
     }
@@ -240,12 +238,12 @@ impl Session for LiveScenario<'_> {
     }
 
     /// A silence is observed for a multiple of the longest delay so far.
-    fn silence(&self, declared: Duration) -> Duration {
+    fn silence(&self, declared: Duration, least: Duration) -> Duration {
         let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
         if seen == u64::MAX {
             return declared;
         }
-        declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(SILENCE_MIN))
+        declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(least))
     }
 
     fn callback_took(&self, time: Duration) {
