@@ -130,10 +130,10 @@ fn at_once(rows: &[impl Sync], check: impl Fn(usize) + Sync) {
 fn a_target_that_stops_answering_ends_the_run_without_findings() {
     let rows = [
         (Death::Closed, 250, "1", true),
-        (Death::Closed, 400, "16", false),
+        (Death::Closed, 30, "16", false),
         (Death::Silent, 150, "16", true),
-        (Death::Silent, 250, "1", false),
-        (Death::Gateway(502), 300, "16", false),
+        (Death::Silent, 20, "1", false),
+        (Death::Gateway(502), 300, "16", true),
         (Death::Gateway(503), 200, "1", true),
     ];
     at_once(&rows, |index| {

@@ -1,6 +1,7 @@
 //! Exploration: findings as scenarios that reproduce, empty budgets, unwritable folders, failing targets.
 
-use crate::program::{Served, run};
+use crate::program::{Served, conformant, run};
+use conformant_base::clock;
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
 use conformant_engine::{Hook, Planned, Sessions, Target};
@@ -13,6 +14,7 @@ use conformant_selftest::{ExploredBy, Selftest};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 fn options(sequences: u64, service: &str) -> ExploreOptions {
     ExploreOptions {
@@ -239,6 +241,33 @@ fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
         .windows(2)
         .find(|two| is_refused(&two[0]) && looks(&two[1]));
     assert!(waited.is_none(), "{waited:?}");
+}
+
+/// Pauses of hours are drawn, too. Without a hook that moves the clock they are left out.
+#[test]
+fn without_a_clock_hook_no_sequence_waits_for_hours() {
+    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let served = Served::start(folder.path(), &[]);
+    let target = format!("chat={}/chat", served.url);
+    let mut command = conformant(
+        folder.path(),
+        &[
+            "explore", "--target", &target, "--budget", "40", "--seed", "5", "--jobs", "1",
+        ],
+    );
+    command.env(
+        "CONFORMANT_CHAT_USERNAME",
+        conformant_reference::account::API_KEY,
+    );
+    command.env(
+        "CONFORMANT_CHAT_PASSWORD",
+        conformant_reference::account::API_SECRET,
+    );
+    let began = clock::monotonic();
+    let output = command.output().expect("the program can be started");
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{out}");
+    assert!(began.elapsed() < Duration::from_secs(60), "{out}");
 }
 
 /// Parallel sequences and other runs share the clock of the target.

@@ -300,7 +300,10 @@ impl Attempt {
         };
         let went_wrong = !judgment.findings.is_empty()
             || matches!(stop, Some(Stop::Unexpected | Stop::Inconclusive(_)));
-        let lost = find_loss(session, &evidence, &judgment);
+        let is_unreachable = matches!(stop, Some(Stop::Unreachable(_)));
+        let is_affected = is_unreachable || !judgment.findings.is_empty();
+        let lost = is_affected.then(|| find_loss(session, &evidence));
+        let lost = lost.flatten();
         let disturbed = lost.or_else(|| find_disturbance(session, planned, went_wrong));
         Self {
             evidence,
@@ -458,15 +461,8 @@ fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded
     conclude_run(id, judgment, stop, 0, 0.0)
 }
 
-/// Why the findings of a scenario are unreliable: a service that it used stopped answering.
-pub fn find_loss(
-    session: &dyn Session,
-    evidence: &Evidence,
-    judgment: &Judgment,
-) -> Option<String> {
-    if judgment.findings.is_empty() {
-        return None;
-    }
+/// Why the result of a scenario is unreliable: a service that it used stopped answering. Waits until that is known.
+pub fn find_loss(session: &dyn Session, evidence: &Evidence) -> Option<String> {
     let services = evidence.exchanges.iter().map(|e| e.service.as_str());
     let services: BTreeSet<&str> = services.collect();
     session.lost(&Vec::from_iter(services))

@@ -35,6 +35,9 @@ const UNREACHED_MAX: usize = 3;
 /// Maximum number of findings that are shrunk; others are only named.
 const SHRUNK_MAX: usize = 50;
 
+/// Longest real time that a sequence on a live target may wait. Longer pauses need the hook that moves the clock.
+const REAL_TIME_MAX: Duration = Duration::from_secs(15);
+
 /// Limit of an exploration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Budget {
@@ -274,7 +277,10 @@ impl<'a> Explorer<'a> {
                 true => with_what_is_there_once(steps),
                 false => steps,
             };
-            let scenario = numbered(service, number, steps);
+            let mut scenario = numbered(service, number, steps);
+            if self.options.is_live {
+                leave_out_long_waits(service, &mut scenario, sessions);
+            }
             let outcome = self.run_scenario(service, &scenario, sessions, interrupted);
             if let Some(Stop::Unreachable(why)) = &outcome.stop {
                 unreached += 1;
@@ -337,7 +343,7 @@ impl<'a> Explorer<'a> {
         // Parallel sequences and other runs share one clock. After an interruption its value can no longer be checked.
         let is_in_doubt = || {
             (self.options.is_live && interrupted.load(Ordering::Relaxed))
-                || find_loss(session.as_ref(), &outcome.evidence, &judgment).is_some()
+                || find_loss(session.as_ref(), &outcome.evidence).is_some()
                 || session.disturbed().is_some()
         };
         let in_doubt = !judgment.findings.is_empty() && is_in_doubt();
@@ -350,6 +356,17 @@ impl<'a> Explorer<'a> {
             evidence: outcome.evidence,
             in_doubt,
         }
+    }
+}
+
+/// Removes the pauses of a sequence that would take longer in real time than it may.
+fn leave_out_long_waits(service: &Service, scenario: &mut Scenario, sessions: &dyn Sessions) {
+    let claim = sessions.resource_claim(&Planned {
+        service,
+        scenario: scenario.clone(),
+    });
+    if !claim.moves_the_clock && claim.real_time > REAL_TIME_MAX {
+        scenario.steps.retain(|step| step.wait().is_none());
     }
 }
 

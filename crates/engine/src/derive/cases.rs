@@ -340,6 +340,11 @@ pub(super) fn needs_nothing(value: &Value) -> bool {
         .all(|root| matches!(root.as_str(), "unique" | "target" | "now"))
 }
 
+/// Whether a value reads a setting of the target, which may not be configured.
+pub(super) fn reads_setting(value: &Value) -> bool {
+    roots(value).iter().any(|root| root == "target")
+}
+
 /// A call that must be accepted according to this rule.
 pub(super) fn accepted(rule: &str) -> Call {
     Call {

@@ -2,7 +2,7 @@
 //! between.
 
 use super::boundary::is_sid;
-use super::cases::{Cases, either, needs_nothing, only, rename_all};
+use super::cases::{Cases, either, needs_nothing, only, reads_setting, rename_all};
 use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
@@ -34,7 +34,10 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             Cases::path_of(cases.reader()?, &own),
         ))
     };
-    let optional = &cases.happy.optional;
+    // A setting that is not configured would stop the scenario.
+    let mut optional = cases.happy.optional.clone();
+    optional.retain(|_, value| !reads_setting(value));
+    let optional = &optional;
     // The list must show an invalid update that was applied.
     steps.extend(look());
     steps.push(a_while());

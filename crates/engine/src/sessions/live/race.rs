@@ -5,7 +5,7 @@
 //!   and the rate of later requests stays.
 //! - A hook runs on a thread of its own, which starts when the last bytes of the requests are sent.
 
-use super::scenario::{LiveScenario, response_of};
+use super::scenario::{LiveScenario, response_of, shape_of};
 use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{HookFault, SendFault};
 use crate::sessions::hooks;
@@ -18,8 +18,11 @@ impl LiveScenario<'_> {
     pub(super) fn race(&self, actions: &[Action<'_>]) -> Result<Vec<Acted>, SendFault> {
         let departures: Vec<Departure<'_>> =
             actions.iter().filter_map(|a| self.departure(a)).collect();
-        for _ in &departures {
-            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
+        for action in actions {
+            if let Action::Request { service, request } = action {
+                let place = self.live.schedule.place(&shape_of(service, request));
+                self.idle(place.at, |s| &mut s.held_back);
+            }
         }
         let live = self.live;
         let count = departures.len();

@@ -1,14 +1,16 @@
-//! Rate limits of a target: all scenarios wait as requested and continue, at the rate that the target's answers show.
+//! Rate limits of a target: scenarios wait as requested and continue, at the rate that the target's answers show.
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
+//! - A limit holds for the rejected operation. Once several operations are rejected within a minute, it holds for all requests.
 //! - The new rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
 //!   or what remains of the limit, spread over the time until it is reset.
+//! - If lower rates do not help, the rejections do not depend on the rate. Then only the rejected request waits.
 //! - A rejected change that overlapped another change does not lower the rate: the target may reject changes because they
 //!   arrive at the same time.
 
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -24,6 +26,12 @@ const PERIOD_MIN: Duration = Duration::from_secs(1);
 const PERIOD_MAX: Duration = Duration::from_secs(60);
 /// Shortest time over which the rest of a limit is spread.
 const SPREAD_FROM: Duration = Duration::from_secs(5);
+/// Number of operations that are rejected within the longest period if the limit is that of all requests.
+const OPERATIONS_OF_ALL: usize = 3;
+/// Number of served requests after which a rate has proved to be low enough; the interval then shrinks.
+const EASE_AFTER: u32 = 100;
+/// Number of rates in a row that were rejected earlier than that, after which rejections do not depend on the rate.
+const USELESS_MAX: u32 = 4;
 
 /// The request schedule, shared by all scenarios.
 #[derive(Debug)]
@@ -33,22 +41,35 @@ pub(super) struct Schedule {
 
 #[derive(Debug)]
 struct State {
+    /// The pace of all requests.
+    all: Pace,
+    /// Those of single operations, by name.
+    operations: BTreeMap<String, Pace>,
+    /// Until when the target's limit holds, and the interval that spreads what remains of it.
+    window: Option<(Instant, Duration)>,
+    /// The last wait that was not reported yet: the service, empty for callbacks, and the reason.
+    unreported: Option<(String, String)>,
+}
+
+/// The pace of some requests.
+#[derive(Debug)]
+struct Pace {
     /// The earliest time of the next request.
     open_at: Instant,
     /// No request is sent before, whatever its slot.
     blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
-    /// Until when the target's limit holds, and the interval that spreads what remains of it.
-    window: Option<(Instant, Duration)>,
     /// How often the rate was lowered.
     epoch: u32,
     /// Requests since the rate was lowered last.
     served: u32,
+    /// How many lower rates in a row did not help.
+    useless: u32,
     /// When requests were served within the longest period.
     served_at: VecDeque<Instant>,
-    /// The last wait that was not reported yet: the service, empty for callbacks, and the reason.
-    unreported: Option<(String, String)>,
+    /// When one of them was rejected last.
+    rejected_at: Option<Instant>,
 }
 
 /// A slot of the schedule.
@@ -56,7 +77,8 @@ struct State {
 pub(super) struct Place {
     /// The time at which to send.
     pub(super) at: Instant,
-    epoch: u32,
+    /// The epochs of all requests and of those of the operation.
+    epochs: (u32, u32),
 }
 
 /// One try of a request.
@@ -76,54 +98,68 @@ pub(super) enum Next {
     Take,
     /// Retry at the next slot of the schedule; contains the requested wait.
     Again(Duration),
+    /// Retry after that wait, while other requests go on.
+    AgainAlone(Duration),
     /// Give up: the limit lasts longer than the run.
     GiveUp,
 }
 
 impl Schedule {
     pub(super) fn new() -> Self {
-        let now = clock::monotonic();
         Self {
             state: Mutex::new(State {
-                open_at: now,
-                blocked_until: now,
-                interval: Duration::ZERO,
+                all: Pace::new(),
+                operations: BTreeMap::new(),
                 window: None,
-                epoch: 0,
-                served: 0,
-                served_at: VecDeque::new(),
                 unreported: None,
             }),
         }
     }
 
-    /// Reserves the next slot.
-    pub(super) fn place(&self) -> Place {
+    /// Reserves the next slot of an operation.
+    pub(super) fn place(&self, operation: &str) -> Place {
         let mut state = self.state();
-        let at = state.open_at.max(clock::monotonic());
-        state.open_at = at + state.spacing(at);
+        let at = state.all.open_at.max(clock::monotonic());
+        state.all.open_at = at + state.spacing(at);
+        let epoch = state.all.epoch;
+        let Some(pace) = state.operations.get_mut(operation) else {
+            return Place {
+                at,
+                epochs: (epoch, 0),
+            };
+        };
+        let at = at.max(pace.open_at);
+        pace.open_at = at + pace.interval;
         Place {
             at,
-            epoch: state.epoch,
+            epochs: (epoch, pace.epoch),
         }
     }
 
-    /// Whether the target rejected a request since the slot was reserved, so that it is too early.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.state().blocked_until > clock::monotonic()
+    /// Whether the target rejected such a request since the slot was reserved, so that it is too early.
+    pub(super) fn is_blocked(&self, operation: &str) -> bool {
+        let (state, now) = (self.state(), clock::monotonic());
+        let pace = state.operations.get(operation);
+        state.all.blocked_until > now || pace.is_some_and(|pace| pace.blocked_until > now)
     }
 
-    /// Whether the target has a rate limit.
+    /// Whether the target has a rate limit for all requests.
     pub(super) fn is_limited(&self) -> bool {
-        !self.state().interval.is_zero()
+        !self.state().all.interval.is_zero()
     }
 
-    /// Adapts the schedule to an answer to the given attempt.
-    pub(super) fn learn(&self, response: &Response, attempt: &Attempt, deadline: Instant) -> Next {
+    /// Adapts the schedule to an answer to the given attempt at an operation.
+    pub(super) fn learn(
+        &self,
+        operation: &str,
+        response: &Response,
+        attempt: &Attempt,
+        deadline: Instant,
+    ) -> Next {
         let tries = attempt.tries;
         let mut state = self.state();
         if !is_limit(response) {
-            state.record_served(&response.headers);
+            state.record_served(operation, &response.headers);
             return Next::Take;
         }
         // A wait of zero says nothing; it may come from a slow clock.
@@ -138,12 +174,16 @@ impl Schedule {
         let Some(until) = now.checked_add(wait).filter(|until| *until < deadline) else {
             return Next::GiveUp;
         };
+        let (pace, epoch) = state.pace_of_rejected(operation, attempt.place.epochs);
         // Requests in flight at the same time are rejected together, which counts once.
-        if attempt.place.epoch == state.epoch && !attempt.has_overlapped {
-            state.slow_down(requested.unwrap_or_default());
+        if epoch == pace.epoch && !attempt.has_overlapped {
+            pace.slow_down(requested.unwrap_or_default());
         }
-        state.open_at = state.open_at.max(until);
-        state.blocked_until = state.blocked_until.max(until);
+        if pace.useless >= USELESS_MAX {
+            return Next::AgainAlone(wait);
+        }
+        pace.open_at = pace.open_at.max(until);
+        pace.blocked_until = pace.blocked_until.max(until);
         Next::Again(wait)
     }
 
@@ -152,7 +192,7 @@ impl Schedule {
         if is_limit(response) {
             return requested_wait(&response.headers).filter(|wait| !wait.is_zero());
         }
-        self.state().record_served(&response.headers);
+        self.state().record_headers(&response.headers);
         None
     }
 
@@ -186,11 +226,86 @@ impl State {
     fn spacing(&self, at: Instant) -> Duration {
         let spread = self.window.filter(|(until, _)| at < *until);
         let spread = spread.map_or(Duration::ZERO, |(_, interval)| interval);
-        self.interval.max(spread)
+        self.all.interval.max(spread)
+    }
+
+    /// The pace that a rejection concerns, with its epoch when the request got its slot.
+    fn pace_of_rejected(&mut self, operation: &str, epochs: (u32, u32)) -> (&mut Pace, u32) {
+        let now = clock::monotonic();
+        self.operation(operation).rejected_at = Some(now);
+        let is_recent = |at: Instant| now.saturating_duration_since(at) <= PERIOD_MAX;
+        let rejected = self.operations.values().filter_map(|pace| pace.rejected_at);
+        let is_of_all = !self.all.interval.is_zero() || self.all.useless >= USELESS_MAX;
+        if is_of_all || rejected.filter(|at| is_recent(*at)).count() >= OPERATIONS_OF_ALL {
+            for pace in self.operations.values_mut() {
+                pace.interval = Duration::ZERO;
+            }
+            (&mut self.all, epochs.0)
+        } else {
+            (self.operation(operation), epochs.1)
+        }
+    }
+
+    fn operation(&mut self, name: &str) -> &mut Pace {
+        self.operations
+            .entry(name.to_owned())
+            .or_insert_with(Pace::new)
+    }
+
+    fn record_served(&mut self, operation: &str, headers: &Headers) {
+        self.operation(operation).record_served();
+        self.record_headers(headers);
+    }
+
+    fn record_headers(&mut self, headers: &Headers) {
+        self.all.record_served();
+        let now = clock::monotonic();
+        match remaining(headers) {
+            Some((0, reset)) => {
+                let until = now + reset.min(PERIOD_MAX);
+                self.all.open_at = self.all.open_at.max(until);
+                self.all.interval = self.all.interval.max(INTERVAL_FIRST);
+            }
+            // A short time is too coarse to spread requests over it: it is often a rounded number of seconds.
+            Some((left, reset)) if (SPREAD_FROM..=PERIOD_MAX).contains(&reset) => {
+                let even = reset.checked_div(left).unwrap_or_default();
+                self.window = Some((now + reset, even.min(INTERVAL_MAX)));
+                self.all.interval = self.all.interval.max(INTERVAL_FIRST);
+            }
+            Some(_) | None => {}
+        }
+    }
+}
+
+impl Pace {
+    fn new() -> Self {
+        let now = clock::monotonic();
+        Self {
+            open_at: now,
+            blocked_until: now,
+            interval: Duration::ZERO,
+            epoch: 0,
+            served: 0,
+            useless: 0,
+            served_at: VecDeque::new(),
+            rejected_at: None,
+        }
     }
 
     /// Sends at the rate at which the target served requests in the period that it asks to wait.
     fn slow_down(&mut self, requested: Duration) {
+        let served = std::mem::take(&mut self.served);
+        self.epoch += 1;
+        // Without a pace, rejections one after the other show that there is a rate limit after all.
+        if self.useless >= USELESS_MAX && served > 0 {
+            return;
+        }
+        let is_useless = !self.interval.is_zero() && served < EASE_AFTER;
+        self.useless = if is_useless { self.useless + 1 } else { 0 };
+        if self.useless >= USELESS_MAX {
+            self.interval = Duration::ZERO;
+            return;
+        }
         let period = requested.clamp(PERIOD_MIN, PERIOD_MAX);
         let now = clock::monotonic();
         let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
@@ -205,13 +320,9 @@ impl State {
             _ => self.interval * 2,
         };
         self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
-        self.epoch += 1;
-        self.served = 0;
     }
 
-    fn record_served(&mut self, headers: &Headers) {
-        /// Processed requests after which the interval shrinks.
-        const EASE_AFTER: u32 = 100;
+    fn record_served(&mut self) {
         let now = clock::monotonic();
         self.served_at.push_back(now);
         let is_old = |at: &Instant| now.saturating_duration_since(*at) > PERIOD_MAX;
@@ -221,20 +332,6 @@ impl State {
         self.served += 1;
         if self.served.is_multiple_of(EASE_AFTER) && !self.interval.is_zero() {
             self.interval = self.interval * 19 / 20;
-        }
-        match remaining(headers) {
-            Some((0, reset)) => {
-                let until = now + reset.min(PERIOD_MAX);
-                self.open_at = self.open_at.max(until);
-                self.interval = self.interval.max(INTERVAL_FIRST);
-            }
-            // A short time is too coarse to spread requests over it: it is often a rounded number of seconds.
-            Some((left, reset)) if (SPREAD_FROM..=PERIOD_MAX).contains(&reset) => {
-                let even = reset.checked_div(left).unwrap_or_default();
-                self.window = Some((now + reset, even.min(INTERVAL_MAX)));
-                self.interval = self.interval.max(INTERVAL_FIRST);
-            }
-            Some(_) | None => {}
         }
     }
 }
@@ -319,6 +416,8 @@ mod tests {
         assert_eq!(schedule.waits(), None);
     }
 
+    const READ: &str = "GET /";
+
     fn answer(status: u16, retry_after: Option<&str>) -> Response {
         let mut response = Response::empty(status);
         if let Some(text) = retry_after {
@@ -329,7 +428,7 @@ mod tests {
 
     fn alone(schedule: &Schedule, tries: u32) -> Attempt {
         Attempt {
-            place: schedule.place(),
+            place: schedule.place(READ),
             tries,
             has_overlapped: false,
         }
@@ -360,7 +459,12 @@ mod tests {
             (429, Some("18446744073709551615"), 0, Next::GiveUp),
         ] {
             let schedule = Schedule::new();
-            let seen = schedule.learn(&answer(status, header), &alone(&schedule, tries), hour);
+            let seen = schedule.learn(
+                READ,
+                &answer(status, header),
+                &alone(&schedule, tries),
+                hour,
+            );
             assert_eq!(seen, next, "{status} {header:?} {tries}");
         }
     }
@@ -371,28 +475,63 @@ mod tests {
         let hour = clock::monotonic() + Duration::from_secs(3600);
         let served = |times: usize| {
             for _ in 0..times {
-                schedule.learn(&answer(200, None), &alone(&schedule, 0), hour);
+                schedule.learn(READ, &answer(200, None), &alone(&schedule, 0), hour);
             }
         };
-        let interval = || schedule.state().interval;
+        let interval = || schedule.state().operation(READ).interval;
         served(40);
         assert!(interval().is_zero());
         let overlapping = Attempt {
             has_overlapped: true,
             ..alone(&schedule, 0)
         };
-        schedule.learn(&answer(429, Some("1")), &overlapping, hour);
-        assert!(interval().is_zero() && schedule.is_blocked());
+        schedule.learn(READ, &answer(429, Some("1")), &overlapping, hour);
+        assert!(interval().is_zero() && schedule.is_blocked(READ));
+        assert!(!schedule.is_blocked("POST /"), "another operation goes on");
         let in_flight = [(); 3].map(|()| alone(&schedule, 0));
         for attempt in in_flight {
-            schedule.learn(&answer(429, Some("1")), &attempt, hour);
+            schedule.learn(READ, &answer(429, Some("1")), &attempt, hour);
         }
         let measured = Duration::from_millis(25) * 21 / 20;
         assert_eq!(interval(), measured, "rejected together, which counts once");
-        assert!(schedule.is_blocked());
-        assert!(schedule.place().at > clock::monotonic() + Duration::from_millis(900));
+        assert!(schedule.is_blocked(READ) && !schedule.is_limited());
+        assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_millis(900));
         served(100);
         assert!(interval() < measured && interval() > measured * 9 / 10);
+    }
+
+    #[test]
+    fn a_limit_of_several_operations_is_one_of_all() {
+        let schedule = Schedule::new();
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        for (operation, is_limited) in [("POST /a", false), ("POST /b", false), ("GET /a", true)] {
+            let attempt = alone(&schedule, 0);
+            schedule.learn(operation, &answer(429, Some("1")), &attempt, hour);
+            assert_eq!(schedule.is_limited(), is_limited, "{operation}");
+        }
+        assert!(schedule.is_blocked(READ));
+    }
+
+    /// The target rejects every tenth request, whatever the rate.
+    #[test]
+    fn if_lower_rates_do_not_help_only_the_rejected_request_waits() {
+        let schedule = Schedule::new();
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        let rejected = |served: usize| {
+            for _ in 0..served {
+                schedule.learn(READ, &answer(200, None), &alone(&schedule, 0), hour);
+            }
+            let rejection = answer(503, Some("1"));
+            schedule.learn(READ, &rejection, &alone(&schedule, 0), hour)
+        };
+        let wait = Duration::from_secs(1);
+        for _ in 0..USELESS_MAX {
+            assert_eq!(rejected(9), Next::Again(wait));
+        }
+        assert_eq!(rejected(9), Next::AgainAlone(wait));
+        assert_eq!(rejected(1), Next::AgainAlone(wait));
+        assert!(schedule.state().operation(READ).interval.is_zero());
+        assert_eq!(rejected(0), Next::Again(wait), "there is a limit after all");
     }
 
     #[test]
@@ -405,7 +544,7 @@ mod tests {
             assert_eq!(wait(status, header), None, "{status} {header:?}");
         }
         assert!(!schedule.is_limited());
-        assert!(schedule.place().at <= clock::monotonic());
+        assert!(schedule.place(READ).at <= clock::monotonic());
     }
 
     #[test]
@@ -416,7 +555,7 @@ mod tests {
             let mut response = answer(200, None);
             response.headers.set("X-RateLimit-Remaining", left);
             response.headers.set("X-RateLimit-Reset", reset);
-            schedule.learn(&response, &alone(&schedule, 0), hour);
+            schedule.learn(READ, &response, &alone(&schedule, 0), hour);
             let state = schedule.state();
             state.spacing(clock::monotonic()).as_millis()
         };
@@ -426,11 +565,11 @@ mod tests {
         assert_eq!(pause("10", "999"), 200, "too far away");
         assert_eq!(pause("160", "8"), 50, "a new window has a rate of its own");
         pause("0", "3");
-        assert!(schedule.place().at > clock::monotonic() + Duration::from_secs(2));
+        assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_secs(2));
         let mut rejection = answer(429, None);
         rejection.headers.set("RateLimit-Remaining", "0");
         rejection.headers.set("RateLimit-Reset", "7");
-        let next = schedule.learn(&rejection, &alone(&schedule, TRIES_MAX), hour);
+        let next = schedule.learn(READ, &rejection, &alone(&schedule, TRIES_MAX), hour);
         assert_eq!(next, Next::Again(Duration::from_secs(7)));
     }
 

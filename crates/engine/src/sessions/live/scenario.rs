@@ -37,6 +37,21 @@ fn is_change(request: &Request) -> bool {
     !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
 }
 
+/// Calls of hooks, in the schedule of requests.
+const HOOKS: &str = "hooks";
+
+/// The requests that a rate limit of one operation concerns: those of the same method and path, whatever the identifiers in it.
+pub(super) fn shape_of(host: &str, request: &Request) -> String {
+    let path = request.target.split(['?', '#']).next().unwrap_or_default();
+    let is_name = |text: &&str| !text.contains(|c: char| c.is_ascii_digit() || c == '%');
+    let segments = path.split('/').filter(is_name);
+    format!(
+        "{host} {} {}",
+        request.method,
+        segments.collect::<Vec<_>>().join("/")
+    )
+}
+
 pub(super) struct LiveScenario<'a> {
     pub(super) live: &'a Live,
     /// Number of sessions that were opened before it.
@@ -104,7 +119,7 @@ impl Session for LiveScenario<'_> {
 
     fn send(&self, service: &str, request: &Request) -> Result<Response, SendFault> {
         let base = &self.live.bases[service];
-        self.send_within_limits((service, is_change(request)), &|| {
+        self.send_within_limits((service, request), &|| {
             let response = self.noted(service, base, request)?;
             let again =
                 (response.status == UNAUTHORIZED).then(|| self.with_new_token(service, request));
@@ -121,9 +136,7 @@ impl Session for LiveScenario<'_> {
             detail: format!("{origin}: {why}"),
             partial: None,
         })?;
-        self.send_within_limits((origin, is_change(request)), &|| {
-            self.exchange(&base, request)
-        })
+        self.send_within_limits((origin, request), &|| self.exchange(&base, request))
     }
 
     /// Interrupts the run if the service rejects all credentials.
@@ -146,7 +159,7 @@ impl Session for LiveScenario<'_> {
         let hook = hook.ok_or(HookFault::Unsupported)?;
         if self.live.schedule.is_limited() {
             // Hooks often count towards the limit of the target.
-            self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
+            self.idle(self.live.schedule.place(HOOKS).at, |s| &mut s.held_back);
         }
         let asked = clock::now();
         let answer = self.spending(
@@ -414,19 +427,20 @@ impl LiveScenario<'_> {
     /// Sends a request, and retries as requested if there is a rate limit. Only changes are sent one after the other.
     fn send_within_limits(
         &self,
-        (host, is_change): (&str, bool),
+        (host, request): (&str, &Request),
         send: &dyn Fn() -> Result<Response, SendFault>,
     ) -> Result<Response, SendFault> {
         let live = self.live;
+        let operation = shape_of(host, request);
         let mut tries = 0;
         loop {
-            let mut place = live.schedule.place();
+            let mut place = live.schedule.place(&operation);
             self.idle(place.at, |s| &mut s.held_back);
-            while live.schedule.is_blocked() && !live.is_over() {
-                place = live.schedule.place();
+            while live.schedule.is_blocked(&operation) && !live.is_over() {
+                place = live.schedule.place(&operation);
                 self.idle(place.at, |s| &mut s.held_back);
             }
-            let sent = is_change.then(|| {
+            let sent = is_change(request).then(|| {
                 self.spending(
                     |s| &mut s.turn,
                     || live.in_flight.register(1, || live.is_over()),
@@ -446,9 +460,12 @@ impl LiveScenario<'_> {
                 tries,
                 has_overlapped,
             };
-            match live.schedule.learn(&response, &attempt, live.deadline) {
+            let next = live
+                .schedule
+                .learn(&operation, &response, &attempt, live.deadline);
+            match next {
                 Next::Take | Next::GiveUp => return Ok(response),
-                Next::Again(wait) => {
+                Next::Again(wait) | Next::AgainAlone(wait) => {
                     live.schedule.report(host, response.status, wait);
                     live.limit_reported.call_once(|| {
                         let ms = wait.as_millis();
@@ -458,6 +475,9 @@ impl LiveScenario<'_> {
                         ));
                     });
                     tries += 1;
+                    if matches!(next, Next::AgainAlone(_)) {
+                        self.idle(clock::monotonic() + wait, |s| &mut s.held_back);
+                    }
                 }
             }
             if live.is_over() {
