@@ -1,8 +1,7 @@
 //! Session of one scenario with live targets: requests, waits, held resources, and disturbances by other clients.
 
 use super::barrier::Participant;
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
-use super::clock_offset::ClockOffset;
+use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
 use super::phone_numbers::UsedNumbers;
 use super::rate_limit::{Attempt, Next, is_limit};
@@ -148,34 +147,18 @@ impl Session for LiveScenario<'_> {
             // Hooks often count towards the limit of the target.
             self.idle(self.live.schedule.place().at, |s| &mut s.held_back);
         }
-        let asked = clock::now();
+        if name == ADVANCE_CLOCK {
+            return self.advance_clock(hook, arguments);
+        }
         let answer = self.spending(
             |s| &mut s.hooks,
             || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
         )?;
-        match name {
-            ADVANCE_CLOCK => {
-                let by_ms = asked_ms(arguments);
-                let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
-                let mut ahead = self.live.ahead();
-                if measured.is_some_and(|measured| ahead.stood_still(by_ms, measured)) {
-                    let by = by_ms / 1000;
-                    let why = format!("`now` in its answer did not grow by the requested {by} s");
-                    return Err(HookFault::Failed(why));
-                }
-                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
-                *ahead = measured.map_or(ahead.moved(by_ms), |measured| {
-                    ahead.moved(by_ms).and_then(measured)
-                });
-                self.update_clock(*ahead);
-            }
-            SET_CALLBACK => {
-                self.address_set.set(true);
-                let kind = arguments.get("kind").and_then(Value::as_str);
-                let kinds = &self.callback_kinds;
-                kinds.borrow_mut().extend(kind.map(str::to_owned));
-            }
-            _ => {}
+        if name == SET_CALLBACK {
+            self.address_set.set(true);
+            let kind = arguments.get("kind").and_then(Value::as_str);
+            let kinds = &self.callback_kinds;
+            kinds.borrow_mut().extend(kind.map(str::to_owned));
         }
         if let Some(exclusive) = self.live.settings.exclusive()
             && exclusive.how.freed_by.hook == name
