@@ -61,7 +61,7 @@ pub(super) struct Place {
 
 /// One try of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub(super) struct RequestAttempt {
     pub(super) place: Place,
     /// Number of tries before it.
     pub(super) tries: u32,
@@ -119,7 +119,12 @@ impl Schedule {
     }
 
     /// Adapts the schedule to an answer to the given attempt.
-    pub(super) fn learn(&self, response: &Response, attempt: &Attempt, deadline: Instant) -> Next {
+    pub(super) fn learn(
+        &self,
+        response: &Response,
+        attempt: &RequestAttempt,
+        deadline: Instant,
+    ) -> Next {
         let tries = attempt.tries;
         let mut state = self.state();
         if !is_limit(response) {
@@ -327,8 +332,8 @@ mod tests {
         response
     }
 
-    fn alone(schedule: &Schedule, tries: u32) -> Attempt {
-        Attempt {
+    fn alone(schedule: &Schedule, tries: u32) -> RequestAttempt {
+        RequestAttempt {
             place: schedule.place(),
             tries,
             has_overlapped: false,
@@ -377,7 +382,7 @@ mod tests {
         let interval = || schedule.state().interval;
         served(40);
         assert!(interval().is_zero());
-        let overlapping = Attempt {
+        let overlapping = RequestAttempt {
             has_overlapped: true,
             ..alone(&schedule, 0)
         };
