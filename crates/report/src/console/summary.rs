@@ -294,7 +294,7 @@ exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
 mutations   1 of 2 passing rules detect a mutation of the responses (6 of 8 mutations detected) · 1
             that no mutation breaks, not judged
-detection   about 84 % (76 to 92 %) of the defects of an unknown implementation
+detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow
 to raise it configure the hook end_execution (87 %)
 rules not decided
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)

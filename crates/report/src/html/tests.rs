@@ -43,7 +43,7 @@ fn a_run_reads_like_this() {
         "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
         "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
         "<b>Configure the hook end_execution</b>",
-        "<b class=\"num\">84&nbsp;%</b><p>of the defects of an unknown implementation, range 76 to 92&nbsp;%. To raise it: configure the hook end_execution (87\u{a0}%).",
+        "<b class=\"num\">84&nbsp;%</b><p>of the defects of an unknown implementation of flow, range 76 to 92&nbsp;%. To raise it: configure the hook end_execution (87\u{a0}%).",
         "What does a member look like that was never set?",
         "known until 2.4</td>",
         "<pre>conformant run --seed 7</pre>",
