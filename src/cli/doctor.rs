@@ -19,7 +19,7 @@ use super::config::{self, Config};
 use super::{Done, Exit, Failure, print};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
-use conformant_engine::features;
+use conformant_engine::{NEW_CELLPHONE, features};
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -185,6 +185,12 @@ fn unset(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
             continue;
         }
         for (feature, scenarios) in features {
+            let is_new_number = feature.strip_prefix("key ") == Some(NEW_CELLPHONE);
+            if is_new_number && config.settings.people.new_cellphone.is_none() {
+                let key = NEW_CELLPHONE.to_owned();
+                unset.entry(key).or_default().extend(scenarios);
+                continue;
+            }
             let key = feature.strip_prefix("key targets.");
             let Some((owner, name)) = key.and_then(|key| key.split_once('.')) else {
                 continue;

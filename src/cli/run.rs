@@ -22,7 +22,7 @@ use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
 use conformant_report::{
-    Claim, Consumer, Growing, Keep, Report, Settings as ReportSettings, Stream,
+    Claim, Consumer, FailedHook, Growing, Keep, Report, Settings as ReportSettings, Stream,
 };
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
@@ -442,10 +442,11 @@ fn print_notes(
     }
     // A hook of a target that is gone fails, too.
     let is_there = ended.never_reached.is_empty() && ended.gone.is_none();
-    for (hook, why) in failed_hooks(record).into_iter().filter(|_| is_there) {
-        note(&format!(
-            "error: hook {hook} failed, so that its scenarios are inconclusive: {why}; `conformant explain {hook}` describes it"
-        ));
+    for hook in conformant_report::failed_hooks(record)
+        .iter()
+        .filter(|_| is_there)
+    {
+        note(&hook_failure(hook));
     }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
@@ -454,16 +455,16 @@ fn print_notes(
     }
 }
 
-/// The hooks that failed, each with the reason of the first scenario.
-fn failed_hooks(record: &RunRecord) -> BTreeMap<&str, &str> {
-    let mut hooks = BTreeMap::new();
-    for scenario in &record.scenarios {
-        let failed = scenario.reason.strip_prefix("hook ");
-        if let Some((hook, why)) = failed.and_then(|text| text.split_once(" failed: ")) {
-            hooks.entry(hook).or_insert(why);
-        }
-    }
-    hooks
+/// The note about a hook that failed.
+fn hook_failure(hook: &FailedHook<'_>) -> String {
+    let (name, why) = (hook.name, hook.why);
+    let scenarios = text::count(hook.scenarios, "scenario");
+    let cause = hook.defect.map_or_else(String::new, |number| {
+        format!(", probably because of defect {number}")
+    });
+    format!(
+        "error: hook {name} failed in {scenarios}{cause}, so that they are inconclusive: {why}; `conformant explain {name}` describes it"
+    )
 }
 
 /// Whether the selection without its partition is empty. A single part may be empty: its record is needed for `merge`.

@@ -306,6 +306,9 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
     note(&format!(
         "test it with: conformant run --target all={url} --hooks {url}/_control"
     ));
+    note(
+        "scenarios with new phone numbers: set `people: { new_cellphone: 202-555-01## }` in conformant.yaml",
+    );
     Ok(server)
 }
 

@@ -130,7 +130,7 @@ pub fn conclude_again(
 #[derive(Clone, Copy, Default)]
 pub(super) struct Observers<'b, 'p> {
     prover: Option<&'b Prover<'p>>,
-    /// Receives the evidence.
+    /// Receives the evidence. Then none is written.
     recorded: Option<&'b RefCell<RecordedRun>>,
     /// The writer of evidence, and the index of the scenario in the plan.
     evidence_writer: Option<(&'b EvidenceWriter, usize)>,
@@ -167,7 +167,7 @@ pub(super) fn conclude_observed(
 ) -> Concluded {
     let mut is_done = false;
     let concluded = guarded(&planned.scenario.id, || {
-        let concluded = conclude_unguarded(
+        let concluded = attempt_until_settled(
             rulebook,
             schemas,
             planned,
@@ -198,7 +198,8 @@ pub(super) fn guarded(id: &str, work: impl FnOnce() -> Concluded) -> Concluded {
     })
 }
 
-fn conclude_unguarded(
+/// The loop over the attempts of a scenario: runs and judges each, and concludes the one that settles the result.
+fn attempt_until_settled(
     rulebook: &Rulebook,
     schemas: &Schemas,
     planned: &Planned<'_>,
@@ -223,8 +224,8 @@ fn conclude_unguarded(
             }
         };
         waited.turn += asked.elapsed().as_secs_f64();
-        if attempts.is_caused_again && planned.is_race() {
-            session.shorten_callback_wait();
+        if attempts.confirms_missing_callback && planned.is_race() {
+            session.confirm_missing_callback();
         }
         let scenario_run = ScenarioRun {
             looks_early: planned.is_race() && attempts.round < session.settings().rounds,
@@ -238,7 +239,10 @@ fn conclude_unguarded(
             continue;
         }
         let mut attempt = attempts.outcome(attempt);
-        if let Some(prover) = observers.prover.filter(|_| attempt.disturbed.is_none()) {
+        if let Some(prover) = observers
+            .prover
+            .filter(|_| attempt.unreliable_because.is_none())
+        {
             let turn = sessions.resource_claim(planned).priority();
             prover.test_scenario(
                 turn,
@@ -267,7 +271,7 @@ struct Attempt {
     judgment: Judgment,
     stop: Option<Stop>,
     /// Why its findings are unreliable.
-    disturbed: Option<String>,
+    unreliable_because: Option<String>,
     /// Whether something happened that a disturbance could explain.
     went_wrong: bool,
     seconds: f64,
@@ -304,20 +308,20 @@ impl Attempt {
         let is_affected = is_unreachable || !judgment.findings.is_empty();
         let lost = is_affected.then(|| find_loss(session, &evidence));
         let lost = lost.flatten();
-        let disturbed = lost.or_else(|| find_disturbance(session, planned, went_wrong));
+        let unreliable_because = lost.or_else(|| find_disturbance(session, planned, went_wrong));
         Self {
             evidence,
             memo,
             judgment,
             stop,
-            disturbed,
+            unreliable_because,
             went_wrong,
             seconds,
         }
     }
 
     fn is_sound(&self) -> bool {
-        self.disturbed.is_none() && !self.went_wrong && self.stop.is_none()
+        self.unreliable_because.is_none() && !self.went_wrong && self.stop.is_none()
     }
 
     /// The conclusion of a scenario whose last attempt this is.
@@ -331,8 +335,8 @@ impl Attempt {
         let (evidence, memo, seconds) = (self.evidence, self.memo, self.seconds);
         let judgment = self.judgment.without_examples();
         let broken = judgment.findings.iter().map(|f| f.rule.clone()).collect();
-        let void = self.disturbed.clone();
-        let (judgment, stop) = match self.disturbed {
+        let void = self.unreliable_because.clone();
+        let (judgment, stop) = match self.unreliable_because {
             Some(why) => (judgment.void(&why), Some(Stop::Inconclusive(why))),
             None => (judgment, self.stop),
         };
@@ -370,8 +374,8 @@ struct Attempts {
     disturbances: usize,
     /// The round of a race, from 1.
     round: usize,
-    /// Whether this attempt repeats what a missing callback was expected for. If it is missing again, that is a finding.
-    is_caused_again: bool,
+    /// Whether this attempt checks whether a callback is missing again, which is then a finding.
+    confirms_missing_callback: bool,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
 }
@@ -382,7 +386,7 @@ impl Default for Attempts {
             count: 0,
             disturbances: 0,
             round: 1,
-            is_caused_again: false,
+            confirms_missing_callback: false,
             has_failed_with_given_names: false,
         }
     }
@@ -394,7 +398,7 @@ impl Attempts {
         /// The maximum number of attempts of a scenario that other clients of the target disturb.
         const DISTURBED_ATTEMPTS_MAX: usize = 5;
         self.count += 1;
-        if last.disturbed.is_some() {
+        if last.unreliable_because.is_some() {
             self.disturbances += 1;
             if self.disturbances < DISTURBED_ATTEMPTS_MAX {
                 return true;
@@ -406,8 +410,8 @@ impl Attempts {
             self.has_failed_with_given_names = true;
             return true;
         }
-        if !self.is_caused_again && last.went_wrong && session.has_missed_callback() {
-            self.is_caused_again = true;
+        if !self.confirms_missing_callback && last.went_wrong && session.has_missed_callback() {
+            self.confirms_missing_callback = true;
             return true;
         }
         if last.is_sound() && planned.is_race() && self.round < settings.rounds {
@@ -425,7 +429,7 @@ impl Attempts {
         }
         let why = "it failed with the names of --names and passed with new ones: an earlier run may have used these names";
         Attempt {
-            disturbed: Some(why.to_owned()),
+            unreliable_because: Some(why.to_owned()),
             ..last
         }
     }

@@ -13,6 +13,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Scenarios by service and feature.
 pub type Features = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
+/// The only key of `people` without a default.
+pub const NEW_CELLPHONE: &str = "people.new_cellphone";
+
 /// The optional features of every service, each with the scenarios that need it.
 pub fn features(rulebook: &Rulebook) -> Features {
     let mut features = Features::new();
@@ -59,6 +62,9 @@ fn keys_of(rulebook: &Rulebook, step: &Step) -> Vec<String> {
             let Some((service, key)) = name.split_once('.') else {
                 continue;
             };
+            if name == NEW_CELLPHONE {
+                keys.push(format!("key {NEW_CELLPHONE}"));
+            }
             let file = rulebook.index.get(service);
             // A member of a group is configured with it.
             let group = key.split('.').next().unwrap_or_default();
@@ -81,6 +87,7 @@ mod tests {
         let features = features(&rulebook);
         let flow = &features["flow"];
         assert!(!flow["hook end_execution"].is_empty(), "{flow:?}");
+        assert!(!features["auth"]["key people.new_cellphone"].is_empty());
         assert!(!features["chat"]["callbacks"].is_empty());
         assert!(!flow.contains_key("key targets.flow.flow_sid"));
         assert!(features["media"].values().all(|ids| !ids.is_empty()));

@@ -39,7 +39,7 @@ use conclude::{Observers, conclude_observed};
 pub use conclude::{RecordedRun, conclude, conclude_again, conclude_with_evidence, find_loss};
 pub use difference::{evidence_of, first_difference};
 pub use evidence_file::EvidenceWriter;
-pub use features::{Features, features};
+pub use features::{Features, NEW_CELLPHONE, features};
 pub use gate::{Conclusion, Demands, gate};
 pub use link::split_url;
 pub use needs::need_in;

@@ -1,11 +1,12 @@
-//! What a run needs to judge more rules: derived from the reasons why scenarios ended.
+//! What a run needs to judge more rules, and which scenarios would have exercised a rule: derived from how scenarios ended.
 //!
 //! Reads reasons and scenarios only. A need without a reason is left out; hooks are never guessed.
 
 use super::plan;
+use conformant_judge::predicate_of;
 use conformant_record::{ScenarioResult, Verdict};
 use conformant_rulebook::step::Step;
-use conformant_rulebook::{Origin, Rule, Rulebook, Service};
+use conformant_rulebook::{Origin, Rule, Rulebook, Service, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum nesting of groups.
@@ -25,27 +26,68 @@ pub(super) fn needs_of(rulebook: &Rulebook, scenarios: &[ScenarioResult]) -> Nee
         .filter(|scenario| scenario.verdict == Verdict::NotApplicable)
         .filter_map(|scenario| Some((scenario.id.as_str(), need_in(&scenario.reason)?)))
         .collect();
-    let mut needs = Needs::default();
-    if reasons.is_empty() {
-        return needs;
+    Needs {
+        by_subject: by_subject(rulebook, &reasons),
+    }
+}
+
+/// The scenarios that stopped before their last step.
+#[derive(Debug, Default)]
+pub(super) struct Stopped {
+    /// By resource type, and by operation as `SERVICE/ID`.
+    by_subject: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Stopped {
+    /// `ids` are those of the scenarios.
+    pub(super) fn new<'i>(rulebook: &Rulebook, ids: impl IntoIterator<Item = &'i str>) -> Self {
+        let ids = ids.into_iter().map(|id| (id, id.to_owned())).collect();
+        Self {
+            by_subject: by_subject(rulebook, &ids),
+        }
+    }
+
+    /// The first scenario that would have exercised a rule.
+    pub(super) fn before(&self, rule: &Rule) -> Option<&str> {
+        let mut subjects = Vec::from_iter(subjects_of_rule(rule));
+        if let Some(predicate) = predicate_of(rule) {
+            match predicate.subject() {
+                Subject::Kind(kind) => subjects.push(kind),
+                Subject::Operations(ids) => {
+                    subjects.extend(ids.iter().map(|id| format!("{}/{id}", rule.service)));
+                }
+                Subject::Parameter(_) | Subject::Service | Subject::Steps => {}
+            }
+        }
+        let ids = subjects
+            .iter()
+            .filter_map(|subject| self.by_subject.get(subject));
+        ids.flatten().min().map(String::as_str)
+    }
+}
+
+/// The values of scenarios by what their steps call and receive.
+fn by_subject(
+    rulebook: &Rulebook,
+    of_scenarios: &BTreeMap<&str, String>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut by_subject: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    if of_scenarios.is_empty() {
+        return by_subject;
     }
     for planned in plan::all(rulebook) {
-        let Some(need) = reasons.get(planned.scenario.id.as_str()) else {
+        let Some(value) = of_scenarios.get(planned.scenario.id.as_str()) else {
             continue;
         };
         let mut subjects = BTreeSet::new();
         for step in &planned.scenario.steps {
             subjects_of(rulebook, planned.service, step, 0, &mut subjects);
         }
-        for thing in subjects {
-            needs
-                .by_subject
-                .entry(thing)
-                .or_default()
-                .insert(need.clone());
+        for subject in subjects {
+            by_subject.entry(subject).or_default().insert(value.clone());
         }
     }
-    needs
+    by_subject
 }
 
 impl Needs {
@@ -54,24 +96,28 @@ impl Needs {
         if let Some(need) = need_in(reason) {
             return vec![need];
         }
-        let operation = match &rule.origin {
-            Origin::Operation { operation }
-            | Origin::Parameter { operation, .. }
-            | Origin::Credentials { operation }
-            | Origin::ListKey { operation }
-            | Origin::ListWalk { operation } => Some(operation.as_str()),
-            Origin::Property { .. }
-            | Origin::NoOtherFields { .. }
-            | Origin::Written(_)
-            | Origin::Either => None,
-        };
-        let subjects = rule.kind().into_iter().chain(operation);
         let mut needs: BTreeSet<&String> = BTreeSet::new();
-        for thing in subjects {
-            needs.extend(self.by_subject.get(thing).into_iter().flatten());
+        for subject in subjects_of_rule(rule) {
+            needs.extend(self.by_subject.get(&subject).into_iter().flatten());
         }
         needs.into_iter().cloned().collect()
     }
+}
+
+/// The resource type and the operation that a rule is about.
+fn subjects_of_rule(rule: &Rule) -> impl Iterator<Item = String> {
+    let operation = match &rule.origin {
+        Origin::Operation { operation }
+        | Origin::Parameter { operation, .. }
+        | Origin::Credentials { operation }
+        | Origin::ListKey { operation }
+        | Origin::ListWalk { operation } => Some(format!("{}/{operation}", rule.service)),
+        Origin::Property { .. }
+        | Origin::NoOtherFields { .. }
+        | Origin::Written(_)
+        | Origin::Either => None,
+    };
+    rule.kind().map(str::to_owned).into_iter().chain(operation)
 }
 
 /// The need that a reason names, in the spelling of the record.

@@ -2,15 +2,19 @@
 
 use super::RunEvent;
 use super::excerpt::Shown;
-use super::needs::{Needs, needs_of};
+use super::needs::{Needs, Stopped, needs_of};
 use super::stop::Stop;
 use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
     SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
+    not_exercised_because_of,
 };
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Reason for a rule to which nothing in the run applies.
+const NOT_EXERCISED: &str = "not exercised by this run";
 
 /// Reason for a rule about a resource type that no exchange carries.
 pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";
@@ -78,6 +82,19 @@ impl Concluded {
             result,
             findings,
             exchanges: self.exchanges,
+        }
+    }
+
+    /// Whether an answer or a hook ended it before its last step.
+    fn has_stopped_early(&self) -> bool {
+        match &self.stopped {
+            Some(
+                Stop::Inconclusive(_) | Stop::Unexpected | Stop::HookFailed(_) | Stop::Masked(_),
+            ) => true,
+            Some(
+                Stop::NotApplicable(_) | Stop::Interrupted | Stop::Unreachable(_) | Stop::Error(_),
+            )
+            | None => false,
         }
     }
 
@@ -216,7 +233,11 @@ impl<'a> Recorder<'a> {
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
         let mut shown = Shown::default();
+        let mut stopped = Vec::new();
         for mut concluded in std::mem::take(&mut self.scenarios) {
+            if concluded.has_stopped_early() {
+                stopped.push(concluded.result.id.clone());
+            }
             self.settle(&mut concluded);
             concluded.keep_shown(&self.first_shown);
             concluded.shown.count_from(exchanges);
@@ -239,12 +260,13 @@ impl<'a> Recorder<'a> {
             scenarios.push(concluded.result);
         }
         let needs = needs_of(self.rulebook, &scenarios);
+        let stopped = Stopped::new(self.rulebook, stopped.iter().map(String::as_str));
         let rules = rules_of(
             self.rulebook,
             selects,
             &mut self.whole,
             &self.reasons,
-            &needs,
+            (&needs, &stopped),
         );
         let summary = Summary {
             rules: RuleCounts::count(&rules),
@@ -298,7 +320,7 @@ fn rules_of(
     selects: impl Fn(&Rule) -> bool,
     whole: &mut Judgment,
     reasons: &BTreeMap<String, BTreeSet<(Why, String)>>,
-    needs: &Needs,
+    (needs, stopped): (&Needs, &Stopped),
 ) -> Vec<RuleResult> {
     let carried = carried_kinds(rulebook);
     let mut rules = Vec::new();
@@ -311,6 +333,10 @@ fn rules_of(
             result.needs = vec!["check".to_owned()];
         } else if result.judged == 0 {
             result.needs = needs.for_rule(rule, &result.reason);
+        }
+        if result.reason == NOT_EXERCISED && result.needs.is_empty() {
+            let before = stopped.before(rule);
+            result.reason = before.map_or(result.reason, not_exercised_because_of);
         }
         rules.push(result);
     }
@@ -415,7 +441,7 @@ fn conclude(
         }
         Verdict::NotJudged => match tally.vacuous.keys().next() {
             Some(why) => format!("no evidence to decide: {}", why.words()),
-            None => "not exercised by this run".to_owned(),
+            None => NOT_EXERCISED.to_owned(),
         },
         Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => String::new(),
     };

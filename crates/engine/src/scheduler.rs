@@ -1,8 +1,8 @@
 //! Scheduler: picks the next scenario and decides which scenarios may run concurrently.
 //!
-//! - A target has some resources only once, such as its clock or a list that all scenarios share. A scenario that needs
-//!   one for itself claims it. Scenarios with incompatible claims never run at the same time.
-//! - Scenarios without such a claim run in parallel.
+//! - A target has some resources only once, such as its clock or a list that all scenarios share. Each scenario has a claim,
+//!   which says whether it needs one for itself. Scenarios with incompatible claims never run at the same time.
+//! - Scenarios that need none for themselves (`Shared`) run in parallel.
 
 use conformant_base::parallel::processors;
 use conformant_judge::prove::Priority;
@@ -31,7 +31,8 @@ pub struct ResourceClaim {
     /// The services that it calls or changes.
     pub services: BTreeSet<String>,
     pub concurrency: Concurrency,
-    /// Whether it moves the target's clock, which all services share.
+    /// Whether it moves the target's clock, which all services share. True of each `SharedClock` scenario, possible in an
+    /// `Exclusive` one, and false in a `Shared` one.
     pub moves_the_clock: bool,
     /// Whether it needs a phone number of the pool, which may be small.
     pub needs_phone_number: bool,
@@ -44,8 +45,8 @@ pub struct ResourceClaim {
 impl ResourceClaim {
     /// The position in the order of execution; the lowest runs first. Compared in this order:
     ///
-    /// 1. the class of concurrency. Exclusive scenarios run first, while the lists that they walk are short; among
-    ///    them, those that do not move the clock run first.
+    /// 1. the class of concurrency: `Exclusive`, then `SharedClock`, then `Shared`. Exclusive scenarios run first, while the
+    ///    lists that they walk are short; among them, those that do not move the clock run first.
     /// 2. the real time, the longest first.
     /// 3. the target time, the shortest first.
     pub(super) fn priority(&self) -> Priority {
@@ -71,7 +72,8 @@ impl ResourceClaim {
     }
 }
 
-/// The default number of jobs. Waiting for a remote target needs no processor; an in-process run needs one per job.
+/// The default number of jobs. Waiting for a remote target needs no processor; an in-process run keeps one busy per job, and
+/// another job prepares the next scenario.
 pub fn jobs_default(is_in_process: bool) -> usize {
     const MOST: usize = 8;
     if is_in_process {
@@ -108,7 +110,7 @@ pub(super) struct RunGuard<'a> {
 }
 
 impl<'a> Scheduler<'a> {
-    /// Orders the scenarios by priority. Where they were shuffled, only exclusive scenarios are moved to the front.
+    /// Orders the scenarios by priority. Where they were shuffled, only the class of concurrency counts.
     pub(super) fn new(
         claims: Vec<ResourceClaim>,
         are_shuffled: bool,
@@ -169,11 +171,11 @@ impl<'a> Scheduler<'a> {
     /// scenario that is incompatible with it starts. Otherwise it could wait forever.
     fn first_startable(
         &self,
-        waiting: &[(usize, usize)],
+        candidates: &[(usize, usize)],
         running: &BTreeSet<usize>,
     ) -> Option<(usize, usize)> {
         let mut passed_over: Vec<&ResourceClaim> = Vec::new();
-        for &(at, index) in waiting {
+        for &(at, index) in candidates {
             let claim = &self.claims[index];
             if self.can_start(index, running)
                 && passed_over

@@ -156,8 +156,9 @@ pub trait Session {
     /// Records that an expected callback did not come.
     fn callback_missing(&self) {}
 
-    /// Shortens the wait for callbacks: in the attempt before, this race waited the whole time without one.
-    fn shorten_callback_wait(&self) {}
+    /// This attempt checks whether a callback is missing again: shortens the wait for it, because the attempt before waited for
+    /// the whole time.
+    fn confirm_missing_callback(&self) {}
 
     /// Whether an expected callback did not come.
     fn has_missed_callback(&self) -> bool {

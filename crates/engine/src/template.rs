@@ -18,8 +18,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long lists and other reads may lag behind writes. Longer than [`conformant_judge::history::SETTLE`], after
-/// which the rules report. `wait: settled` waits that long.
+/// The consistency window: how long a scenario waits for lists and other reads that may lag behind writes (`wait: settled`).
+/// Slightly longer than [`conformant_judge::history::SETTLE`], after which the rules report, so that they can report.
 pub(crate) const CONSISTENCY_WINDOW: Duration = Duration::from_secs(11);
 
 /// The names that a scenario can read.

@@ -1,6 +1,6 @@
 //! Claims: which services and optional features an implementation has.
 //!
-//! - A claimed service is judged if each of its must-rules has a verdict, apart from rules that need an optional feature.
+//! - A claimed service is judged if each of its must-rules is decided, apart from rules that need an optional feature.
 //! - A claimed feature is judged if no must-rule and no scenario lacks it.
 //! - What is not claimed is never a failure.
 
@@ -51,7 +51,7 @@ pub struct UnjudgedClaim {
     pub feature: String,
     /// Why it was not judged.
     pub reason: String,
-    /// Rules and scenarios without a verdict.
+    /// Rules and scenarios that are not decided.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<String>,
 }
@@ -138,7 +138,7 @@ impl ClaimsFile {
     }
 }
 
-/// Whether a must-rule that a run can judge has no verdict.
+/// Whether a must-rule that a run can judge is not decided.
 fn is_gap(rule: &RuleResult) -> bool {
     let is_judged = matches!(
         rule.verdict,
@@ -148,7 +148,7 @@ fn is_gap(rule: &RuleResult) -> bool {
     rule.level == Level::Must && !is_judged && !is_for_files && rule.masked_by.is_none()
 }
 
-/// Ids without a verdict, by feature and reason.
+/// Ids that are not decided, by feature and reason.
 #[derive(Default)]
 struct Gaps(BTreeMap<(String, String), BTreeSet<String>>);
 

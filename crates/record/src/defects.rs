@@ -58,9 +58,10 @@ impl<'a> Seen<'a> {
             by_rule.entry(&finding.rule).or_default().push(finding);
         }
         let broken = rules.iter().filter(|rule| rule.verdict == Verdict::Fail);
-        let judged = rules
-            .iter()
-            .filter(|rule| rule.judged > 0 || rule.findings > 0);
+        let judged = rules.iter().filter(|rule| {
+            // A vacuous rule was evaluated, and is not judged.
+            rule.judged > 0 && rule.verdict != Verdict::NotJudged || rule.findings > 0
+        });
         Self {
             broken: broken.map(|rule| (rule.id.as_str(), rule)).collect(),
             judged: judged.map(|rule| rule.id.as_str()).collect(),

@@ -3,12 +3,12 @@
 //! - A class of defects is the topic of the rules that report them: `SERVICE/TOPIC`.
 //! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the named faults.
 //! - The coverage of a class is the share of the rules, by named fault, that this run judged.
-//! - Defects that no rule was written for are reported less often. The factor for them is derived from the third-party
-//!   defects by leaving out the rules of one class after another.
+//! - Defects that no rule was written for are reported less often. The factor for them follows from how many classes of the
+//!   third-party defects have a single one. Its error follows from leaving out one class after another.
 //!
 //! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
 
-use super::{KnownDefect, Level, RuleResult, RunRecord};
+use super::{KnownDefect, Level, RuleResult, RunRecord, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,8 +57,8 @@ pub struct Known {
 struct Unseen {
     /// The share of them that rules report.
     factor: f64,
-    /// Its standard deviation when one class after another is left out.
-    deviation: f64,
+    /// Its standard error by the jackknife, which leaves out one class after another.
+    standard_error: f64,
 }
 
 /// The estimate; `None` if nothing is known of defects.
@@ -69,7 +69,8 @@ pub(super) fn detection(record: &RunRecord, known: &Known, is_strict: bool) -> O
     let unseen = Unseen::of(&known.third_party)?;
     let run = Run::new(&record.rules, known);
     let share = |strict: bool, extra: Option<&str>| unseen.factor * run.coverage(strict, extra);
-    let estimate = share(is_strict, None);
+    let coverage = run.coverage(is_strict, None);
+    let estimate = unseen.factor * coverage;
     let mut raised_by: Vec<Raise> = run
         .needs()
         .into_iter()
@@ -82,7 +83,7 @@ pub(super) fn detection(record: &RunRecord, known: &Known, is_strict: bool) -> O
     raised_by.sort_by(|a, b| b.percent.cmp(&a.percent).then_with(|| a.by.cmp(&b.by)));
     raised_by.truncate(RAISES_MAX);
     let sampling = estimate * (1.0 - estimate) / DEFECTS_OF_RANGE;
-    let deviation = (unseen.deviation.powi(2) + sampling).sqrt();
+    let deviation = ((unseen.standard_error * coverage).powi(2) + sampling).sqrt();
     Some(Detection {
         percent: percent(estimate),
         low: percent(estimate - 2.0 * deviation),
@@ -123,9 +124,11 @@ impl Unseen {
         let count = real(without.len());
         let mean = without.iter().sum::<f64>() / count.max(1.0);
         let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
-        // The jackknife estimate of the variance.
-        let deviation = (squares * (count - 1.0).max(0.0) / count.max(1.0)).sqrt();
-        Some(Self { factor, deviation })
+        let standard_error = (squares * (count - 1.0).max(0.0) / count.max(1.0)).sqrt();
+        Some(Self {
+            factor,
+            standard_error,
+        })
     }
 
     /// The share of unseen defects that rules report: those of a known class as often as the known ones, those of a new
@@ -258,7 +261,9 @@ impl<'a> Run<'a> {
         self.rules.get(rule).is_some_and(|rule| {
             let met = |need: &String| extra == Some(need.as_str());
             let would_be = !rule.needs.is_empty() && rule.needs.iter().all(met);
-            rule.judged > 0 || rule.findings > 0 || would_be
+            // A vacuous rule was evaluated, and is not judged.
+            let is_judged = rule.judged > 0 && rule.verdict != Verdict::NotJudged;
+            is_judged || rule.findings > 0 || would_be
         })
     }
 
@@ -289,7 +294,6 @@ fn service_of(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Verdict;
 
     fn rule(id: &str, level: Level, judged: usize, needs: &[&str]) -> RuleResult {
         RuleResult {
@@ -371,11 +375,25 @@ mod tests {
     }
 
     #[test]
+    fn a_vacuous_rule_lowers_it_and_the_range_narrows_with_it() {
+        let run = |verdict: Verdict| {
+            let vacuous = RuleResult {
+                verdict,
+                ..rule("f/a/x", Level::Must, 1, &[])
+            };
+            estimate(vec![vacuous, rule("f/b/y", Level::Must, 0, &[])], false)
+        };
+        let (judged, vacuous) = (run(Verdict::Pass), run(Verdict::NotJudged));
+        assert!(judged.percent > 0);
+        assert_eq!((vacuous.low, vacuous.percent, vacuous.high), (0, 0, 0));
+    }
+
+    #[test]
     fn new_classes_are_found_as_often_as_known_ones_by_the_rules_of_others() {
         let unseen = Unseen::of(&known().third_party).unwrap();
         // Five of six are found, and no class has a single defect.
         assert!((unseen.factor - 5.0 / 6.0).abs() < 1e-9, "{unseen:?}");
-        assert!(unseen.deviation > 0.0);
+        assert!(unseen.standard_error > 0.0);
         assert_eq!(Unseen::of(&[]), None);
     }
 }

@@ -504,6 +504,20 @@ pub struct RunRecord {
     pub build: Option<Build>,
 }
 
+/// The reason of a rule that was not exercised because this scenario stopped early.
+pub fn not_exercised_because_of(scenario: &str) -> String {
+    format!("{STOPPED_BEFORE}{scenario} stopped early")
+}
+
+/// The scenario that such a reason names.
+pub fn scenario_that_stopped(reason: &str) -> Option<&str> {
+    reason
+        .strip_prefix(STOPPED_BEFORE)?
+        .strip_suffix(" stopped early")
+}
+
+const STOPPED_BEFORE: &str = "not exercised: ";
+
 /// Stands for the built-in reference instead of a base URL.
 pub const REFERENCE: &str = "reference";
 

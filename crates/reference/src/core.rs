@@ -157,7 +157,7 @@ impl Core {
         &self.settings
     }
 
-    /// True if the fault is on.
+    /// True if the fault is on. Also records that it was read, so that only faults that can make a difference are tried.
     pub fn fails(&self, fault: Fault) -> bool {
         if !self.asked.faults[fault as usize].replace(true) {
             self.asked.note(Switch::Fault(fault));
@@ -165,7 +165,7 @@ impl Core {
         self.settings.faults.contains(&fault)
     }
 
-    /// True if the variant is on.
+    /// True if the variant is on. Also records that it was read.
     pub fn varies(&self, variant: Variant) -> bool {
         if !self.asked.variants[variant as usize].replace(true) {
             self.asked.note(Switch::Variant(variant));

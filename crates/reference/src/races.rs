@@ -13,7 +13,7 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The values that a request read before the others of its race wrote, by fault. Each has the type given to [`Core::read`].
+/// The values that a request read before the others of its race wrote, by fault. Each has the type given to [`Core::read_or_stale`].
 #[derive(Clone, Debug, Default)]
 pub struct StaleReads(BTreeMap<Fault, Arc<dyn Any + Send + Sync>>);
 
@@ -31,7 +31,7 @@ pub(super) enum Phase {
 
 impl Core {
     /// The current value or, when a request of a race writes and the fault is on, the value that it read earlier.
-    pub fn read<T: Clone + Send + Sync + 'static>(
+    pub fn read_or_stale<T: Clone + Send + Sync + 'static>(
         &self,
         fault: Fault,
         now: impl FnOnce() -> T,

@@ -22,6 +22,8 @@ pub(super) struct Card<'a> {
     pub(super) weight: Weight,
     /// Number of scenarios whose set-up fails because of it.
     pub(super) blocked_scenarios: usize,
+    /// Number of scenarios in which a hook fails, probably because of it.
+    pub(super) hook_failures: usize,
 }
 
 impl Card<'_> {
@@ -73,7 +75,76 @@ impl Card<'_> {
     }
 }
 
-/// Whether a scenario or rule without a verdict names this finding as the reason.
+/// A hook that failed in scenarios, which are inconclusive because of it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct FailedHook<'a> {
+    pub name: &'a str,
+    /// The reason in the first scenario.
+    pub why: &'a str,
+    pub scenarios: usize,
+    /// The number of the defect that is the probable cause.
+    pub defect: Option<usize>,
+}
+
+/// The hooks that failed, by name.
+pub fn failed_hooks(record: &RunRecord) -> Vec<FailedHook<'_>> {
+    let cards = cards(record, Settings::default());
+    let mut hooks: BTreeMap<&str, FailedHook<'_>> = BTreeMap::new();
+    for scenario in &record.scenarios {
+        let Some((name, why)) = failed_hook(&scenario.reason) else {
+            continue;
+        };
+        let hook = hooks.entry(name).or_insert_with(|| FailedHook {
+            name,
+            why,
+            scenarios: 0,
+            defect: cause_of_hook(&cards, view::service(&scenario.id)).map(|at| cards[at].number),
+        });
+        hook.scenarios += 1;
+    }
+    hooks.into_values().collect()
+}
+
+/// The hook that failed, and why.
+fn failed_hook(reason: &str) -> Option<(&str, &str)> {
+    reason.strip_prefix("hook ")?.split_once(" failed: ")
+}
+
+/// The defect that probably makes hooks of a service fail: the one that stops the set-up of most of its scenarios. The
+/// service has lost what the hook names.
+fn cause_of_hook(cards: &[Card<'_>], service: &str) -> Option<usize> {
+    let of_service = cards.iter().enumerate();
+    let of_service =
+        of_service.filter(|(_, card)| card.blocked_scenarios > 0 && card.defect.service == service);
+    let most = of_service.max_by_key(|(at, card)| (card.blocked_scenarios, Reverse(*at)));
+    most.map(|(at, _)| at)
+}
+
+/// The defect that probably explains why a rule was not decided for this reason.
+pub(super) fn cause_of<'c, 'r>(
+    record: &RunRecord,
+    cards: &'c [Card<'r>],
+    rule: &str,
+    reason: &str,
+) -> Option<&'c Card<'r>> {
+    if let Some(id) = conformant_record::scenario_that_stopped(reason) {
+        let scenario = record.scenarios.iter().find(|one| one.id == id)?;
+        return match scenario.verdict {
+            Verdict::Fail => cards.iter().find(|card| {
+                let findings = card.rules.iter().flat_map(|rule| &rule.findings);
+                findings.into_iter().any(|finding| finding.scenario == id)
+            }),
+            _ => cause_of(record, cards, &scenario.id, &scenario.reason),
+        };
+    }
+    let explained = cards.iter().find(|card| card.explains(reason));
+    explained.or_else(|| {
+        failed_hook(reason)?;
+        cause_of_hook(cards, view::service(rule)).map(|at| &cards[at])
+    })
+}
+
+/// Whether a scenario or rule that is not decided names this finding as the reason.
 fn is_reason(finding: &Finding, reason: &str) -> bool {
     let cause = reason.split_once(": ").map(|(_, cause)| cause);
     cause == Some(finding.message.as_str())
@@ -137,6 +208,13 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
             card.blocked_scenarios += 1;
         }
     }
+    for scenario in &record.scenarios {
+        if failed_hook(&scenario.reason).is_some()
+            && let Some(at) = cause_of_hook(&cards, view::service(&scenario.id))
+        {
+            cards[at].hook_failures += 1;
+        }
+    }
     cards
 }
 
@@ -152,6 +230,7 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         rules,
         weight: weight.unwrap_or(Weight::Fails),
         blocked_scenarios: 0,
+        hook_failures: 0,
     }
 }
 
@@ -404,12 +483,12 @@ impl ServiceTally {
         } += 1;
     }
 
-    /// Rules with a verdict.
+    /// Rules that are decided.
     pub(super) fn judged(&self) -> usize {
         self.hold + self.broken + self.warned + self.advised + self.waived
     }
 
-    /// Rules without a verdict, for any reason.
+    /// Rules that are not decided, for any reason.
     pub(super) fn unjudged(&self) -> usize {
         self.inconclusive + self.error + self.not_judged + self.not_applicable
     }
@@ -419,7 +498,7 @@ impl ServiceTally {
         self.judged() + self.open + self.unjudged()
     }
 
-    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 without verdict (15 not judged, 3 inconclusive)`.
+    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 not decided (15 not judged, 3 inconclusive)`.
     pub(super) fn words(&self) -> String {
         const SILENT: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
         let (silent, mut parts): (Vec<_>, Vec<_>) = self
@@ -429,7 +508,7 @@ impl ServiceTally {
             .partition(|(is_silent, _)| *is_silent);
         if !silent.is_empty() {
             let split: Vec<String> = silent.into_iter().map(|(_, part)| part).collect();
-            let whole = format!("{} without verdict ({})", self.unjudged(), split.join(", "));
+            let whole = format!("{} not decided ({})", self.unjudged(), split.join(", "));
             parts.push((true, whole));
         }
         if parts.is_empty() {
@@ -629,6 +708,52 @@ mod tests {
                 ]
             );
             record.defects.clear();
+        }
+    }
+
+    #[test]
+    fn a_defect_that_stops_set_ups_is_the_probable_cause_of_failed_hooks() {
+        let mut record = sample();
+        let finding = record.findings[0].clone();
+        assert!(!finding.operation.is_empty(), "{finding:?}");
+        let scenario = |id: &str, verdict, reason: String| ScenarioResult {
+            id: id.to_owned(),
+            verdict,
+            seconds: 0.0,
+            reason,
+            failed_before: Vec::new(),
+            steps: Vec::new(),
+        };
+        let set_up = format!("set-up failed: {}", finding.message);
+        let hook = "hook end_execution failed: status 422".to_owned();
+        record.scenarios = vec![
+            scenario("flow/a/stopped", Verdict::Inconclusive, set_up.clone()),
+            scenario("flow/b/hook", Verdict::Inconclusive, hook.clone()),
+            scenario("auth/c/hook", Verdict::Inconclusive, hook.clone()),
+            scenario(&finding.scenario, Verdict::Fail, String::new()),
+        ];
+        let cards = cards(&record, Settings::default());
+        let counts = |card: &Card<'_>| (card.blocked_scenarios, card.hook_failures);
+        assert_eq!(counts(&cards[0]), (1, 1));
+        let failed = failed_hooks(&record);
+        assert_eq!(failed.len(), 1);
+        assert_eq!(
+            (failed[0].name, failed[0].why),
+            ("end_execution", "status 422")
+        );
+        let stopped = conformant_record::not_exercised_because_of;
+        for (rule, reason, is_caused) in [
+            ("flow/x/y", set_up, true),
+            ("flow/x/y", hook.clone(), true),
+            ("auth/x/y", hook, false),
+            ("flow/x/y", stopped("flow/a/stopped"), true),
+            ("flow/x/y", stopped("flow/b/hook"), true),
+            ("flow/x/y", stopped("auth/c/hook"), false),
+            ("flow/x/y", stopped(&finding.scenario), true),
+            ("flow/x/y", "not exercised by this run".to_owned(), false),
+        ] {
+            let cause = cause_of(&record, &cards, rule, &reason);
+            assert_eq!(cause.is_some(), is_caused, "{rule} {reason}");
         }
     }
 

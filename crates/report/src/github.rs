@@ -107,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "::notice title=conformant::not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict · target: http://127.0.0.1:4010/flow"
+            "::notice title=conformant::not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided · target: http://127.0.0.1:4010/flow"
         );
     }
 

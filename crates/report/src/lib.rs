@@ -32,7 +32,7 @@ mod view;
 #[cfg(test)]
 mod sample;
 
-pub use self::cards::finding_of_defect;
+pub use self::cards::{FailedHook, failed_hooks, finding_of_defect};
 pub use self::claim::{Claim, ClaimError};
 pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;

@@ -59,7 +59,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
 
 pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String) {
     out.push_str(
-        "| | pass | broken | warnings | without verdict | scenarios |\n|---|---|---|---|---|---|\n",
+        "| | pass | broken | warnings | not decided | scenarios |\n|---|---|---|---|---|---|\n",
     );
     for tally in cards::services(record, settings) {
         let target = tally
@@ -354,7 +354,7 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | without verdict | scenarios |\n",
+            "## not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",

@@ -1,7 +1,7 @@
 //! Statement about a run: in-toto Statement v1 with the test-result predicate.
 //!
 //! - Subjects: the target, the evidence file and the JSON record, each with a digest. The configuration is the rulebook.
-//! - Tests are rules. A rule without a verdict is in no list.
+//! - Tests are rules. A rule that is not decided is in no list.
 //! - Not signed: other tools sign statements.
 
 use super::json;

@@ -10,7 +10,7 @@ use conformant_record::{
     Blind, Detection, Finding, Level, Proof, RuleResult, RunRecord, STRICT, ScenarioResult,
     Subject, Verdict, WaiverResult,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Outcome of one rule or scenario for a dashboard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,7 +214,7 @@ pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
     groups
 }
 
-/// Ids of rules without a verdict, by verdict and reason.
+/// Ids of rules that are not decided, by verdict and reason.
 pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
@@ -270,7 +270,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
     if silent > 0 && judged > 0 {
-        line = format!("{line}, {silent} without verdict");
+        line = format!("{line}, {silent} not decided");
     }
     if !record.complete {
         line += match record.exit {
@@ -316,11 +316,29 @@ pub(super) fn proof(proof: &Proof) -> String {
 }
 
 /// The estimated detection rate with its range.
-pub(super) fn detection(detection: &Detection) -> String {
+pub(super) fn detection(record: &RunRecord, detection: &Detection) -> String {
     format!(
-        "about {} % ({} to {} %) of the defects of an unknown implementation",
-        detection.percent, detection.low, detection.high
+        "about {} % ({} to {} %) of the defects of {}",
+        detection.percent,
+        detection.low,
+        detection.high,
+        unknown_implementation(record)
     )
+}
+
+/// What the estimated detection rate is about. Services are named if the run judged few of them.
+pub(super) fn unknown_implementation(record: &RunRecord) -> String {
+    let is_elsewhere = |rule: &RuleResult| {
+        !rule.needs.is_empty() && rule.needs.iter().all(|need| need.starts_with("service "))
+    };
+    let judged = record.rules.iter().filter(|rule| !is_elsewhere(rule));
+    let services: BTreeSet<&str> = judged.map(|rule| service(&rule.id)).collect();
+    let services = Vec::from_iter(services);
+    match services.as_slice() {
+        [one] => format!("an unknown implementation of {one}"),
+        [one, two] => format!("an unknown implementation of {one} and {two}"),
+        [] | [..] => "an unknown implementation".to_owned(),
+    }
 }
 
 /// What would raise the estimated detection rate most; `None` if nothing would.
@@ -501,7 +519,7 @@ mod tests {
         );
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 2 defects, 1 rule broken, 1 note to clients, 5 without verdict"
+            "not conformant: 2 defects, 1 rule broken, 1 note to clients, 5 not decided"
         );
     }
 
@@ -521,27 +539,27 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict"
+            "not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided"
         );
         assert_eq!(
             headline(&record, STRICT),
-            "not conformant: 2 defects, 2 rules broken, 5 without verdict"
+            "not conformant: 2 defects, 2 rules broken, 5 not decided"
         );
         record.findings.clear();
         assert_eq!(
             headline(&record, LENIENT),
-            "not fully judged: 1 internal error, 1 waived, 5 without verdict"
+            "not fully judged: 1 internal error, 1 waived, 5 not decided"
         );
         record.summary.rules.error = 0;
         record.exit = Some(0);
         assert_eq!(
             headline(&record, LENIENT),
-            "passed: 3 rules judged, 1 waived, 4 without verdict"
+            "passed: 3 rules judged, 1 waived, 4 not decided"
         );
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules passed, 1 waived, 4 without verdict"
+            "not concluded (exit 3): 3 rules passed, 1 waived, 4 not decided"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;

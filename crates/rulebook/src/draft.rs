@@ -304,7 +304,7 @@ pub(super) fn read_file(path: &str, bytes: &[u8], problems: &mut Problems) -> Op
     let is_json = std::path::Path::new(path)
         .extension()
         .is_some_and(|e| e == "json");
-    let node = match sources::as_built(path, bytes) {
+    let node = match sources::embedded_tree(path, bytes) {
         Some(node) => node,
         None if is_json => read_json(path, &text, problems)?,
         None => read_yaml(path, &text, problems)?,

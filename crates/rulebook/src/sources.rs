@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// The tree of an embedded file; `None` if the bytes differ, or if reading
 /// them reports a problem.
-pub(super) fn as_built(path: &str, bytes: &[u8]) -> Option<Node> {
+pub(super) fn embedded_tree(path: &str, bytes: &[u8]) -> Option<Node> {
     let file = conformant_specs::file(path)?;
     if file.bytes != bytes || file.tree.is_empty() {
         return None;
@@ -33,11 +33,14 @@ pub(super) fn embedded() -> Sources {
         .collect()
 }
 
+/// The depth of the deepest files that are read. Deeper folders are reported.
+const DEPTH_MAX: usize = 8;
+
 /// All regular files under `root`.
 pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
     let mut sources = Sources::new();
     let entries = walkdir::WalkDir::new(root)
-        .max_depth(8)
+        .max_depth(DEPTH_MAX)
         .sort_by_file_name()
         .into_iter()
         .filter_entry(|e| e.depth() == 0 || !e.file_name().to_string_lossy().starts_with('.'));
@@ -55,16 +58,20 @@ pub(super) fn from_dir(root: &Path, problems: &mut Problems) -> Sources {
         };
         let path = slashes(entry.path().strip_prefix(root).unwrap_or(entry.path()));
         if entry.file_type().is_dir() {
+            if entry.depth() == DEPTH_MAX {
+                let why = format!(
+                    "is not read: a file may be in at most {} folders",
+                    DEPTH_MAX - 1
+                );
+                problems.push(Problem::of_file(&path, why));
+            }
             continue;
         }
         match read(&entry) {
             Ok(bytes) => {
                 sources.insert(path, bytes.into());
             }
-            Err(error) => problems.push(
-                Problem::of_file(&path, error.to_string())
-                    .help("only regular files of at most 8 MiB are read"),
-            ),
+            Err(error) => problems.push(error.problem(&path)),
         }
     }
     sources
@@ -81,6 +88,18 @@ enum SourceError {
     Gone(#[from] walkdir::Error),
     #[error("cannot be read: {0}")]
     Unreadable(#[from] std::io::Error),
+}
+
+impl SourceError {
+    fn problem(&self, path: &str) -> Problem {
+        let problem = Problem::of_file(path, self.to_string());
+        match self {
+            Self::Irregular | Self::TooLarge(_) => {
+                problem.help("only regular files of at most 8 MiB are read")
+            }
+            Self::Gone(_) | Self::Unreadable(_) => problem,
+        }
+    }
 }
 
 /// The file's bytes. Only regular files are opened: a pipe would block for ever.
@@ -102,9 +121,9 @@ fn slashes(path: &Path) -> String {
 
 /// SHA-256 of the paths and bytes of the selected files, each preceded by its length, in
 /// hexadecimal.
-pub(super) fn digest(sources: &Sources, counts: impl Fn(&str) -> bool) -> String {
+pub(super) fn digest(sources: &Sources, is_included: impl Fn(&str) -> bool) -> String {
     let mut hash = Sha256::new();
-    for (path, bytes) in sources.iter().filter(|(path, _)| counts(path)) {
+    for (path, bytes) in sources.iter().filter(|(path, _)| is_included(path)) {
         for part in [path.as_bytes(), bytes] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
@@ -139,13 +158,13 @@ mod tests {
         let mut read = 0;
         for (path, bytes) in yaml {
             let text = std::str::from_utf8(bytes).unwrap();
-            let built = as_built(path, bytes).unwrap_or_else(|| panic!("{path} is not there"));
+            let built = embedded_tree(path, bytes).unwrap_or_else(|| panic!("{path} is not there"));
             assert_eq!(built, conformant_yaml::read(text).unwrap(), "{path}");
-            assert!(as_built(path, &bytes[1..]).is_none(), "{path}");
+            assert!(embedded_tree(path, &bytes[1..]).is_none(), "{path}");
             read += 1;
         }
         assert!(read > 50, "{read} files");
-        assert!(as_built("conformant.yaml", b"").is_none());
+        assert!(embedded_tree("conformant.yaml", b"").is_none());
     }
 
     #[test]
@@ -176,6 +195,23 @@ mod tests {
         assert_eq!(sources.keys().collect::<Vec<_>>(), ["a.yaml"]);
         assert_eq!(problems.len(), 1);
         assert_eq!(problems.iter().next().unwrap().file, "link.yaml");
+    }
+
+    #[test]
+    fn a_folder_that_is_too_deep_is_a_problem() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("1/2/3/4/5/6/7");
+        std::fs::create_dir_all(deep.join("8")).unwrap();
+        std::fs::write(deep.join("read.yaml"), "a: 1").unwrap();
+        std::fs::write(deep.join("8/ignored.yaml"), "a: 1").unwrap();
+        let mut problems = Problems::default();
+        let sources = from_dir(dir.path(), &mut problems);
+        assert_eq!(
+            sources.keys().collect::<Vec<_>>(),
+            ["1/2/3/4/5/6/7/read.yaml"]
+        );
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems.iter().next().unwrap().file, "1/2/3/4/5/6/7/8");
     }
 
     #[test]

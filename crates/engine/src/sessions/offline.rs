@@ -53,7 +53,7 @@ pub struct Offline<'a> {
     network: Option<Arc<dyn Network>>,
 }
 
-/// The network network the reference and the receivers of its callbacks.
+/// The network between the reference and the receivers of its callbacks.
 pub trait Network: Send + Sync + fmt::Debug {
     /// Delivers a callback through `onward`, or loses it.
     fn deliver(&self, callback: &Callback, onward: &Arc<dyn Deliver>) -> Outcome;

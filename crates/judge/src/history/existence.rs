@@ -48,18 +48,27 @@ impl History<'_> {
     pub fn may_end(&self, write: &Write<'_>, id: ResourceId) -> bool {
         let kind = self.resources.get(id).kind;
         let above = |resource: ResourceId| resource == id || self.resources.is_below(id, resource);
-        match (write.outcome, write.does, write.resource) {
-            (Outcome::Refused, _, _) => false,
-            (_, Action::Ends, Some(resource)) => above(resource),
-            (_, Action::Ends | Action::FindsOrMakes, None) if write.kind == kind => true,
-            (_, Action::Makes | Action::FindsOrMakes, _) if self.ends(write.kind, kind) => true,
-            (_, Action::Ends | Action::FindsOrMakes, None) => false,
-            _ => write.kind.is_empty(),
+        if write.outcome == Outcome::Refused {
+            return false;
+        }
+        match write.does {
+            // It ended the resource or one of its parents; an unknown one may be any of the type.
+            Action::Ends => write.resource.map_or(write.kind == kind, above),
+            // A creation of another type may end it, such as that of a member an invite.
+            Action::Makes | Action::FindsOrMakes if self.creation_may_end(write.kind, kind) => true,
+            // An unknown resource may have replaced it.
+            Action::FindsOrMakes if write.resource.is_none() => write.kind == kind,
+            // The type of what a hook changed may be unknown.
+            Action::Makes
+            | Action::FindsOrMakes
+            | Action::Changes
+            | Action::Shows
+            | Action::Lists => write.kind.is_empty(),
         }
     }
 
     /// Whether creating one resource type may end resources of another.
-    fn ends(&self, made: &str, kind: &str) -> bool {
+    fn creation_may_end(&self, made: &str, kind: &str) -> bool {
         let by = self.ended_by.get(kind);
         by.is_some_and(|by| by.iter().any(|by| by == made))
     }
@@ -115,9 +124,9 @@ impl History<'_> {
             })
     }
 
-    /// Lists without a created resource, or with a deleted one, that may merely lag: the
-    /// first page of each last reading.
-    pub fn lagging(&self, context: &Context<'_>, is_moved: bool) -> Vec<usize> {
+    /// Lists without a created resource, or with a deleted one, that may merely lag: of each last reading the exchange of
+    /// the first page. Where the clock was moved, they may lag for any time.
+    pub fn lagging(&self, context: &Context<'_>, clock_was_moved: bool) -> Vec<usize> {
         let mut behind = Vec::new();
         for (n, list) in self.lists.iter().enumerate() {
             let same = |other: &List<'_>| {
@@ -129,7 +138,7 @@ impl History<'_> {
             if is_last
                 && list.filters.is_empty()
                 && list.is_complete
-                && self.lags(context, list, is_moved)
+                && self.lags(context, list, clock_was_moved)
             {
                 behind.push(list.pages[0]);
             }
@@ -137,7 +146,7 @@ impl History<'_> {
         behind
     }
 
-    fn lags(&self, context: &Context<'_>, list: &List<'_>, is_moved: bool) -> bool {
+    fn lags(&self, context: &Context<'_>, list: &List<'_>, clock_was_moved: bool) -> bool {
         let kind = context.rulebook.kinds.get(list.item_type);
         let Some(of) = kind.and_then(|kind| kind.annotations.of()) else {
             return false;
@@ -152,9 +161,9 @@ impl History<'_> {
                 true => is_gone,
                 false => {
                     let since = self.exists_since(id, &list.first);
-                    let may_follow =
-                        since.is_some_and(|since| is_moved || !since.is_settled(&list.first));
-                    may_follow && self.is_exclusive(id) && self.belongs(id, list) == Some(true)
+                    let may_catch_up = since
+                        .is_some_and(|since| clock_was_moved || !since.is_settled(&list.first));
+                    may_catch_up && self.is_exclusive(id) && self.belongs(id, list) == Some(true)
                 }
             }
         })

@@ -19,7 +19,7 @@ pub struct Resource<'a> {
     pub is_ours: bool,
     /// Its observations, in order.
     pub observations: Vec<Observation<'a>>,
-    /// Actions on it, in order.
+    /// The writes that changed it, in order.
     pub writes: Vec<WriteId>,
     /// The write that created it.
     pub made: Option<WriteId>,
@@ -28,7 +28,7 @@ pub struct Resource<'a> {
 }
 
 /// Resources by name; `None` for an ambiguous one.
-type NamedValue = BTreeMap<String, Option<ResourceId>>;
+type ResourcesByName = BTreeMap<String, Option<ResourceId>>;
 
 /// All resources of a scenario.
 #[derive(Debug, Default)]
@@ -37,7 +37,7 @@ pub struct Resources<'a> {
     /// By kind and key.
     keys: BTreeMap<&'a str, BTreeMap<String, ResourceId>>,
     /// By kind and nearest parent.
-    names: BTreeMap<(&'a str, Option<ResourceId>), NamedValue>,
+    names: BTreeMap<(&'a str, Option<ResourceId>), ResourcesByName>,
 }
 
 impl<'a> Resources<'a> {

@@ -1,8 +1,10 @@
-//! The history of a scenario: its resources, the actions on them, and the lists that contain them.
+//! The history of a scenario: its resources, the writes that change them, and the lists that contain them.
 //!
 //! - Built once per scenario from evidence of any source; it contains no verdicts and no rules.
-//! - A request is bound to resources by its path: the last name is the resource, those before it are its parents.
-//! - Each name is looked up as a key, then as a name within its parent. Unbound requests are not judged.
+//! - A request is bound to resources by the segments of its path that are parameters. The last segment is the resource, if
+//!   the operation names one; the others are its parents. A composed key consists of parents only.
+//! - Each segment is looked up as a key, then as an alternative name within its parent.
+//! - A write whose resource is unknown may concern any resource of its type.
 
 mod build;
 mod changes;
@@ -21,12 +23,12 @@ pub use writes::{NamedValue, Origin, Outcome, Write, WriteId};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The consistency window: how long lists and other representations may lag behind an action. The documents define no
-/// limit.
+/// How long lists and other representations may lag behind an action. The documents define no limit. The runner waits
+/// slightly longer before it reads again.
 pub const SETTLE: Duration = Duration::from_secs(10);
 
-/// How long a resource certainly stays unchanged without an action. Afterwards, time alone may have changed it, such as the
-/// expiry of a request.
+/// How long a resource is taken to stay unchanged without an action, apart from expiry times that a rule states.
+/// Afterwards, time alone may have changed it.
 pub const STEADY: Duration = Duration::from_secs(3_600);
 
 /// The history of a scenario.

@@ -48,11 +48,11 @@ pub struct Moment {
 pub struct PathBinding<'a> {
     /// The resource type that the operation returns.
     pub shown_type: Option<&'a str>,
-    /// The resources of all names but the last, outermost first.
+    /// The parents, outermost first: the resources of all segments, or of all but the last if that one names the resource.
     pub parents: Vec<Option<ResourceId>>,
-    /// The resource of the last name, if that names one.
+    /// The resource itself, if the operation names one.
     pub resource: Option<ResourceId>,
-    /// Whether that name is not its key.
+    /// Whether a segment is an alternative name instead of a key.
     pub by_name: bool,
 }
 

@@ -12,6 +12,8 @@ pub type WriteId = usize;
 #[derive(Debug)]
 pub struct Write<'a> {
     pub origin: Origin,
+    /// That of the operation or of the effect of the hook. A creation whose response has a known resource is
+    /// [`Action::FindsOrMakes`].
     pub does: Action,
     /// The resource type of what it changes.
     pub kind: &'a str,
@@ -50,7 +52,7 @@ pub enum Outcome {
     Done,
     /// Rejected without a change.
     Refused,
-    /// Unknown: its effect is possible until the end of the scenario.
+    /// Unknown, such as without a response: it may have had its effect or not.
     Unknown,
 }
 

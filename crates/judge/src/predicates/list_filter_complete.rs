@@ -85,9 +85,12 @@ impl Predicate for ListFilterComplete {
         let made = Example::for_rule("chat", parameters)
             .answered("create-member", all.clone(), ann.clone())
             .answered("create-member", all.clone(), bob.clone());
-        let listed = made
-            .clone()
-            .answered("read-members", all, page(&[ann.clone(), bob.clone()]));
+        let listed = made.clone().answered(
+            "read-members",
+            all.clone(),
+            page(&[ann.clone(), bob.clone()]),
+        );
+        let changed = listed.clone().answered("create-member", all, json!({}));
         let filtered = |scene: ExampleBuilder, members: &[Value]| {
             scene.answered("read-members", asked("ann"), page(members))
         };
@@ -95,6 +98,8 @@ impl Predicate for ListFilterComplete {
             filtered(listed.clone(), std::slice::from_ref(&ann)).passes(),
             filtered(listed.clone(), &[]).fails("/members"),
             filtered(made, &[]).not_judged(),
+            // The answer names no resource, so that it may be that of ann.
+            filtered(changed, &[]).not_judged(),
             listed.not_judged(),
         ]
     }
@@ -170,7 +175,7 @@ impl ListFilterComplete {
                     write.exchange().is_some() && write.exchange() == observation.exchange;
                 let between = write.moment.may_follow(&observation.moment)
                     && !list.first.is_before(&write.moment);
-                between && !is_its_own && write.resource == Some(id) && write.may_touch(id, kind)
+                between && !is_its_own && write.may_touch(id, kind)
             });
             let value = observation.value(context, &about.at);
             let sent = list.filters.get(parameter.as_str());

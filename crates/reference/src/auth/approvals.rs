@@ -363,7 +363,7 @@ impl Approvals {
             approval.settle(core, now);
         }
         let is_endless = approval.asked.seconds_to_expire == 0;
-        let checked = core.read(Fault::AuthRaceAnswer, || approval.status);
+        let checked = core.read_or_stale(Fault::AuthRaceAnswer, || approval.status);
         // The window is that between two answers: an expiry within it counts.
         let status = match approval.status {
             Status::Expired => Status::Expired,

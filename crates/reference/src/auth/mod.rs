@@ -143,8 +143,8 @@ impl Auth {
     fn scan(&mut self, core: &mut Core, args: &Value, now: Timestamp) -> Result<Value, HookError> {
         let qr = text_arg(args, "qr")?;
         let phone = phone_arg(core, args)?;
-        let is_used = core.read(Fault::AuthRaceScan, || self.scanned.contains(qr));
-        let is_used = core.read(Fault::AuthRaceScanMoves, || is_used);
+        let is_used = core.read_or_stale(Fault::AuthRaceScan, || self.scanned.contains(qr));
+        let is_used = core.read_or_stale(Fault::AuthRaceScanMoves, || is_used);
         let refused = match token::accept(core, qr, now) {
             // D1, States and transitions: a registration is completed once.
             Ok(_) if is_used => return Ok(json!({"registered": false})),
@@ -237,7 +237,7 @@ fn phone_arg(core: &Core, args: &Value) -> Result<Option<Phone>, HookError> {
         return Ok(None);
     };
     let country_code = text("country_code").unwrap_or_else(|| "1".to_owned());
-    Phone::read(core, &cellphone, &country_code)
+    Phone::parse(core, &cellphone, &country_code)
         .map(Some)
         .ok_or(HookError::NoPhone {
             cellphone,

@@ -61,7 +61,7 @@ impl Phone {
     }
 
     /// Parses a phone with dashes, periods, spaces or no separators (D1, Resources).
-    pub(super) fn read(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
+    pub(super) fn parse(core: &Core, cellphone: &str, country_code: &str) -> Option<Self> {
         const DIGITS: std::ops::RangeInclusive<usize> = 5..=14;
         let country_code: u32 = match country_code.parse() {
             Ok(number) => Some(number).filter(|c| (1..=999).contains(c)),
@@ -107,11 +107,15 @@ impl User {
     /// D1, Resources: the phone number in a user-status response is masked.
     fn masked_phone(&self, core: &Core) -> String {
         let digits = &self.phone.digits;
-        let shown = digits.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
+        // A fault accepts any text as digits.
+        let last = |count: usize| {
+            let start = digits.char_indices().rev().nth(count - 1);
+            &digits[start.map_or(0, |(at, _)| at)..]
+        };
         if core.varies(Variant::AuthOtherMask) {
-            return format!("(***) ***-**{}", &digits[digits.len() - 2..]);
+            return format!("(***) ***-**{}", last(2));
         }
-        format!("XXX-XXX-{}", &digits[shown..])
+        format!("XXX-XXX-{}", last(4))
     }
 }
 
@@ -190,7 +194,7 @@ impl Users {
         } else if phone.is_none()
             && has_email
             && let Some(cellphone) = given(user, "cellphone").and_then(text)
-            && let Some(digits) = Phone::read(core, &cellphone, "1").map(|phone| phone.digits)
+            && let Some(digits) = Phone::parse(core, &cellphone, "1").map(|phone| phone.digits)
             && core.fails(Fault::AuthRefusedCountryEmail)
         {
             let known = self
@@ -236,7 +240,7 @@ impl Users {
                     || !has_email && email.is_some() && core.fails(Fault::AuthScannerEmailNew);
             !is_new
         });
-        let known = core.read(Fault::AuthRacePhone, || known);
+        let known = core.read_or_stale(Fault::AuthRacePhone, || known);
         if let Some(email) = &email {
             self.last_email.clone_from(email);
         }
@@ -308,6 +312,9 @@ impl Users {
         let user = self
             .find_mut(auth_id)
             .ok_or_else(|| HookError::unknown("user", "id", auth_id.to_string()))?;
+        if user.phone == phone {
+            return Ok(());
+        }
         let (has_app, old) = (
             user.has_app,
             std::mem::replace(&mut user.phone, phone.clone()),
@@ -447,7 +454,7 @@ fn read_phone(core: &Core, user: &Map<String, Value>) -> Result<Phone, Failure> 
         None if core.fails(Fault::AuthCountryCodeNotRequired) => "1".to_owned(),
         country_code => country_code.ok_or_else(|| invalid("country_code"))?,
     };
-    Phone::read(core, &cellphone, &country_code).ok_or_else(|| invalid("cellphone"))
+    Phone::parse(core, &cellphone, &country_code).ok_or_else(|| invalid("cellphone"))
 }
 
 /// True if a fault refuses a valid address.

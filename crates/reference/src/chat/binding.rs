@@ -123,7 +123,7 @@ pub(super) fn register(
         service.bindings.retain(|binding| !is_known(binding));
     }
     let bindings = &service.bindings;
-    let is_there = core.read(Fault::ChatRaceBinding, || bindings.rows().any(is_known));
+    let is_there = core.read_or_stale(Fault::ChatRaceBinding, || bindings.rows().any(is_known));
     let mut bindings = service.bindings.rows_mut();
     if is_there
         && let Some(binding) = bindings.find(|binding| is_known(binding))

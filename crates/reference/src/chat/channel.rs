@@ -225,7 +225,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     }
     let is_taken = |name: &String| service.channels.by_name(name).is_some();
     if let Some(name) = &known_as
-        && core.read(Fault::ChatRaceUniqueName, || is_taken(name))
+        && core.read_or_stale(Fault::ChatRaceUniqueName, || is_taken(name))
         && let Some(known) = service.channels.by_name(name)
         && !core.fails(Fault::ChatUniqueNameNotUnique)
     {
@@ -331,7 +331,7 @@ pub(super) fn update_type(
         channel.updated = call.now;
     }
     let counted = channel.messages.len() - channel.uncounted;
-    let counted = core.read(Fault::ChatRaceChannelUpdate, || counted);
+    let counted = core.read_or_stale(Fault::ChatRaceChannelUpdate, || counted);
     channel.uncounted = channel.messages.len() - counted;
     let (kind, messaging) = asked?;
     let before = (

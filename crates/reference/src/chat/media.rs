@@ -247,7 +247,7 @@ pub(super) fn upload(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         return Ok(core.created(&value));
     }
     let count = service.media.len();
-    let is_second = core.read(Fault::MediaRaceUpload, || count) != count;
+    let is_second = core.read_or_stale(Fault::MediaRaceUpload, || count) != count;
     let bytes = match service.media.last() {
         Some(last) if is_second => last.bytes.clone(),
         Some(_) | None => bytes.to_vec(),

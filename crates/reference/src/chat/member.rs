@@ -90,7 +90,7 @@ fn join(
     let channel = service.channels.find(channel_sid, false)?;
     let name = user::name_of(core, joining.identity).into_owned();
     let is_member = channel.members.by_name(&name).is_some();
-    let was_member = core.read(Fault::ChatRaceMember, || is_member);
+    let was_member = core.read_or_stale(Fault::ChatRaceMember, || is_member);
     if is_member && was_member {
         return Err(Refusal::conflict("the user is a member already"));
     }
@@ -176,7 +176,7 @@ fn check_limits(
         _ => 0,
     };
     let members = channel.members.len() + left + invited;
-    let members = core.read(Fault::ChatRaceMembers, || members);
+    let members = core.read_or_stale(Fault::ChatRaceMembers, || members);
     if reached(
         members,
         limits.channel_members,
@@ -199,7 +199,7 @@ fn check_limits(
             joined
         }
     });
-    let joined = core.read(Fault::ChatRaceUserChannels, || joined);
+    let joined = core.read_or_stale(Fault::ChatRaceUserChannels, || joined);
     if reached(
         joined,
         limits.user_channels,
@@ -528,7 +528,7 @@ pub(super) fn update(
     let channel = channel::find(service, core, channel)?;
     let channel_sid = channel.sid.clone();
     let found = find(channel, core, member)?;
-    let (before, place_before) = core.read(Fault::ChatRaceUpdateLost, || {
+    let (before, place_before) = core.read_or_stale(Fault::ChatRaceUpdateLost, || {
         let user = service.users.by_sid(&found.user_sid);
         let place = user.and_then(|user| user.places.by_sid(&channel_sid));
         (found.clone(), place.cloned())

@@ -156,7 +156,7 @@ pub(super) fn create(
         updated,
     };
     let count = service.channels.find(&channel_sid, false)?.messages.len();
-    let is_first = core.read(Fault::ChatRaceWithoutWebhook, || count) == count;
+    let is_first = core.read_or_stale(Fault::ChatRaceWithoutWebhook, || count) == count;
     add(service, core, &channel_sid, message.clone());
     let channel = service.channels.find(&channel_sid, false)?;
     let mut value = message.represent(service, channel, core);
@@ -226,7 +226,7 @@ fn next_index(service: &mut Service, core: &Core, channel_sid: &str) -> Result<u
         .channels
         .by_sid_mut(channel_sid)
         .ok_or_else(Refusal::not_found)?;
-    let index = core.read(Fault::ChatRaceIndex, || channel.next_index);
+    let index = core.read_or_stale(Fault::ChatRaceIndex, || channel.next_index);
     let step = if core.varies(Variant::ChatIndexesSkip) {
         3
     } else {
@@ -270,10 +270,10 @@ fn add(service: &mut Service, core: &Core, channel_sid: &str, message: Message) 
             channel.updated = core.now;
         }
         let counted = channel.messages.len() - channel.uncounted;
-        let counted = core.read(Fault::ChatRaceMessagesCount, || counted);
+        let counted = core.read_or_stale(Fault::ChatRaceMessagesCount, || counted);
         channel.messages.insert(&sid, None, message);
         channel.uncounted = channel.messages.len() - counted - 1;
-        channel.kind = core.read(Fault::ChatRaceChannelType, || channel.kind.clone());
+        channel.kind = core.read_or_stale(Fault::ChatRaceChannelType, || channel.kind.clone());
     }
 }
 

@@ -324,7 +324,7 @@ pub(super) fn update(service: &mut Service, core: &Core, call: &Call<'_>) -> Ans
         }
         known?;
     }
-    let read = |fault| core.read(fault, || service.fields.clone());
+    let read = |fault| core.read_or_stale(fault, || service.fields.clone());
     let undone = read(Fault::ChatRaceUpdateUndone);
     let undone = Some(undone).filter(|then| *then != service.fields);
     service.fields = read(Fault::ChatRaceUpdateLost);

@@ -232,7 +232,7 @@ pub(super) fn seen(
 ) -> String {
     let name = name_of(core, identity).into_owned();
     let known = service.users.by_name(&name);
-    let was_known = core.read(Fault::ChatRaceUser, || known.is_some());
+    let was_known = core.read_or_stale(Fault::ChatRaceUser, || known.is_some());
     if let Some(user) = known.filter(|_| was_known) {
         let sid = user.sid.clone();
         if user.attributes != "{}"
@@ -294,7 +294,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
     }
     let name = name_of(core, identity).into_owned();
     let is_taken = || service.users.by_name(&name).is_some();
-    if core.read(Fault::ChatRaceIdentity, is_taken)
+    if core.read_or_stale(Fault::ChatRaceIdentity, is_taken)
         && let Some(known) = service.users.by_name(&name)
         && !core.fails(Fault::ChatIdentityNotUnique)
     {

@@ -161,7 +161,7 @@ pub(super) fn update(
     let user = user::find(service, core, user)?;
     let channel = channel::find(service, core, channel)?;
     let found = user.places.find(&channel.sid, false)?;
-    let read = |fault| core.read(fault, || found.clone());
+    let read = |fault| core.read_or_stale(fault, || found.clone());
     let undone = read(Fault::ChatRaceUpdateUndone);
     let undone = Some(undone).filter(|then| then != found);
     let mut place = read(Fault::ChatRaceUpdateLost);

@@ -328,7 +328,7 @@ fn check_count(
     } else {
         channel.webhooks.len() + channel.refused_webhooks
     };
-    let count = core.read(Fault::ChatRaceWebhooks, || count);
+    let count = core.read_or_stale(Fault::ChatRaceWebhooks, || count);
     let six = count == PER_CHANNEL_MAX && core.fails(Fault::ChatWebhooksSix);
     if count >= max && !six && !core.fails(Fault::ChatWebhooksUnbounded) {
         return Err(Refusal::conflict("a channel has at most five webhooks"));

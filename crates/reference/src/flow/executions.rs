@@ -19,7 +19,7 @@ impl Flow {
         flow_sid: &str,
     ) -> Answer {
         let is_there = self.flow(flow_sid).is_ok();
-        let was_there = core.read(Fault::FlowRaceDelete, || is_there);
+        let was_there = core.read_or_stale(Fault::FlowRaceDelete, || is_there);
         if was_there && let Some(flow) = self.flows.iter_mut().find(|flow| flow.sid == flow_sid) {
             flow.deleted = false;
         }
@@ -46,7 +46,7 @@ impl Flow {
         if let Some(ended) = self.come_back(core, call, &flow_sid, &to, &mut data)? {
             return Ok(ended);
         }
-        let raced = |fault| core.read(fault, || count) < count;
+        let raced = |fault| core.read_or_stale(fault, || count) < count;
         let (shares_context, shares_sid) =
             (raced(Fault::FlowRaceContext), raced(Fault::FlowRaceSid));
         let last = self.flow(&flow_sid)?.executions.last();
@@ -60,7 +60,7 @@ impl Flow {
         };
         let reused = reused.map(|earlier| earlier.sid.clone());
         let is_late = raced(Fault::FlowRaceOrder);
-        let kept = core.read(Fault::FlowRaceList, || count);
+        let kept = core.read_or_stale(Fault::FlowRaceList, || count);
         let sid = reused.unwrap_or_else(|| core.sid("FN"));
         let contact_sid = self
             .contacts

@@ -93,6 +93,10 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
         let stopped = view::count(card.blocked_scenarios, "more scenario");
         extent += &format!(" · stops the set-up of {stopped}");
     }
+    if card.hook_failures > 0 {
+        let failed = view::count(card.hook_failures, "scenario");
+        extent += &format!(" · probably makes hooks fail in {failed}");
+    }
     if let Some(guess) = card.guess() {
         extent += &format!(" · {guess}");
     }

@@ -4,8 +4,9 @@ use super::look::{Look, MEMORY, Paint, wrapped};
 use crate::cards::{self, Card};
 use crate::view;
 use conformant_base::text;
-use conformant_record::RunRecord;
+use conformant_record::{RunRecord, Verdict};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Places with undetected mutations.
@@ -19,30 +20,24 @@ const FLAKY_MAX: usize = 10;
 /// Failures per flaky scenario.
 const FLAKY_FINDINGS_MAX: usize = 3;
 
-/// Rules without a verdict, by what is missing, most rules first.
+/// Rules that are not decided, by what is missing, most rules first.
 pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> String {
-    let groups = by_defect(cards::needs(record), cards);
+    let groups = by_defect(record, cards::needs(record), cards);
     if groups.is_empty() {
         return String::new();
     }
-    let mut out = "rules without verdict\n".to_owned();
+    let mut out = "rules not decided\n".to_owned();
     let shown = if look.is_verbose() {
         groups.len()
     } else {
         groups.len().min(REASONS_MAX)
     };
     for (need, ids) in &groups[..shown] {
-        let more = ids.len().saturating_sub(IDS_MAX);
-        let some = ids[..ids.len().min(IDS_MAX)].join(", ");
-        let more = if more > 0 {
-            format!(", {more} more")
-        } else {
-            String::new()
-        };
         let line = format!(
-            "{}: {} ({some}{more})",
+            "{}: {} ({})",
             view::count(ids.len(), "rule"),
             cards::advice(need),
+            some_of(ids),
         );
         out += &wrapped(&line, "  ", 4, look.width);
     }
@@ -59,14 +54,57 @@ pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> Str
     out
 }
 
+/// Scenarios that were skipped for want of something that no undecided rule names.
+pub(super) fn skipped(record: &RunRecord, look: &Look) -> String {
+    let needs = cards::needs(record);
+    let is_named = |reason: &str| {
+        needs.iter().any(|(need, _)| {
+            let (_, name) = need.split_once(' ').unwrap_or(("", need));
+            let is_callback = need == "callbacks" && reason.contains("callback");
+            is_callback || reason.contains(name)
+        })
+    };
+    let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for scenario in &record.scenarios {
+        if scenario.verdict == Verdict::NotApplicable && !is_named(&scenario.reason) {
+            let ids = groups.entry(&scenario.reason).or_default();
+            ids.push(&scenario.id);
+        }
+    }
+    let mut out = String::new();
+    for (reason, ids) in groups {
+        let advice = match reason.split_once(": ") {
+            Some(("not configured", key)) => format!("configure {key}"),
+            Some(("hook missing", hook)) => format!("configure the hook {hook}"),
+            Some(_) | None => reason.to_owned(),
+        };
+        let count = view::count(ids.len(), "scenario");
+        let line = format!("{count} skipped: {advice} ({})", some_of(&ids));
+        out += &wrapped(&line, "", 4, look.width);
+    }
+    out
+}
+
+/// The first ids, and the number of the others.
+fn some_of(ids: &[&str]) -> String {
+    let some = ids[..ids.len().min(IDS_MAX)].join(", ");
+    match ids.len().saturating_sub(IDS_MAX) {
+        0 => some,
+        more => format!("{some}, {more} more"),
+    }
+}
+
 /// The same groups, with one for each defect that is the reason of others.
 fn by_defect<'a>(
+    record: &RunRecord,
     groups: Vec<(String, Vec<&'a str>)>,
     cards: &[Card],
 ) -> Vec<(String, Vec<&'a str>)> {
     let mut folded: Vec<(String, Vec<&str>)> = Vec::new();
     for (need, ids) in groups {
-        let cause = cards.iter().find(|card| card.explains(&need));
+        let cause = ids
+            .first()
+            .and_then(|rule| cards::cause_of(record, cards, rule, &need));
         let need = cause.map_or(need, |card| format!("fix defect {} first", card.number));
         match folded.iter_mut().find(|(known, _)| *known == need) {
             Some((_, known)) => known.extend(ids),

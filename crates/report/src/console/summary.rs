@@ -4,7 +4,7 @@
 //! Of bounded length; the reports contain everything.
 
 use super::defect::{blocks, first_place, headed, title};
-use super::leftover::{blind, flaky, not_judged, waived};
+use super::leftover::{blind, flaky, not_judged, skipped, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
 use crate::texts::escaped;
@@ -37,6 +37,7 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let mut tail = summary(record, look);
     tail += &waived(record, look);
     tail += &not_judged(record, &cards, look);
+    tail += &skipped(record, look);
     tail += &blind(record, look);
     tail += &flaky(record, look);
     tail += &first(record, &cards, look);
@@ -74,7 +75,7 @@ fn services(record: &RunRecord, look: &Look) -> String {
     }
     let mut out = format!(
         "\n{:<8} {:>7}  {:>6}  {:>8}  {:>15}  scenarios\n",
-        "rules", "pass", "broken", "warnings", "without verdict"
+        "rules", "pass", "broken", "warnings", "not decided"
     );
     for tally in tallies {
         let broken = format!("{:>6}", tally.broken);
@@ -209,7 +210,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
         ("left out by", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),
-        ("detection", detection.map(view::detection)),
+        ("detection", detection.map(|of| view::detection(record, of))),
         ("to raise it", detection.and_then(view::raised_by)),
     ] {
         let Some(text) = text else { continue };
@@ -286,16 +287,16 @@ WARN 2. /shape is not a documented field
   with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
 
-rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 without verdict (1
+rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 not decided (1
             inconclusive, 1 internal error, 1 not judged, 2 not applicable)
 scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
 mutations   1 of 2 passing rules detect a mutation of the responses (6 of 8 mutations detected) · 1
             that no mutation breaks, not judged
-detection   about 84 % (76 to 92 %) of the defects of an unknown implementation
+detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow
 to raise it configure the hook end_execution (87 %)
-rules without verdict
+rules not decided
   2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
   1 rule: one page only (flow/executions/walk)
   1 rule: predicate panicked (flow/execution/steps)
@@ -313,7 +314,7 @@ WARN 2. /shape is not a documented field
         1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
         step 1
 
-not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict
+not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
 "#;
@@ -338,7 +339,7 @@ next: conformant explain flow/execution/status
             render(&sample(), &look),
             "FAIL 1. An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN 2. /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 2 defects, 1 rule broken, 1 warning, 5 without verdict\n\
+             not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided\n\
              target: http://127.0.0.1:4010/flow\n"
         );
     }
@@ -390,7 +391,7 @@ next: conformant explain flow/execution/status
             let lines = text.lines().count();
             assert!(lines <= LINES_MAX + 1 && lines > 200, "{rules}: {lines}");
             assert!(text.contains(&format!(
-                "\nnot conformant: {rules} defects, {rules} rules broken, 5 without verdict"
+                "\nnot conformant: {rules} defects, {rules} rules broken, 5 not decided"
             )));
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();

@@ -13,7 +13,7 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
         .collect();
     // Broken rules first.
     say.sort_by_key(|(class, _, _)| *class == "pass");
-    say.push(("not-judged", "without verdict", tally.unjudged()));
+    say.push(("not-judged", "not decided", tally.unjudged()));
     let say = say.into_iter().filter(|(_, _, n)| *n > 0);
     let say: Vec<Value> = say
         .map(|(class, word, n)| context! { class, word, said => thousands(n) })

@@ -121,7 +121,7 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         text += if whole.unjudged() > 0 { ";" } else { "." };
     }
     if whole.unjudged() > 0 {
-        text += &format!(" {} without verdict.", thousands(whole.unjudged()));
+        text += &format!(" {} not decided.", thousands(whole.unjudged()));
     }
     match whole.advised {
         0 => {}
@@ -162,6 +162,7 @@ pub(super) fn detection(record: &RunRecord) -> Option<Value> {
     let detection = record.detection.as_ref()?;
     Some(context! {
         percent => detection.percent, low => detection.low, high => detection.high,
+        of => view::unknown_implementation(record),
         // No break between a number and its unit.
         raised_by => view::raised_by(detection).map(|text| text.replace(" %", "\u{a0}%")),
     })

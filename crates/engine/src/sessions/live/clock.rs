@@ -4,7 +4,9 @@ use super::clock_offset::ClockOffset;
 use super::scenario::LiveScenario;
 use super::target::Live;
 use crate::Planned;
+use crate::session::HookFault;
 use crate::sessions::hooks;
+use crate::settings::Hook;
 use crate::template::wait_of;
 use conformant_base::clock;
 use serde_json::{Value, json};
@@ -33,6 +35,8 @@ impl Live {
             && planned.any_step(&|step| step.wait().is_some_and(long))
     }
 
+    /// The offset of the target's clock. A call of the hook keeps this lock until its answer is stored: otherwise the
+    /// answer of a concurrent call could be stored in between, and the two would seem to contradict each other.
     pub(super) fn ahead(&self) -> MutexGuard<'_, ClockOffset> {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -41,6 +45,7 @@ impl Live {
     pub(super) fn query_clock(&self) -> Option<ClockOffset> {
         let hook = self.settings.hooks.get(ADVANCE_CLOCK)?;
         let nothing = json!({"seconds": 0});
+        let mut ahead = self.ahead();
         let ask = || {
             let asked = clock::now();
             // A hook failure is reported when a scenario uses it.
@@ -54,13 +59,34 @@ impl Live {
             }
             measured = measured.and_then(ask()?);
         }
-        let mut ahead = self.ahead();
         *ahead = ahead.and_then(measured);
         Some(measured)
     }
 }
 
 impl LiveScenario<'_> {
+    /// Advances the target's clock by the hook, and the offset with it.
+    pub(super) fn advance_clock(&self, hook: &Hook, arguments: &Value) -> Result<Value, HookFault> {
+        let by_ms = advance_ms(arguments);
+        let mut ahead = self.live.ahead();
+        let asked = clock::now();
+        let answer = self.spending(
+            |s| &mut s.hooks,
+            || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
+        )?;
+        let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
+        if measured.is_some_and(|measured| ahead.stood_still(by_ms, measured)) {
+            let by = Duration::from_millis(by_ms.unsigned_abs());
+            let why = format!("`now` in its answer did not grow by the requested {by:?}");
+            return Err(HookFault::Failed(why));
+        }
+        self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
+        let moved = ahead.moved(by_ms);
+        *ahead = measured.map_or(moved, |measured| moved.and_then(measured));
+        self.update_clock(*ahead);
+        Ok(answer)
+    }
+
     /// Records by how much another client moved the target's clock, and continues from there.
     pub(super) fn update_clock(&self, there: ClockOffset) {
         let off_ms = there.off_ms(self.ahead_ms.get());
@@ -72,7 +98,7 @@ impl LiveScenario<'_> {
 }
 
 /// The requested advance in milliseconds.
-pub(super) fn asked_ms(arguments: &Value) -> i64 {
+fn advance_ms(arguments: &Value) -> i64 {
     let seconds = arguments.get("seconds").and_then(Value::as_f64);
     let by = Duration::try_from_secs_f64(seconds.unwrap_or_default()).unwrap_or_default();
     i64::try_from(by.as_millis()).unwrap_or(i64::MAX)

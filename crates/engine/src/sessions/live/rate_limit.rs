@@ -83,7 +83,7 @@ pub(super) struct Place {
 
 /// One try of a request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Attempt {
+pub(super) struct RequestAttempt {
     pub(super) place: Place,
     /// Number of tries before it.
     pub(super) tries: u32,
@@ -153,7 +153,7 @@ impl Schedule {
         &self,
         operation: &str,
         response: &Response,
-        attempt: &Attempt,
+        attempt: &RequestAttempt,
         deadline: Instant,
     ) -> Next {
         let tries = attempt.tries;
@@ -426,8 +426,8 @@ mod tests {
         response
     }
 
-    fn alone(schedule: &Schedule, tries: u32) -> Attempt {
-        Attempt {
+    fn alone(schedule: &Schedule, tries: u32) -> RequestAttempt {
+        RequestAttempt {
             place: schedule.place(READ),
             tries,
             has_overlapped: false,
@@ -481,7 +481,7 @@ mod tests {
         let interval = || schedule.state().operation(READ).interval;
         served(40);
         assert!(interval().is_zero());
-        let overlapping = Attempt {
+        let overlapping = RequestAttempt {
             has_overlapped: true,
             ..alone(&schedule, 0)
         };

@@ -1,13 +1,12 @@
 //! Session of one scenario with live targets: requests, waits, held resources, and disturbances by other clients.
 
 use super::barrier::Participant;
-use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS, asked_ms};
-use super::clock_offset::ClockOffset;
+use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
 use super::phone_numbers::UsedNumbers;
-use super::rate_limit::{Attempt, Next, is_limit};
+use super::rate_limit::{Next, RequestAttempt, is_limit};
 use super::slots::Slot;
-use super::target::{Live, SET_CALLBACK, WAIT_SLICE};
+use super::target::{Live, NO_CALLBACK_YET, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::is_freed;
 use crate::session::race::{Acted, Action};
 use crate::session::{Callbacks, Holder, HookFault, SendFault, Session};
@@ -80,7 +79,7 @@ pub(super) struct LiveScenario<'a> {
     /// Whether an expected callback did not come.
     pub(super) callback_missed: Cell<bool>,
     /// Whether a wait for callbacks ended without one before, so that a shorter wait confirms it.
-    pub(super) confirms_missing: Cell<bool>,
+    pub(super) confirms_missing_callback: Cell<bool>,
     /// Its values of the exclusive setting.
     pub(super) numbers: Option<UsedNumbers<'a>>,
     /// A service that rejected a request before it had accepted any.
@@ -94,7 +93,7 @@ pub(super) struct LiveScenario<'a> {
 }
 
 impl Drop for LiveScenario<'_> {
-    /// Ends the holders of exclusive numbers.
+    /// Unsets callback addresses, and ends the holders of exclusive numbers.
     fn drop(&mut self) {
         let are_exclusive = self.live.phone_numbers.are_exclusive() && self.numbers.is_some();
         for kind in self.callback_kinds.take() {
@@ -161,34 +160,18 @@ impl Session for LiveScenario<'_> {
             // Hooks often count towards the limit of the target.
             self.idle(self.live.schedule.place(HOOKS).at, |s| &mut s.held_back);
         }
-        let asked = clock::now();
+        if name == ADVANCE_CLOCK {
+            return self.advance_clock(hook, arguments);
+        }
         let answer = self.spending(
             |s| &mut s.hooks,
             || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
         )?;
-        match name {
-            ADVANCE_CLOCK => {
-                let by_ms = asked_ms(arguments);
-                let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
-                let mut ahead = self.live.ahead();
-                if measured.is_some_and(|measured| ahead.stood_still(by_ms, measured)) {
-                    let by = by_ms / 1000;
-                    let why = format!("`now` in its answer did not grow by the requested {by} s");
-                    return Err(HookFault::Failed(why));
-                }
-                self.ahead_ms.set(self.ahead_ms.get().saturating_add(by_ms));
-                *ahead = measured.map_or(ahead.moved(by_ms), |measured| {
-                    ahead.moved(by_ms).and_then(measured)
-                });
-                self.update_clock(*ahead);
-            }
-            SET_CALLBACK => {
-                self.address_set.set(true);
-                let kind = arguments.get("kind").and_then(Value::as_str);
-                let kinds = &self.callback_kinds;
-                kinds.borrow_mut().extend(kind.map(str::to_owned));
-            }
-            _ => {}
+        if name == SET_CALLBACK {
+            self.address_set.set(true);
+            let kind = arguments.get("kind").and_then(Value::as_str);
+            let kinds = &self.callback_kinds;
+            kinds.borrow_mut().extend(kind.map(str::to_owned));
         }
         if let Some(exclusive) = self.live.settings.exclusive()
             && exclusive.how.freed_by.hook == name
@@ -240,28 +223,31 @@ impl Session for LiveScenario<'_> {
 
     fn callback_max(&self, _declared: Duration) -> Duration {
         let whole = self.live.settings.callback_max;
-        match self.confirms_missing.get() {
-            true => self.silence(whole, CONFIRMED_AFTER).min(whole),
+        match self.confirms_missing_callback.get() {
+            true => self.silence(whole, CONFIRMED_AFTER),
             false => whole,
         }
     }
 
-    fn shorten_callback_wait(&self) {
-        self.confirms_missing.set(true);
+    fn confirm_missing_callback(&self) {
+        self.confirms_missing_callback.set(true);
     }
 
     /// A silence is observed for a multiple of the longest delay so far.
     fn silence(&self, declared: Duration, least: Duration) -> Duration {
         let seen = self.live.callback_ms_max.load(Ordering::Relaxed);
-        if seen == u64::MAX {
+        if seen == NO_CALLBACK_YET {
             return declared;
         }
         declared.min((Duration::from_millis(seen) * SILENCE_TIMES).max(least))
     }
 
     fn callback_took(&self, time: Duration) {
-        let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX - 1);
-        let keep = |seen: u64| Some(if seen == u64::MAX { ms } else { seen.max(ms) });
+        let ms = u64::try_from(time.as_millis()).unwrap_or(NO_CALLBACK_YET - 1);
+        let keep = |seen: u64| {
+            let is_first = seen == NO_CALLBACK_YET;
+            Some(if is_first { ms } else { seen.max(ms) })
+        };
         // The closure always returns `Some`, so the result carries no information.
         let _ = self
             .live
@@ -360,7 +346,7 @@ impl Session for LiveScenario<'_> {
 
     /// Another run may have moved the target's clock, or another scenario may have needed the same number.
     fn disturbed(&self) -> Option<String> {
-        if self.lost_its_phone_number() {
+        if self.check_phone_number() {
             return Some("another scenario used the same phone number".to_owned());
         }
         self.update_clock(self.live.query_clock()?);
@@ -424,7 +410,8 @@ impl LiveScenario<'_> {
         Some(again)
     }
 
-    /// Sends a request, and retries as requested if there is a rate limit. Only changes are sent one after the other.
+    /// Sends a request, and retries as requested if there is a rate limit. After the first rejection of overlapping changes
+    /// they are sent one after the other; reads never are.
     fn send_within_limits(
         &self,
         (host, request): (&str, &Request),
@@ -455,7 +442,7 @@ impl LiveScenario<'_> {
                     false => live.in_flight.allow_overlap(),
                 }
             }
-            let attempt = Attempt {
+            let attempt = RequestAttempt {
                 place,
                 tries,
                 has_overlapped,
@@ -554,8 +541,9 @@ impl LiveScenario<'_> {
         has_passed
     }
 
-    /// Whether numbers turned out to be exclusive while it shared them.
-    fn lost_its_phone_number(&self) -> bool {
+    /// Whether numbers turned out to be exclusive while it shared them. If its own request shows that they are, all scenarios
+    /// of the run have numbers of their own from now on.
+    fn check_phone_number(&self) -> bool {
         let phone_numbers = &self.live.phone_numbers;
         let Some(used) = self.numbers.as_ref().filter(|used| used.is_shared) else {
             return false;

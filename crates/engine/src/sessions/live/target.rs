@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 /// Maximum length of one wait before the interrupt flag is checked again.
 pub(super) const WAIT_SLICE: Duration = Duration::from_millis(20);
 
+/// Stands for the longest delay of a callback before the first one.
+pub(super) const NO_CALLBACK_YET: u64 = u64::MAX;
+
 /// The hook that sets the address to which an application's callbacks go.
 pub(super) const SET_CALLBACK: &str = "set_callback";
 
@@ -72,7 +75,7 @@ pub struct Live {
     pub(super) clock_queried: Once,
     /// The first offset and its time; `None` if the target does not report its time.
     pub(super) began: OnceLock<(ClockOffset, Instant)>,
-    /// The longest delay of a callback so far; `u64::MAX` before the first one.
+    /// The longest delay of a callback so far, or [`NO_CALLBACK_YET`].
     pub(super) callback_ms_max: AtomicU64,
     /// Identifies this run in leases.
     pub(super) owner: String,
@@ -189,7 +192,7 @@ impl Live {
             ahead: Mutex::default(),
             clock_queried: Once::new(),
             began: OnceLock::new(),
-            callback_ms_max: AtomicU64::new(u64::MAX),
+            callback_ms_max: AtomicU64::new(NO_CALLBACK_YET),
             owner: uuid::Uuid::from_u128(rand::random()).to_string(),
             leased: Mutex::default(),
             lease_reported: Once::new(),
@@ -361,7 +364,7 @@ impl Sessions for Live {
             address_set: Cell::new(false),
             callback_kinds: RefCell::default(),
             callback_missed: Cell::new(false),
-            confirms_missing: Cell::new(false),
+            confirms_missing_callback: Cell::new(false),
             turned_away: RefCell::new(None),
             numbers,
             lease,

@@ -13,7 +13,7 @@ use conformant_base::http::Request;
 use conformant_net::transport::Limits;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -43,6 +43,39 @@ fn a_rate_limit_of_a_content_store_is_respected() {
     serving.join().unwrap();
 }
 
+/// The arguments in the body of a hook request.
+fn read_arguments(socket: &mut TcpStream) -> Value {
+    let mut asked = Vec::new();
+    loop {
+        let mut part = [0; 4096];
+        let length = socket.read(&mut part).unwrap();
+        assert!(length > 0, "it ends within a request");
+        asked.extend_from_slice(&part[..length]);
+        let text = String::from_utf8_lossy(&asked);
+        let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
+        if let Some(Ok(arguments)) = body.map(serde_json::from_str) {
+            return arguments;
+        }
+    }
+}
+
+fn write_answer(socket: &mut TcpStream, answer: &Value) {
+    let body = answer.to_string();
+    let length = body.len();
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    let answer = format!("{head}{body}");
+    socket.write_all(answer.as_bytes()).unwrap();
+}
+
+/// A target with this hook only.
+fn target_with_hook(hook: &str, url: &str) -> Live {
+    let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
+    let index = conformant_rulebook::service::ServiceIndex::embedded();
+    let supplied = Hook::control_plane(index, url, None).remove(hook).unwrap();
+    live.settings.hooks.insert(hook.to_owned(), supplied);
+    live
+}
+
 /// A hook server that gives one answer per request and records the arguments.
 struct HookServer {
     url: String,
@@ -56,25 +89,8 @@ impl HookServer {
         let answers: Vec<F> = answers.into_iter().collect();
         let answer_with = move |answer: F| {
             let (mut socket, _) = listener.accept().unwrap();
-            let mut asked = Vec::new();
-            let arguments = loop {
-                let mut part = [0; 4096];
-                let length = socket.read(&mut part).unwrap();
-                assert!(length > 0, "it ends within a request");
-                asked.extend_from_slice(&part[..length]);
-                let text = String::from_utf8_lossy(&asked);
-                let body = text.split_once("\r\n\r\n").map(|(_, body)| body);
-                if let Some(Ok(arguments)) = body.map(serde_json::from_str) {
-                    break arguments;
-                }
-            };
-            let body = answer().to_string();
-            let length = body.len();
-            let head =
-                format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
-            socket
-                .write_all(format!("{head}{body}").as_bytes())
-                .unwrap();
+            let arguments = read_arguments(&mut socket);
+            write_answer(&mut socket, &answer());
             arguments
         };
         let serving = std::thread::spawn(move || answers.into_iter().map(answer_with).collect());
@@ -93,16 +109,7 @@ impl HookServer {
 
     /// A target with this hook only.
     fn of_target(&self, hook: &str) -> Live {
-        let mut live = live("auth", clock::monotonic() + Duration::from_secs(60));
-        let supplied = Hook::control_plane(
-            conformant_rulebook::service::ServiceIndex::embedded(),
-            &self.url,
-            None,
-        )
-        .remove(hook)
-        .unwrap();
-        live.settings.hooks.insert(hook.to_owned(), supplied);
-        live
+        target_with_hook(hook, &self.url)
     }
 
     /// The `seconds` of all requests.
@@ -143,6 +150,71 @@ fn a_clock_moved_by_another_client_is_reported() {
     let why = session.disturbed().unwrap();
     assert!(why.contains("another client moved"), "{why}");
     assert_eq!(server.seconds(), [0.0, 599.0, 0.0]);
+}
+
+/// Advances the clock of a target and queries it at the same time, in this order. The target serves both concurrently and
+/// keeps the first answer back until it could have answered the second.
+fn move_and_query_clock(is_advanced_first: bool) {
+    const DELAY: Duration = Duration::from_millis(300);
+    let (reached, arrival) = std::sync::mpsc::channel();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let serving = std::thread::spawn(move || {
+        let mut ahead_ms = 0;
+        let mut answering = Vec::new();
+        // The first query is that of `open`.
+        for (nth, answered_after) in [Duration::ZERO, DELAY, Duration::ZERO].iter().enumerate() {
+            let (mut socket, _) = listener.accept().unwrap();
+            let seconds = read_arguments(&mut socket)["seconds"].as_f64().unwrap();
+            if seconds > 0.0 {
+                ahead_ms += 599_000;
+            }
+            let now = clock::from_unix_ms(clock::now().as_millisecond() + ahead_ms);
+            if nth == 1 {
+                reached.send(()).unwrap();
+            }
+            answering.push(std::thread::spawn(move || {
+                clock::sleep(*answered_after);
+                write_answer(&mut socket, &json!({"now": now.to_string()}));
+            }));
+        }
+        answering.into_iter().for_each(|one| one.join().unwrap());
+    });
+    let live = target_with_hook(ADVANCE_CLOCK, &url);
+    let all = plan::all(conformant_judge::load::shared());
+    let session = live.open(&all[0]).unwrap();
+    let advance = || {
+        let seconds = json!({"seconds": 599});
+        session.hook(ADVANCE_CLOCK, &seconds).unwrap();
+    };
+    std::thread::scope(|scope| {
+        let query = || live.query_clock().unwrap();
+        if is_advanced_first {
+            let queried = scope.spawn(move || {
+                arrival.recv().unwrap();
+                query()
+            });
+            advance();
+            queried.join().unwrap();
+        } else {
+            let queried = scope.spawn(query);
+            arrival.recv().unwrap();
+            advance();
+            queried.join().unwrap();
+        }
+    });
+    serving.join().unwrap();
+    assert!((live.ahead().ms() - 599_000).abs() < 1_000);
+}
+
+#[test]
+fn a_query_during_an_advance_does_not_make_it_look_ignored() {
+    move_and_query_clock(true);
+}
+
+#[test]
+fn an_older_answer_does_not_replace_the_offset_after_an_advance() {
+    move_and_query_clock(false);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Who is which user, and what is refused.
 
 use super::{World, parsed, user};
-use crate::Variant;
+use crate::{Fault, Variant};
 use conformant_base::http::Request;
 use serde_json::json;
 
@@ -114,6 +114,32 @@ fn a_user_moves_to_another_number_and_the_webhook_says_so() {
     request.body = taken.to_string().into_bytes();
     let now = world.now();
     assert_eq!(world.reference.handle(&request, now).status, 422);
+}
+
+#[test]
+fn a_number_that_a_user_changes_to_itself_is_not_given_up() {
+    let mut world = World::new(&[], &[Variant::AuthOldNumberHeld]);
+    let ann = world.user("a@b.example", "5550100001");
+    world.hook(
+        "change_phone",
+        &json!({"auth_id": ann, "cellphone": "555-010-0001"}),
+    );
+    assert_eq!(world.user("b@b.example", "5550100001"), ann);
+}
+
+#[test]
+fn numbers_that_are_not_digits_are_masked_too() {
+    let faults = [Fault::AuthBadCellphoneAccepted];
+    for (variants, cellphone, masked) in [
+        (&[][..], "a", "XXX-XXX-a"),
+        (&[Variant::AuthOtherMask][..], "a", "(***) ***-**a"),
+        (&[Variant::AuthOtherMask][..], "äöü", "(***) ***-**öü"),
+    ] {
+        let mut world = World::new(&faults, variants);
+        let auth_id = world.user("a@b.example", cellphone);
+        let status = world.get(&format!("protected/json/users/{auth_id}/status"));
+        assert_eq!(status["status"]["phone_number"], json!(masked));
+    }
 }
 
 #[test]
