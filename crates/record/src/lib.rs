@@ -279,7 +279,7 @@ pub struct ScenarioResult {
     /// Why it did not pass; empty when it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Findings of a failed earlier attempt in the same run, although it passes now.
+    /// Findings of the previous run, which failed it with the same settings, although it passes now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
     /// Its steps, if it did not pass.
@@ -344,6 +344,16 @@ impl RuleCounts {
         }
         counts
     }
+}
+
+/// Number of scenarios per verdict, in kebab-case.
+pub fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for scenario in scenarios {
+        let word = scenario.verdict.word().to_owned();
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
 }
 
 /// Main counts.
@@ -508,6 +518,12 @@ pub struct RunRecord {
 pub const REFERENCE: &str = "reference";
 
 impl RunRecord {
+    /// Counts rules and scenarios again after their verdicts changed.
+    pub fn count_verdicts(&mut self) {
+        self.summary.rules = RuleCounts::count(&self.rules);
+        self.summary.scenarios = count_scenarios(&self.scenarios);
+    }
+
     /// True if a live target was judged, whose names differ in each run.
     pub fn is_live(&self) -> bool {
         self.targets.values().any(|target| target != REFERENCE)
