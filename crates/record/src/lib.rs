@@ -26,7 +26,7 @@ pub use shown::{
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
-pub use title::{title, without_names};
+pub use title::{title, with_short_ids, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;
@@ -170,6 +170,14 @@ impl Level {
 }
 
 impl Verdict {
+    /// True if a rule could not be decided: the run does not count it as passed or failed.
+    pub const fn is_undecided(self) -> bool {
+        match self {
+            Self::Inconclusive | Self::NotApplicable | Self::NotJudged | Self::Error => true,
+            Self::Pass | Self::Fail | Self::Open | Self::Waived => false,
+        }
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",

@@ -2,7 +2,7 @@
 //! format's syntax.
 
 use super::Settings;
-use super::view::{self, Broken, Weight};
+use super::view::{self, Broken, Effect};
 use conformant_base::source::Document;
 use conformant_base::text;
 use conformant_record::{
@@ -18,8 +18,8 @@ pub(super) struct Card<'a> {
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
-    /// The most severe weight of its rules.
-    pub(super) weight: Weight,
+    /// The most severe effect of its rules.
+    pub(super) effect: Effect,
     /// Number of scenarios whose set-up fails because of it.
     pub(super) blocked_scenarios: usize,
 }
@@ -73,7 +73,7 @@ impl Card<'_> {
     }
 }
 
-/// Whether a scenario or rule without a verdict names this finding as the reason.
+/// Whether an undecided scenario or rule names this finding as the reason.
 fn is_reason(finding: &Finding, reason: &str) -> bool {
     let cause = reason.split_once(": ").map(|(_, cause)| cause);
     cause == Some(finding.message.as_str())
@@ -114,9 +114,9 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
                 .unwrap_or_default(),
             known: Vec::new(),
             service: view::service(id).to_owned(),
-            level: match rule.weight {
-                Weight::Fails => Level::Must,
-                Weight::Warns | Weight::Advises => Level::Should,
+            level: match rule.effect {
+                Effect::Fails => Level::Must,
+                Effect::Warns | Effect::Advises => Level::Should,
             },
             rules: vec![id.to_owned()],
             findings: rule.findings.len(),
@@ -124,7 +124,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    // `--strict` must not change the numbers of defects.
+    // The urgency of a finding ignores `--strict`, so that the numbers of defects stay the same.
     cards.sort_by_key(|card| card.first().map(Finding::urgency));
     for (at, card) in cards.iter_mut().enumerate() {
         card.number = at + 1;
@@ -145,12 +145,13 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();
         (urgency, Reverse(rule.findings.len()))
     });
-    let weight = rules.iter().map(|rule| rule.weight).min();
+    let effects = rules.iter().map(|rule| rule.effect);
+    let effect = effects.reduce(Effect::most_severe);
     Card {
         number: 0,
         defect,
         rules,
-        weight: weight.unwrap_or(Weight::Fails),
+        effect: effect.unwrap_or(Effect::Fails),
         blocked_scenarios: 0,
     }
 }
@@ -205,8 +206,8 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
 ///
 /// A live target may keep the names of the run, so that another run needs new ones.
 pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option<String> {
-    /// Flags with a value that select scenarios, or that only a whole run needs.
-    const LEFT_OUT: [&str; 10] = [
+    /// Flags that select scenarios, that only a whole run needs, or that are written anew.
+    const LEFT_OUT: [&str; 15] = [
         "--filter",
         "--service",
         "--partition",
@@ -217,8 +218,7 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
         "--min-judged",
         "--keep-evidence",
         "--global-timeout",
-    ];
-    const SWITCHES: [&str; 4] = [
+        "--claims",
         "--shuffle",
         "--require-complete",
         "--require-target",
@@ -238,7 +238,7 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
     let mut is_seeded = false;
     for (flag, words) in flags(&words) {
         is_seeded |= flag == "--seed";
-        if !LEFT_OUT.contains(&flag) && !SWITCHES.contains(&flag) {
+        if !LEFT_OUT.contains(&flag) {
             for word in words {
                 command = format!("{command} {}", text::shell_quoted(word));
             }
@@ -368,11 +368,11 @@ pub(super) fn scenario_of<'a>(
 
 /// Results of one service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ServiceTally {
+pub(super) struct Tally {
     pub(super) name: String,
     pub(super) target: Option<String>,
-    pub(super) asked: Option<Asked>,
-    pub(super) hold: usize,
+    pub(super) exchanges: Option<Asked>,
+    pub(super) passed: usize,
     pub(super) broken: usize,
     pub(super) warned: usize,
     pub(super) advised: usize,
@@ -386,14 +386,14 @@ pub(super) struct ServiceTally {
     pub(super) scenarios_passed: usize,
 }
 
-impl ServiceTally {
+impl Tally {
     fn take(&mut self, rule: &RuleResult, settings: Settings) {
         *match rule.verdict {
-            Verdict::Pass => &mut self.hold,
-            Verdict::Fail => match Weight::of_rule(rule, settings) {
-                Weight::Fails => &mut self.broken,
-                Weight::Warns => &mut self.warned,
-                Weight::Advises => &mut self.advised,
+            Verdict::Pass => &mut self.passed,
+            Verdict::Fail => match Effect::of_rule(rule, settings) {
+                Effect::Fails => &mut self.broken,
+                Effect::Warns => &mut self.warned,
+                Effect::Advises => &mut self.advised,
             },
             Verdict::Open => &mut self.open,
             Verdict::Inconclusive => &mut self.inconclusive,
@@ -406,43 +406,45 @@ impl ServiceTally {
 
     /// Rules with a verdict.
     pub(super) fn judged(&self) -> usize {
-        self.hold + self.broken + self.warned + self.advised + self.waived
+        self.passed + self.broken + self.warned + self.advised + self.waived
     }
 
-    /// Rules without a verdict, for any reason.
-    pub(super) fn unjudged(&self) -> usize {
+    /// Rules that are not decided, for any reason.
+    pub(super) fn undecided(&self) -> usize {
         self.inconclusive + self.error + self.not_judged + self.not_applicable
     }
 
     /// All rules.
     pub(super) fn rules(&self) -> usize {
-        self.judged() + self.open + self.unjudged()
+        self.judged() + self.open + self.undecided()
     }
 
-    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 without verdict (15 not judged, 3 inconclusive)`.
+    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 not decided (15 not judged, 3 inconclusive)`.
     pub(super) fn words(&self) -> String {
-        const SILENT: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
-        let (silent, mut parts): (Vec<_>, Vec<_>) = self
-            .parts()
-            .into_iter()
-            .map(|(class, word, count)| (SILENT.contains(&class), format!("{count} {word}")))
-            .partition(|(is_silent, _)| *is_silent);
-        if !silent.is_empty() {
-            let split: Vec<String> = silent.into_iter().map(|(_, part)| part).collect();
-            let whole = format!("{} without verdict ({})", self.unjudged(), split.join(", "));
-            parts.push((true, whole));
+        const UNDECIDED: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
+        let (mut parts, mut undecided) = (Vec::new(), Vec::new());
+        for (class, word, count) in self.parts() {
+            let text = format!("{count} {word}");
+            if UNDECIDED.contains(&class) {
+                undecided.push(text);
+            } else {
+                parts.push(text);
+            }
+        }
+        if !undecided.is_empty() {
+            let split = undecided.join(", ");
+            parts.push(format!("{} not decided ({split})", self.undecided()));
         }
         if parts.is_empty() {
             return "none".to_owned();
         }
-        let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
         parts.join(" · ")
     }
 
     /// Class, word and count of each verdict that occurs, in display order.
     pub(super) fn parts(&self) -> Vec<(&'static str, &'static str, usize)> {
         [
-            ("pass", "pass", self.hold),
+            ("pass", "pass", self.passed),
             ("fail", "broken", self.broken),
             (
                 "warn",
@@ -484,8 +486,8 @@ impl ServiceTally {
 }
 
 /// Totals over all services.
-pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
-    let mut whole = ServiceTally::default();
+pub(super) fn whole(record: &RunRecord, settings: Settings) -> Tally {
+    let mut whole = Tally::default();
     for rule in &record.rules {
         whole.take(rule, settings);
     }
@@ -498,7 +500,7 @@ pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
 }
 
 /// The services of a record, by the ids of rules and scenarios: targets first, by their documents.
-pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTally> {
+pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<Tally> {
     let mut documents: BTreeMap<&str, Document> = BTreeMap::new();
     for rule in &record.rules {
         let document = rule.source.document;
@@ -511,7 +513,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
         let is_targeted = record.targets.contains_key(name);
         (!is_targeted, document.is_none(), document, name)
     };
-    let mut tallies: BTreeMap<_, ServiceTally> = BTreeMap::new();
+    let mut tallies: BTreeMap<_, Tally> = BTreeMap::new();
     for rule in &record.rules {
         tallies
             .entry(key(&rule.id))
@@ -528,10 +530,10 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
         tally.scenarios += 1;
         tally.scenarios_passed += usize::from(scenario.verdict == Verdict::Pass);
     }
-    let filled = tallies.into_iter().map(|((.., name), tally)| ServiceTally {
+    let filled = tallies.into_iter().map(|((.., name), tally)| Tally {
         name: name.to_owned(),
         target: record.targets.get(name).cloned(),
-        asked: record.summary.services.get(name).copied(),
+        exchanges: record.summary.services.get(name).copied(),
         ..tally
     });
     filled.collect()
@@ -540,17 +542,10 @@ pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTal
 /// What is missing to judge more rules: the need and the ids of its rules; most rules first.
 pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for rule in &record.rules {
-        let is_silent = matches!(
-            rule.verdict,
-            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotJudged | Verdict::Error
-        );
-        if !is_silent {
-            continue;
-        }
+    for rule in record.rules.iter().filter(|r| r.verdict.is_undecided()) {
         let what = match rule.needs.first() {
             Some(need) => need.clone(),
-            None if rule.reason.is_empty() => view::name(rule.verdict).to_owned(),
+            None if rule.reason.is_empty() => rule.verdict.word().to_owned(),
             None => rule.reason.clone(),
         };
         groups.entry(what).or_default().push(&rule.id);
@@ -610,7 +605,7 @@ mod tests {
                 .iter()
                 .map(|card| {
                     (
-                        card.weight,
+                        card.effect,
                         card.rules
                             .iter()
                             .map(|r| r.id.to_owned())
@@ -621,9 +616,9 @@ mod tests {
             assert_eq!(
                 titles,
                 [
-                    (Weight::Fails, vec!["flow/execution/status".to_owned()]),
+                    (Effect::Fails, vec!["flow/execution/status".to_owned()]),
                     (
-                        Weight::Warns,
+                        Effect::Warns,
                         vec!["flow/execution/no-other-fields".to_owned()]
                     ),
                 ]
@@ -666,7 +661,7 @@ mod tests {
             ),
             (
                 "conformant run --config 'my file.yaml' --filter 'flow/*' --target=flow=http://127.0.0.1:4010/flow \
-                 --hooks http://h --service flow --strict --partition hash:1/2 --shuffle --seed 9 --names 1a",
+                 --hooks http://h --service flow --strict --partition hash:1/2 --shuffle --seed 9 --names 1a --claims claims.yaml",
                 live,
                 "conformant run --config 'my file.yaml' --target=flow=http://127.0.0.1:4010/flow --hooks http://h \
                  --strict --seed 9",

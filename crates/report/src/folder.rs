@@ -101,7 +101,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
         let first = card.rules.first().map_or("", |rule| rule.id);
         out += &format!(
             "| [{file}]({file}) | {} {} | {} | {} |\n",
-            card.weight.word(),
+            card.effect.word(),
             cell(&text::excerpt(&card.defect.title, TITLE_BYTES_MAX)),
             cell(first),
             card.defect.findings,
@@ -123,7 +123,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
 fn defect(record: &RunRecord, card: &Card, number: usize) -> String {
     let cause = text::excerpt(&card.defect.title, TITLE_BYTES_MAX);
     let mut out = format!("{}{}\n\n", title(number), code(&cause));
-    out += &format!("{} · {}\n", card.weight.word(), code(&card.extent()));
+    out += &format!("{} · {}\n", card.effect.word(), code(&card.extent()));
     if let Some(guess) = card.guess() {
         out += &format!("\nLikely cause: {}\n", code(&guess));
     }

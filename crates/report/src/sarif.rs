@@ -5,7 +5,7 @@
 
 use super::Settings;
 use super::cards::{self, Card};
-use super::view::{self, Weight};
+use super::view::{self, Effect};
 use conformant_base::text;
 use conformant_record::{Finding, Level, RuleResult, RunRecord, WaiverResult};
 use serde::Serialize;
@@ -108,15 +108,15 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
         "fullDescription": {"text": format!("{says} {}", rule.source)},
         "help": {"text": help},
         "defaultConfiguration": {"level": level},
-        "properties": {"source": rule.source.to_string(), "verdict": view::name(rule.verdict)},
+        "properties": {"source": rule.source.to_string(), "verdict": rule.verdict.word()},
     })
 }
 
-fn level(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Fails => "error",
-        Weight::Warns => "warning",
-        Weight::Advises => "note",
+fn level(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Fails => "error",
+        Effect::Warns => "warning",
+        Effect::Advises => "note",
     }
 }
 
@@ -145,7 +145,7 @@ fn result(
     Some(SarifResult {
         rule_id: broken.id.to_owned(),
         rule_index: index(broken.id),
-        level: level(card.weight),
+        level: level(card.effect),
         message: json!({"text": text}),
         locations: [location(
             file,

@@ -415,6 +415,7 @@ fn visit_exchange(exchange: &mut ShownExchange, visit: Visit) {
 
 fn visit_delivery(delivery: &mut Delivery, visit: Visit) {
     let Delivery {
+        missing: _,
         scenario,
         step: _,
         pointer,

@@ -6,8 +6,7 @@
 
 use super::merge::{self, Shown};
 use conformant_record::{
-    Delivery, Finding, Repeats, RuleCounts, RunRecord, Summary, Verdict,
-    count_scenarios,
+    Delivery, Finding, Repeats, RuleCounts, RunRecord, Summary, Verdict, count_scenarios,
 };
 use std::collections::BTreeSet;
 

@@ -4,8 +4,9 @@ use super::look::{Look, MEMORY, Paint, wrapped};
 use crate::cards::{self, Card};
 use crate::view;
 use conformant_base::text;
-use conformant_record::RunRecord;
+use conformant_record::{RunRecord, Verdict};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Places with undetected mutations.
@@ -19,13 +20,18 @@ const FLAKY_MAX: usize = 10;
 /// Failures per flaky scenario.
 const FLAKY_FINDINGS_MAX: usize = 3;
 
-/// Rules without a verdict, by what is missing, most rules first.
-pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+/// Rules that are not decided, by what is missing, most rules first.
+pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     let groups = by_defect(cards::needs(record), cards);
     if groups.is_empty() {
         return String::new();
     }
-    let mut out = "rules without verdict\n".to_owned();
+    let mut out = "rules not decided\n".to_owned();
+    let verdicts = record
+        .rules
+        .iter()
+        .map(|rule| (rule.id.as_str(), rule.verdict));
+    let verdicts: BTreeMap<&str, Verdict> = verdicts.collect();
     let shown = if look.is_verbose() {
         groups.len()
     } else {
@@ -40,8 +46,9 @@ pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> Str
             String::new()
         };
         let line = format!(
-            "{}: {} ({some}{more})",
+            "{}, {}: {} ({some}{more})",
             view::count(ids.len(), "rule"),
+            verdicts_of(ids, &verdicts),
             cards::advice(need),
         );
         out += &wrapped(&line, "  ", 4, look.width);
@@ -57,6 +64,27 @@ pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> Str
         .expect(MEMORY);
     }
     out
+}
+
+/// `not applicable`, or `3 not judged, 1 inconclusive` where the verdicts differ.
+fn verdicts_of(ids: &[&str], verdicts: &BTreeMap<&str, Verdict>) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for verdict in ids.iter().filter_map(|id| verdicts.get(id)) {
+        let word = match verdict {
+            Verdict::Error => "internal error",
+            Verdict::NotApplicable => "not applicable",
+            Verdict::NotJudged => "not judged",
+            other => other.word(),
+        };
+        *counts.entry(word).or_default() += 1;
+    }
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let texts = counts.iter().map(|(word, count)| match counts.len() {
+        1 => (*word).to_owned(),
+        _ => format!("{count} {word}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The same groups, with one for each defect that is the reason of others.

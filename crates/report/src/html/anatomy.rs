@@ -3,7 +3,7 @@
 use super::page::TEXT_CHARACTERS_MAX;
 use super::words::as_it_was;
 use crate::cards::{self, Card};
-use crate::view::{self, Broken, Weight};
+use crate::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::{
     Delivery, Finding, RaceTimes, RunRecord, ScenarioResult, ShownExchange, StepResult,
@@ -77,7 +77,7 @@ pub(super) fn card(
     });
     context! {
         rank => at + 1, open,
-        state => state(card.weight),
+        state => state(card.effect),
         title => cut(&defect.title),
         extent => card.extent(),
         known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
@@ -87,11 +87,11 @@ pub(super) fn card(
     }
 }
 
-fn state(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Fails => "fail",
-        Weight::Warns => "warn",
-        Weight::Advises => "advice",
+fn state(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Fails => "fail",
+        Effect::Warns => "warn",
+        Effect::Advises => "advice",
     }
 }
 
@@ -135,7 +135,7 @@ fn rule(
     }
     let head = context! {
         id => broken.id, open, counts, new => is_new,
-        state => state(broken.weight),
+        state => state(broken.effect),
         says => if says.is_empty() { broken.id } else { says },
         level => broken.findings.first().map_or("", |f| f.level.word()),
         body => depth == Depth::Full && first.is_some(),
@@ -316,9 +316,10 @@ fn took(exchange: &ShownExchange) -> String {
 }
 
 fn delivery(delivery: &Delivery) -> Value {
-    let head = match delivery.what.as_str() {
-        "callback" => "Received callbacks".to_owned(),
-        kind => format!("Received: {kind}"),
+    let head = match (delivery.what.as_str(), delivery.what.strip_prefix("hook ")) {
+        (_, Some(hook)) => format!("Result of the hook {hook}"),
+        ("callback", None) => "Received callbacks".to_owned(),
+        (kind, None) => format!("Received: {kind}"),
     };
     let head = match delivery.action.as_str() {
         "" => head,

@@ -35,7 +35,7 @@ fn a_run_reads_like_this() {
     let html = rendered(&sample());
     for part in [
         "</svg>Not conformant</h1>",
-        "2 defects: 1 explains the broken rule, 1 is a warning. 1 rule passes; 5 without verdict.",
+        "2 defects: 1 explains the broken rule, 1 is a warning. 1 rule passes; 5 not decided.",
         "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
         "<h3>An execution has a third state</h3>",
         "similar to the reference's fault <code>flow&#x2f;execution-status-wrong</code>",
