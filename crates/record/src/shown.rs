@@ -20,9 +20,9 @@ fn is_zero(number: &usize) -> bool {
 pub struct Defect {
     /// The likely cause in one sentence.
     pub title: String,
-    /// Known defects that break exactly these rules; empty if there is none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<String>,
+    /// Faults of the reference that break exactly these rules; empty if there is none.
+    #[serde(default, rename = "known", skip_serializing_if = "Vec::is_empty")]
+    pub similar_faults: Vec<String>,
     /// The service whose rules are broken.
     pub service: String,
     /// `must` if any of its rules is, otherwise a warning.

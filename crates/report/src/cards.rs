@@ -63,12 +63,12 @@ impl Card<'_> {
     pub(super) fn guess(&self) -> Option<String> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
-        let faults = match self.defect.known.as_slice() {
+        let faults = match self.defect.similar_faults.as_slice() {
             [_] => "the reference's fault",
-            [_, ..] if self.defect.known.len() <= NAMED_MAX => "the reference's faults",
+            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the reference's faults",
             [] | [..] => return None,
         };
-        let names = self.defect.known.join(", ");
+        let names = self.defect.similar_faults.join(", ");
         Some(format!("similar to {faults} {names} (a guess)"))
     }
 }
@@ -112,7 +112,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
                 .first()
                 .map(|f| f.message.clone())
                 .unwrap_or_default(),
-            known: Vec::new(),
+            similar_faults: Vec::new(),
             service: view::service(id).to_owned(),
             level: match rule.effect {
                 Effect::Fails => Level::Must,

@@ -8,7 +8,6 @@
 
 mod archive;
 mod cards;
-mod claim;
 pub mod console;
 mod ctrf;
 mod destination;
@@ -22,6 +21,7 @@ mod markdown;
 mod matrix;
 mod points;
 mod repeats;
+mod report_lock;
 mod sarif;
 pub mod statement;
 mod stream;
@@ -33,7 +33,6 @@ mod view;
 mod sample;
 
 pub use self::cards::finding_of_defect;
-pub use self::claim::{Claim, ClaimError};
 pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};
@@ -42,6 +41,7 @@ pub use self::json::{ReadError, read};
 pub use self::jsonl::{EventLines, RunLine};
 pub use self::matrix::{FeatureScenarios, Matrix, versions_page};
 pub use self::repeats::render as render_repeats;
+pub use self::report_lock::{ReportLock, ReportLockError};
 pub use self::stream::{Consumer, Keep, Stream};
 pub use self::texts::{escaped, redact_event, redact_record};
 pub use self::timings::render as render_timings;

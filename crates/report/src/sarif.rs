@@ -155,7 +155,7 @@ fn result(
         )],
         partial_fingerprints: json!({"defect/v2": fingerprint(card, finding)}),
         properties: json!({
-            "rules": ids, "known": card.defect.known, "findings": card.defect.findings,
+            "rules": ids, "known": card.defect.similar_faults, "findings": card.defect.findings,
             "scenarios": card.defect.scenarios, "pointer": finding.pointer, "kind": finding.kind,
         }),
         suppressions: Vec::new(),
@@ -193,7 +193,7 @@ fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
 
 /// Equal for the same defect in any run: by the known fault, or else by what is broken where.
 fn fingerprint(card: &Card, finding: &Finding) -> String {
-    match card.defect.known.as_slice() {
+    match card.defect.similar_faults.as_slice() {
         [known] => hash_of(&[known]),
         _ => hash_of(&[
             &finding.rule,

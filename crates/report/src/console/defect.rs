@@ -212,7 +212,10 @@ fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
     let lines = [
         format!("{count}{} ({place})", finding.message),
         format!("{count}{short} ({place})"),
-        format!("{count}{short} ({scenario})"),
+        match scenario.as_str() {
+            "" => format!("{count}{short}"),
+            scenario => format!("{count}{short} ({scenario})"),
+        },
     ];
     let fits = |line: &String| line.chars().count() <= columns;
     if let Some(line) = lines.into_iter().find(fits) {

@@ -80,8 +80,8 @@ pub(super) fn card(
         state => state(card.effect),
         title => cut(&defect.title),
         extent => card.extent(),
-        known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
-        known_count => defect.known.len(),
+        known => match defect.similar_faults.as_slice() { [one] => one.as_str(), _ => "" },
+        known_count => defect.similar_faults.len(),
         mismatch_of => titled(card).and_then(mismatch),
         rules => rules.collect::<Vec<_>>(),
     }
