@@ -706,7 +706,7 @@ fn note_reused_names(args: &RunArgs, record: &RunRecord) {
         .filter(|_| !record.findings.is_empty())
     {
         note(&format!(
-            "the names {names} may exist at the target since an earlier run, which can cause findings; to rule that out, run again without --names"
+            "the names {names} may exist at the target since an earlier run, so failed scenarios were repeated with other names; a run without --names needs no repetition"
         ));
     }
 }

@@ -530,3 +530,34 @@ fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String
         .collect();
     rules.into_iter().cloned().collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_callback_is_missing_where_the_statement_expects_one_more() {
+        let none = json!({"count": 0, "requests": []});
+        let one = json!({"count": 1, "requests": [{"details": {}}]});
+        for (expect, result, expected) in [
+            (json!({"at": "/count", "at-least": 1}), &none, true),
+            (json!({"at": "/requests/0/json", "equals": 1}), &none, true),
+            (
+                json!({"at": "/requests/*/details", "includes": 1}),
+                &one,
+                true,
+            ),
+            (
+                json!({"at": "/requests/*/details", "excludes": {}}),
+                &one,
+                false,
+            ),
+            (json!({"at": "/count", "at-most": 0}), &one, false),
+        ] {
+            let mut expect = expect;
+            expect["rule"] = json!("x/y");
+            let expect: Expect = serde_json::from_value(expect).expect("a statement");
+            assert_eq!(is_missing(&expect, result), expected, "{expect:?}");
+        }
+    }
+}

@@ -4,6 +4,7 @@
 
 use crate::cards::{self, Card};
 use crate::destination::write_whole;
+use crate::invocation;
 use crate::markdown::{block_of, cell, code, services};
 use crate::view::{self, Broken};
 use crate::{Settings, escaped, json};
@@ -86,7 +87,7 @@ fn is_of_earlier_run(path: &Path, number: usize) -> bool {
 fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     let mut out = format!("# {}\n\n", view::headline(record, settings));
     let facts = [
-        ("target", cards::target_of(record)),
+        ("target", invocation::target_of(record)),
         ("command", record.invocation.clone()),
         ("record", "run.json".to_owned()),
     ];
@@ -178,7 +179,7 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         (
             "command",
             "sh",
-            cards::reproduce_command(record, first).unwrap_or_default(),
+            invocation::reproduce_command(record, first).unwrap_or_default(),
         ),
     ];
     for (label, language, text) in blocks.iter().filter(|(_, _, text)| !text.is_empty()) {

@@ -6,8 +6,10 @@
 use super::Settings;
 use super::archive;
 use super::cards::{self, Card};
+use super::invocation;
 use super::points;
 use super::repeats;
+use super::tally;
 use super::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::RunRecord;
@@ -27,7 +29,7 @@ const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = format!("## {}", view::headline(record, settings));
-    match cards::target_of(record).as_str() {
+    match invocation::target_of(record).as_str() {
         "" => {}
         target => write!(out, " · target: {}", code(target)).expect(MEMORY),
     }
@@ -61,7 +63,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
     out.push_str(
         "| | pass | broken | warnings | not decided | scenarios |\n|---|---|---|---|---|---|\n",
     );
-    for tally in cards::services(record, settings) {
+    for tally in tally::services(record, settings) {
         let target = tally
             .target
             .as_deref()
@@ -274,7 +276,7 @@ fn open_points(record: &RunRecord, out: &mut String) {
 /// Settings of the run.
 fn about(record: &RunRecord, settings: Settings, out: &mut String) {
     let facts = [
-        ("rules", cards::whole(record, settings).words()),
+        ("rules", tally::whole(record, settings).words()),
         ("exchanges", record.summary.exchanges.to_string()),
         ("seed", record.seed.to_string()),
         ("rulebook", cell(&record.rulebook.digest)),

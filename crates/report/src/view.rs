@@ -2,7 +2,7 @@
 //!
 //! Decides what fails: a test fails only if it fails the run. Writes no format's syntax.
 
-use super::{Settings, cards};
+use super::{Settings, cards, invocation};
 use conformant_base::redact::REDACTED;
 use conformant_base::text;
 pub(super) use conformant_base::text::count;
@@ -281,7 +281,7 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
 /// The conclusion with the target.
 pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
     let line = headline(record, settings);
-    match cards::target_of(record).as_str() {
+    match invocation::target_of(record).as_str() {
         "" => line,
         target => format!("{line} · target: {target}"),
     }
@@ -414,7 +414,7 @@ pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
         ("request", finding.reproduce.clone()),
         (
             "reproduce",
-            cards::reproduce_command(record, finding).unwrap_or_default(),
+            invocation::reproduce_command(record, finding).unwrap_or_default(),
         ),
         ("waived", finding.waived.clone()),
     ];

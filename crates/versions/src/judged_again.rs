@@ -113,11 +113,14 @@ fn settle_scenario(scenario: &mut ScenarioResult, stored: &[Finding], remaining:
         .iter()
         .filter(is_here)
         .any(|finding| finding.level == Level::Must);
-    let verdict = match scenario.verdict {
-        _ if has_failed => Verdict::Fail,
-        // Without a finding, the reason of the failure is unknown.
-        Verdict::Fail | Verdict::Waived if stored.iter().any(|f| is_here(&f)) => Verdict::Pass,
-        other => other,
+    let had_failed = matches!(scenario.verdict, Verdict::Fail | Verdict::Waived);
+    let verdict = if has_failed {
+        Verdict::Fail
+    } else if had_failed && stored.iter().any(|finding| is_here(&finding)) {
+        Verdict::Pass
+    } else {
+        // Without a finding, the reason of a failure is unknown.
+        scenario.verdict
     };
     if verdict != scenario.verdict {
         scenario.verdict = verdict;

@@ -2,6 +2,7 @@
 
 use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
+use crate::invocation;
 use crate::view::{self, Broken, Effect};
 use conformant_record::{Finding, RunRecord, ShownExchange};
 use std::cmp::Reverse;
@@ -277,7 +278,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     if let Some(note) = view::credentials_note(&finding.reproduce) {
         out += &labelled("with", &note, look);
     }
-    if let Some(command) = cards::reproduce_command(record, finding) {
+    if let Some(command) = invocation::reproduce_command(record, finding) {
         out += &view::labelled("reproduce", &command);
     }
     out

@@ -68,20 +68,18 @@ pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> Stri
 
 /// `not applicable`, or `3 not judged, 1 inconclusive` where the verdicts differ.
 fn verdicts_of(ids: &[&str], verdicts: &BTreeMap<&str, Verdict>) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for verdict in ids.iter().filter_map(|id| verdicts.get(id)) {
-        let word = match verdict {
-            Verdict::Error => "internal error",
-            Verdict::NotApplicable => "not applicable",
-            Verdict::NotJudged => "not judged",
-            other => other.word(),
+        let word = match verdict.word() {
+            "error" => "internal error".to_owned(),
+            word => word.replace('-', " "),
         };
         *counts.entry(word).or_default() += 1;
     }
-    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
     let texts = counts.iter().map(|(word, count)| match counts.len() {
-        1 => (*word).to_owned(),
+        1 => word.clone(),
         _ => format!("{count} {word}"),
     });
     texts.collect::<Vec<_>>().join(", ")

@@ -7,6 +7,8 @@ use super::defect::{blocks, first_place, headed, title};
 use super::leftover::{blind, flaky, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
+use crate::invocation;
+use crate::tally;
 use crate::texts::escaped;
 use crate::view;
 use conformant_record::RunRecord;
@@ -67,7 +69,7 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
 
 /// Results by service.
 fn services(record: &RunRecord, look: &Look) -> String {
-    let tallies = cards::services(record, look.settings);
+    let tallies = tally::services(record, look.settings);
     // The table would add nothing to the summary.
     if tallies.iter().all(|t| t.broken + t.warned == 0) || tallies.len() < 2 {
         return String::new();
@@ -187,11 +189,15 @@ fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
 }
 
 fn summary(record: &RunRecord, look: &Look) -> String {
-    let whole = cards::whole(record, look.settings);
+    let whole = tally::whole(record, look.settings);
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
-    let exchanges = format!("{}, seed {}", record.summary.exchanges, cards::seed(record));
+    let exchanges = format!(
+        "{}, seed {}",
+        record.summary.exchanges,
+        invocation::seed(record)
+    );
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
         let accept = if record.waivers.len() == 1 {
@@ -205,7 +211,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
             view::count(waived, "finding")
         )
     });
-    let limits = cards::limits(record);
+    let limits = invocation::limits(record);
     let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
     // Figures about nothing would only take space.

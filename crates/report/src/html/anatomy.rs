@@ -3,6 +3,7 @@
 use super::page::TEXT_CHARACTERS_MAX;
 use super::words::as_it_was;
 use crate::cards::{self, Card};
+use crate::invocation;
 use crate::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::{
@@ -206,7 +207,7 @@ fn commands(record: &RunRecord, finding: &Finding) -> Vec<String> {
     if !finding.reproduce.is_empty() {
         commands.push(cut(&finding.reproduce));
     }
-    commands.extend(cards::reproduce_command(record, finding).map(|command| cut(&command)));
+    commands.extend(invocation::reproduce_command(record, finding).map(|command| cut(&command)));
     commands
 }
 

@@ -5,7 +5,8 @@ use super::listing;
 use super::words::{scenarios, thousands};
 use super::{facts, open, services, top, unjudged};
 use crate::Settings;
-use crate::cards::{self, Card, Tally};
+use crate::cards::{self, Card};
+use crate::tally::{self, Tally};
 use crate::view::{self, Effect};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -111,7 +112,7 @@ fn groups(
     settings: Settings,
     rendered: &RenderedCards,
 ) -> Vec<Value> {
-    let whole = cards::whole(record, settings);
+    let whole = tally::whole(record, settings);
     let effects = [Effect::Fails, Effect::Warns, Effect::Advises];
     let groups = effects.into_iter().filter_map(|effect| {
         let count = cards.iter().filter(|card| card.effect == effect).count();
@@ -149,9 +150,9 @@ pub(crate) fn hash(source: &str) -> String {
 }
 
 fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
-    let whole = cards::whole(record, settings);
+    let whole = tally::whole(record, settings);
     let history = record.history.as_ref();
-    let tallies = cards::services(record, settings);
+    let tallies = tally::services(record, settings);
     let (state, verdict) = top::verdict(record, cards, &whole);
     let not_judged = whole.undecided();
     let judged = whole.judged();

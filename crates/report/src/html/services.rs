@@ -1,7 +1,7 @@
 //! Results of a service as a bar and in words.
 
 use super::words::thousands;
-use crate::cards::Tally;
+use crate::tally::Tally;
 use conformant_record::Asked;
 use minijinja::{Value, context};
 

@@ -1,7 +1,8 @@
 //! Top of the page: verdict, targets, defects, estimated detection, mutation testing, earlier runs.
 
 use super::words::{duration, hold, thousands};
-use crate::cards::{Card, Tally};
+use crate::cards::Card;
+use crate::tally::Tally;
 use crate::view::{self, Effect};
 use conformant_base::text;
 use conformant_record::{Build, History, Proof, RunRecord, share};
