@@ -9,7 +9,7 @@ use conformant_judge::prove::Mode;
 use conformant_record::{Finding, RunEvent, RunRecord, Verdict};
 use conformant_report::{Format, Report, Settings, redact_record};
 use conformant_schema::Schemas;
-use conformant_selftest::known;
+use conformant_selftest::known_defects;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -158,7 +158,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
         |record, ended| {
             conformant_record::add_defects(
                 record,
-                &known(rulebook.folder.as_deref()),
+                &known_defects(rulebook.folder.as_deref()),
                 options.demands.strict,
             );
             (conclusion, reasons) = conformant_engine::gate(

@@ -375,7 +375,7 @@ impl<'a> Generation<'a> {
                     },
                     breaks_rule: broken.rule,
                     pointer: broken.pointer,
-                    change: broken.broken.to_owned(),
+                    change: broken.mutation.to_owned(),
                     document: broken.document,
                 })?;
             }

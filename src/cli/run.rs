@@ -22,12 +22,12 @@ use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
 use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
 use conformant_report::{
-    Claim, Consumer, FailedHook, Growing, Keep, Report, Settings as ReportSettings, Stream,
+    Consumer, FailedHook, Growing, Keep, Report, ReportLock, Settings as ReportSettings, Stream,
 };
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_schema::Schemas;
-use conformant_selftest::known;
+use conformant_selftest::known_defects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
@@ -136,14 +136,14 @@ impl SelectedRun<'_> {
     fn execute(&self, reports: &[Report]) -> Done {
         let (args, config) = (self.args, self.config);
         output::check_reports(reports)?;
-        let _claim = Claim::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
+        let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
         let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
         let mut options = options(args, config, self.seed);
         let settings = ReportSettings {
             strict: args.output.strict,
         };
         let redactor = Redactor::new(&config.secrets);
-        let finish = Finish {
+        let completion = RecordCompletion {
             run: self,
             previous: earlier::last(),
             history: args
@@ -163,26 +163,27 @@ impl SelectedRun<'_> {
             .map(Growing::begin)
             .transpose()
             .map_err(|e| evidence_failure(&e))?;
-        let mut record = Keep::default();
+        let mut kept_record = Keep::default();
         let mut event_lines = output::event_lines(reports, settings)?;
-        let (conclusion, ended, last_lines) = {
+        let (conclusion, run_end, last_lines) = {
             let mut out = output::stream(reports);
             let console = output::console(out.as_mut(), args.output.console, reports, settings);
             let mut console = console.without_last_lines();
-            let mut consumers = vec![&mut console as &mut dyn Consumer, &mut record];
+            let mut consumers = vec![&mut console as &mut dyn Consumer, &mut kept_record];
             consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
             let mut stream = Stream::new(&redactor, consumers);
-            let runs = self.run_plan(&mut options, &finish, evidence.as_ref(), &mut stream)?;
-            let Some((mut record, ended)) = runs.finish() else {
+            let runs = self.run_plan(&mut options, &completion, evidence.as_ref(), &mut stream)?;
+            let Some((mut record, run_end)) = runs.finish() else {
                 return Err(Failure::Trouble("the run wrote no record".to_owned()));
             };
-            let conclusion = finish.finish_record(&mut record, &ended);
-            let record = Box::new(record);
-            stream.send(RunEvent::Finished { record });
+            let conclusion = completion.complete(&mut record, &run_end);
+            stream.send(RunEvent::Finished {
+                record: Box::new(record),
+            });
             drop(stream);
-            (conclusion, ended, console.last_lines())
+            (conclusion, run_end, console.last_lines())
         };
-        let Some(mut record) = record.record else {
+        let Some(mut record) = kept_record.record else {
             return Err(Failure::Trouble("the run wrote no record".to_owned()));
         };
         conclusion.reasons.iter().for_each(|reason| note(reason));
@@ -193,23 +194,23 @@ impl SelectedRun<'_> {
                 output::stream(reports).write_all(conformant_base::text::escape(&shown).as_bytes());
         }
         let evidence_writer = options.evidence_writer.as_deref();
-        let kept = finish_evidence(evidence_writer, evidence, &record, &ended);
+        let kept = finish_evidence(evidence_writer, evidence, &record, &run_end);
         if let (Some(path), Ok(())) = (&args.keep_evidence, &kept) {
             record.evidence = Some(verify::stamp(path)?);
         }
         let written = output::finish_reports(event_lines, reports, &record, settings);
         if let Some(folder) = &args.history {
-            history::keep(folder, &record, finish.began)?;
+            history::keep(folder, &record, completion.began)?;
         }
-        let seconds = finish.began_monotonic.elapsed().as_secs_f64();
+        let seconds = completion.began_monotonic.elapsed().as_secs_f64();
         note(&format!("took {seconds:.1} s"));
         if let Some(wall) = &record.wall {
             output::say(reports, &conformant_report::render_timings(wall));
         }
-        let previous = finish.previous.as_ref();
+        let previous = completion.previous.as_ref();
         print_notes(
             &conclusion.waiver_problems,
-            &ended,
+            &run_end,
             previous,
             &record,
             config,
@@ -222,18 +223,16 @@ impl SelectedRun<'_> {
         kept?;
         Ok(conclusion.exit)
     }
-}
 
-impl SelectedRun<'_> {
     /// Runs the plan once, or as often as `--repeat` asks for, each time with other names.
     fn run_plan(
         &self,
         options: &mut Options,
-        finish: &Finish<'_>,
+        completion: &RecordCompletion<'_>,
         evidence: Option<&Growing>,
         stream: &mut Stream<'_>,
     ) -> Result<Repetition, Failure> {
-        let signals = finish.signals;
+        let signals = completion.signals;
         let requested = self.args.repeat.map_or(1, usize::from);
         let mut runs = Repetition::new(requested);
         for run in 1..=requested {
@@ -256,13 +255,13 @@ impl SelectedRun<'_> {
             head.targets = sessions.targets();
             head.begun = self
                 .is_live()
-                .then(|| conformant_base::clock::iso_seconds(finish.began));
+                .then(|| conformant_base::clock::iso_seconds(completion.began));
             let buffer = EvidenceBuffer::default();
             options.evidence_writer = match evidence {
                 Some(evidence) => Some(evidence_writer(evidence, &config, &head)?),
                 None => (requested > 1).then(|| buffer.begin(&config, &head)),
             };
-            let mut record = None;
+            let mut finished_record = None;
             let mut emit = |event| match event {
                 RunEvent::Started { .. } if run > 1 => {}
                 RunEvent::Started { scenarios, targets } => {
@@ -274,14 +273,14 @@ impl SelectedRun<'_> {
                         note_names(self.seed, &config.settings.names);
                     }
                 }
-                RunEvent::Finished { record: ended } => record = Some(*ended),
+                RunEvent::Finished { record } => finished_record = Some(*record),
                 event @ (RunEvent::ScenarioBegan { .. }
                 | RunEvent::ScenarioPlayed { .. }
                 | RunEvent::Waiting { .. }
                 | RunEvent::Alive { .. }
                 | RunEvent::ScenarioEnded { .. }) => stream.send(self.with_waivers(event)),
             };
-            let ended = conformant_engine::run(
+            let run_end = conformant_engine::run(
                 self.rulebook,
                 &Schemas::default(),
                 self.planned,
@@ -295,11 +294,11 @@ impl SelectedRun<'_> {
             if evidence.is_none()
                 && let Some(writer) = options.evidence_writer.take()
             {
-                let ended = writer.end(true, None);
-                ended.map_err(|e| evidence_failure(&e))?;
+                let written = writer.end(true, None);
+                written.map_err(|e| evidence_failure(&e))?;
             }
-            if let Some(record) = record {
-                runs.add(&config.settings.names, record, ended, buffer.take());
+            if let Some(record) = finished_record {
+                runs.add(&config.settings.names, record, run_end, buffer.take());
             }
         }
         Ok(runs)
@@ -317,8 +316,8 @@ impl SelectedRun<'_> {
     }
 }
 
-/// Completes the record and writes the reports when the last scenario has ended.
-struct Finish<'a> {
+/// Completes the record when the last scenario has ended, and determines the exit code.
+struct RecordCompletion<'a> {
     run: &'a SelectedRun<'a>,
     /// The record of the previous run in this folder.
     previous: Option<RunRecord>,
@@ -338,9 +337,8 @@ struct RunConclusion {
     waiver_problems: Vec<String>,
 }
 
-impl Finish<'_> {
-    /// Completes the record and determines the exit code.
-    fn finish_record(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
+impl RecordCompletion<'_> {
+    fn complete(&self, record: &mut RunRecord, ended: &RunEnd) -> RunConclusion {
         let SelectedRun { args, rulebook, .. } = *self.run;
         // Signals that arrive from here on do not make the run incomplete.
         let exit_by_signal = self.signals.exit();
@@ -351,7 +349,7 @@ impl Finish<'_> {
         }
         let waiver_problems = self.run.waivers.apply(record, is_whole(args));
         let specs = args.specs.specs.as_deref();
-        conformant_record::add_defects(record, &known(specs), args.output.strict);
+        conformant_record::add_defects(record, &known_defects(specs), args.output.strict);
         record.invocation = invocation::of_run(args, self.run.config, self.run.seed);
         record.places = places(args.config.as_deref(), rulebook, self.run.planned);
         let history = self.history.as_ref();
@@ -679,10 +677,10 @@ fn check_body_operations(rulebook: &Rulebook, config: &Config) -> Result<(), Fai
 /// For each operation that rejected valid requests and supports two encodings: prints the key that selects the other one.
 fn note_other_encodings(rulebook: &Rulebook, config: &Config, record: &RunRecord) {
     for (service, target) in &config.settings.targets {
-        let Some(known) = rulebook.services.get(service) else {
+        let Some(model) = rulebook.services.get(service) else {
             continue;
         };
-        for operation in known.operations.values().filter(|o| o.bodies.len() > 1) {
+        for operation in model.operations.values().filter(|o| o.bodies.len() > 1) {
             let rule = format!("{service}/{}", operation.id);
             if record.findings.iter().any(|finding| finding.rule == rule) {
                 let is_json = target.json_operations.get(&operation.id);
@@ -709,7 +707,7 @@ fn note_reused_names(args: &RunArgs, record: &RunRecord) {
         .filter(|_| !record.findings.is_empty())
     {
         note(&format!(
-            "the names {names} may exist at the target since an earlier run; findings were repeated with other names: run without --names"
+            "the names {names} may exist at the target since an earlier run, so failed scenarios were repeated with other names; a run without --names needs no repetition"
         ));
     }
 }
@@ -718,10 +716,10 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
     let index = &config.settings.index;
     for service in &args.services {
         if index.get(service).is_none() {
-            let known: Vec<&str> = index.iter().map(|(name, _)| name).collect();
+            let names: Vec<&str> = index.iter().map(|(name, _)| name).collect();
             return Err(Failure::Usage(format!(
                 "unknown --service `{service}`: expected {}",
-                known.join(", ")
+                names.join(", ")
             )));
         }
     }

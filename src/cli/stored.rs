@@ -13,7 +13,7 @@ use conformant_engine::{Demands, gate};
 use conformant_record::waivers::Waivers;
 use conformant_record::{Level, RunEvent, RunRecord};
 use conformant_report::{Consumer, Settings};
-use conformant_selftest::known;
+use conformant_selftest::known_defects;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) fn judge(args: &JudgeArgs) -> Done {
     problems.extend(claims.judge(&mut record));
     conformant_record::add_defects(
         &mut record,
-        &known(args.specs.specs.as_deref()),
+        &known_defects(args.specs.specs.as_deref()),
         args.output.strict,
     );
     let demands = Demands {
@@ -107,7 +107,7 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .collect::<Result<Vec<_>, _>>()?;
     let mut whole =
         conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
-    conformant_record::add_defects(&mut whole, &known(None), args.output.strict);
+    conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
     let demands = Demands {
         strict: args.output.strict,
         ..Demands::default()

@@ -12,7 +12,7 @@ use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Options, Target};
 use conformant_judge::prove::Mode;
-use conformant_record::{Known, KnownDefect, RunEvent, RunRecord};
+use conformant_record::{KnownDefect, KnownDefects, RunEvent, RunRecord};
 use conformant_reference::Fault;
 use conformant_report::console::Look;
 use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
@@ -30,7 +30,7 @@ const FAULTS: [&str; 4] = [
 ];
 
 /// Faults of the self-test's record.
-fn known() -> Known {
+fn known() -> KnownDefects {
     let path = root().join("specs/kill-matrix.yaml");
     let bytes = std::fs::read(&path).expect("the matrix is there");
     let rows: BTreeMap<String, BTreeSet<String>> =
@@ -44,7 +44,7 @@ fn known() -> Known {
             rules,
         })
     });
-    Known {
+    KnownDefects {
         defects: known.collect(),
         third_party: Vec::new(),
     }

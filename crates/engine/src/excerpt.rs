@@ -8,6 +8,7 @@ use conformant_base::text;
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome, Race};
 use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
+use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Step, Verb};
 use serde_json::{Value, json};
@@ -243,13 +244,17 @@ fn body_text(bytes: &[u8]) -> String {
 fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
     let cause = cause_of(evidence, finding.step);
     let of_step = |step: usize| step == finding.step;
-    let statement = evidence
-        .statements
-        .iter()
-        .filter(|s| of_step(s.step) && s.exchange.is_none());
+    let statements = || {
+        let statements = evidence.statements.iter();
+        statements.filter(|s| of_step(s.step) && s.exchange.is_none())
+    };
+    let what = hook_at(evidence, finding.step)
+        .map_or_else(|| "callback".to_owned(), |name| format!("hook {name}"));
+    let is_missing = what == "callback"
+        && statements().any(|s| s.expect.rule == finding.rule && is_missing(&s.expect, &s.result));
     let payload = evidence.payloads.iter().filter(|p| of_step(p.step));
-    let mut values = statement
-        .map(|s| ("callback", callbacks_of(&s.result)))
+    let mut values = statements()
+        .map(|s| (what.as_str(), callbacks_of(&s.result)))
         .chain(payload.map(|p| (p.kind.as_str(), Value::clone(&p.value))));
     let fitting = |value: &Value| value.pointer(&finding.pointer).is_some();
     let first = values.next()?;
@@ -264,6 +269,7 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         step: finding.step,
         pointer: finding.pointer.clone(),
         what: what.to_owned(),
+        missing: is_missing,
         body,
         marked,
         cause,
@@ -271,22 +277,43 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
     })
 }
 
+/// Hooks that the harness calls in steps of any kind.
+const OF_HARNESS: [&str; 6] = [
+    "collect_events",
+    "set_callback",
+    "advance_clock",
+    "lease",
+    "call_back",
+    "reset",
+];
+
+/// The hook of a step, whose result the statements of that step are about.
+fn hook_at(evidence: &Evidence, step: usize) -> Option<&str> {
+    evidence.events.iter().find_map(|event| match event {
+        Event::Hook(call) if call.step == step && !OF_HARNESS.contains(&call.name.as_str()) => {
+            Some(call.name.as_str())
+        }
+        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    })
+}
+
+/// Whether a violated statement about callbacks expects one that did not come.
+fn is_missing(expect: &Expect, result: &Value) -> bool {
+    let expects_more = matches!(
+        expect.is,
+        Comparison::AtLeast(_) | Comparison::Includes(_) | Comparison::Absent(false)
+    );
+    expects_more || json::expand(result, &expect.at).is_empty()
+}
+
 /// The last action of a person or device before a step. Hooks for the harness itself do not count.
 fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
-    let of_ours = [
-        "collect_events",
-        "set_callback",
-        "advance_clock",
-        "lease",
-        "call_back",
-        "reset",
-    ];
     let hooks = evidence.events.iter().filter_map(|event| match event {
         Event::Hook(call) => Some(call),
         Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
     });
     let mut actions =
-        hooks.filter(|call| call.step <= step && !of_ours.contains(&call.name.as_str()));
+        hooks.filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()));
     let call = actions.next_back()?;
     Some(format!("{} {}", call.name, json::short(&call.arguments)))
 }
@@ -502,4 +529,35 @@ fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String
         .map(|finding| &finding.rule)
         .collect();
     rules.into_iter().cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_callback_is_missing_where_the_statement_expects_one_more() {
+        let none = json!({"count": 0, "requests": []});
+        let one = json!({"count": 1, "requests": [{"details": {}}]});
+        for (expect, result, expected) in [
+            (json!({"at": "/count", "at-least": 1}), &none, true),
+            (json!({"at": "/requests/0/json", "equals": 1}), &none, true),
+            (
+                json!({"at": "/requests/*/details", "includes": 1}),
+                &one,
+                true,
+            ),
+            (
+                json!({"at": "/requests/*/details", "excludes": {}}),
+                &one,
+                false,
+            ),
+            (json!({"at": "/count", "at-most": 0}), &one, false),
+        ] {
+            let mut expect = expect;
+            expect["rule"] = json!("x/y");
+            let expect: Expect = serde_json::from_value(expect).expect("a statement");
+            assert_eq!(is_missing(&expect, result), expected, "{expect:?}");
+        }
+    }
 }

@@ -167,6 +167,7 @@ fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> b
 
 /// Whether every must-rule that a run can judge was judged. Otherwise lists the missing rules by reason.
 fn is_complete(record: &RunRecord, reasons: &mut Vec<String>) -> bool {
+    const IDS_MAX: usize = 8;
     let mut missing: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for rule in &record.rules {
         if rule.level == Level::Must
@@ -182,7 +183,12 @@ fn is_complete(record: &RunRecord, reasons: &mut Vec<String>) -> bool {
     }
     reasons.push("not judged although --require-complete asks for it:".to_owned());
     for (reason, rules) in missing {
-        reasons.push(format!("  {reason}: {}", rules.join(", ")));
+        let shown = rules[..rules.len().min(IDS_MAX)].join(", ");
+        let more = match rules.len().saturating_sub(IDS_MAX) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        reasons.push(format!("  {reason}: {shown}{more}"));
     }
     false
 }

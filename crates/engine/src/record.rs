@@ -7,7 +7,7 @@ use super::stop::Stop;
 use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
+    SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict, count_scenarios,
     not_exercised_because_of,
 };
 use conformant_rulebook::{Origin, Rule, Rulebook};
@@ -482,14 +482,4 @@ fn check_either(rule: &Rule, whole: &mut Judgment) {
         ..Finding::default()
     });
     whole.conclude(&rule.id, finding);
-}
-
-fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for scenario in scenarios {
-        *counts
-            .entry(scenario.verdict.word().to_owned())
-            .or_default() += 1;
-    }
-    counts
 }

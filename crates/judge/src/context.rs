@@ -488,31 +488,26 @@ fn is_broken(broken: &[String], pointer: &str) -> bool {
         .any(|b| json::within(b, pointer) || json::within(pointer, b))
 }
 
-/// A unified diff between the expected and the actual document at `pointer`.
+/// A unified diff between the expected and the actual document at `pointer`. Empty for an expectation in words: a
+/// document cannot contain it.
 fn field_diff(value: &Value, pointer: &str, expected: &str) -> String {
     let (value, pointer) = surroundings(value, pointer);
     if !json::has_at_most(value, DIFF_NODES_MAX) {
         return String::new();
     }
+    let Ok(expected) = serde_json::from_str::<Value>(expected) else {
+        return String::new();
+    };
     let mut wanted = value.clone();
-    let described = Value::String(format!("\u{1}{expected}"));
-    let is_value = serde_json::from_str::<Value>(expected).ok();
-    // Quotation marks would make a description look like a value.
-    let quoted = is_value.is_none().then(|| described.to_string());
-    let placeholder = is_value.unwrap_or(described);
     if let Some(slot) = wanted.pointer_mut(pointer) {
-        *slot = placeholder;
+        *slot = expected;
     } else if let Some((parent, name)) = pointer.rsplit_once('/') {
         // The field is missing, so only the expected document contains it.
         if let Some(Value::Object(members)) = wanted.pointer_mut(parent) {
-            members.insert(name.replace("~1", "/").replace("~0", "~"), placeholder);
+            members.insert(name.replace("~1", "/").replace("~0", "~"), expected);
         }
     }
-    let mut wanted = text::canonical_json(&wanted);
-    if let Some(quoted) = quoted {
-        wanted = wanted.replace(&quoted, expected);
-    }
-    text::unified_diff(&wanted, &text::canonical_json(value))
+    text::unified_diff(&text::canonical_json(&wanted), &text::canonical_json(value))
 }
 
 /// The largest part of a document around a place that fits into a diff, and the pointer within that part.
@@ -545,12 +540,14 @@ mod tests {
         assert_eq!(surroundings(&item(7), "/more/1"), (&item(7), "/more/1"));
         assert_eq!(surroundings(&page, "/flows").1, "/flows");
         assert_eq!(surroundings(&page, ""), (&page, ""));
-        let diff = field_diff(&page, "/flows/7/sid", "a text");
+        let diff = field_diff(&page, "/flows/7/sid", "\"a text\"");
         assert!(
-            diff.contains("-  \"sid\": a text\n") && diff.len() < 1_000,
+            diff.contains("-  \"sid\": \"a text\"\n") && diff.len() < 1_000,
             "{diff}"
         );
-        assert_eq!(field_diff(&page, "/flows", "a list"), "");
+        assert_eq!(field_diff(&page, "/flows", "[]"), "");
+        // A document cannot contain an expectation in words.
+        assert_eq!(field_diff(&page, "/flows/7/sid", "one of 1, 2"), "");
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         Some(_) | None => selected.clone(),
     };
     let among = |value: &Value| list.iter().any(|item| is_same(item, value));
+    let mut unwanted = None;
     let wrong = match &expect.is {
         Comparison::Equals(value) => every(json::short(value), &|v| json::equal(v, value)),
         Comparison::Differs(value) => every(format!("not {}", json::short(value)), &|v| {
@@ -65,6 +66,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             )
         }),
         Comparison::Excludes(value) => among(value).then(|| {
+            unwanted = Some(json::short(value));
             (
                 format!("{} not among them", json::short(value)),
                 list_excerpt(&list),
@@ -106,9 +108,13 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
             })
         }
     };
+    let place = place(&expect.at);
     wrong.map(|(expected, actual)| Fact {
         kind: "story",
-        message: format!("{}: expected {expected}, got {actual}", place(&expect.at)),
+        message: match unwanted {
+            Some(item) => format!("{place} contains {item}, which must not be there"),
+            None => format!("{place}: expected {expected}, got {actual}"),
+        },
         expected,
         actual,
     })
@@ -192,6 +198,15 @@ mod tests {
             "{expect:?}"
         );
         assert!(differs(&expect, wrong).is_some(), "{expect:?}");
+    }
+
+    #[test]
+    fn an_item_that_must_not_be_there_is_named() {
+        let expect = json!({"rule": "x/y", "at": "/l", "excludes": {}});
+        let expect: Expect = serde_json::from_value(expect).expect("a statement");
+        let fact = differs(&expect, &json!({"l": [{"a": 1}, {}]})).expect("a violation");
+        assert_eq!(fact.message, "/l contains {}, which must not be there");
+        assert_eq!(fact.expected, "{} not among them");
     }
 
     #[test]

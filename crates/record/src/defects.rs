@@ -3,7 +3,7 @@
 //! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
 //! neither a verdict nor an exit code depends on it.
 
-use super::detection::{Known, detection};
+use super::detection::{KnownDefects, detection};
 use super::title::title_of;
 use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
 use std::cmp::Reverse;
@@ -19,7 +19,7 @@ pub struct KnownDefect {
 }
 
 /// Adds defects and the estimated detection rate to a finished record; warnings count in strict runs.
-pub fn add_defects(record: &mut RunRecord, known: &Known, is_strict: bool) {
+pub fn add_defects(record: &mut RunRecord, known: &KnownDefects, is_strict: bool) {
     record.defects = defects(&record.rules, &record.findings, &known.defects);
     record.detection = detection(record, known, is_strict);
 }
@@ -88,7 +88,7 @@ impl<'a> Seen<'a> {
     }
 
     /// A defect of these rules, which must not be empty. Its title is about the first finding of its first rule.
-    fn defect(&self, rules: &[&str], known: Vec<String>) -> Defect {
+    fn defect(&self, rules: &[&str], similar_faults: Vec<String>) -> Defect {
         let mut rules = rules.to_vec();
         rules.sort_by_key(|rule| {
             let found = self.of_rule(rule);
@@ -104,7 +104,7 @@ impl<'a> Seen<'a> {
         let says = || self.broken[first].says.trim_end_matches('.').to_owned();
         Defect {
             title: title_of(of_rules).unwrap_or_else(says),
-            known,
+            similar_faults,
             service: first.split('/').next().unwrap_or_default().to_owned(),
             level: level.unwrap_or(Level::Must),
             rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
@@ -310,7 +310,7 @@ mod tests {
         ];
         let names: Vec<_> = defects(&rules, &findings, &known)
             .into_iter()
-            .flat_map(|defect| defect.known)
+            .flat_map(|defect| defect.similar_faults)
             .collect();
         assert_eq!(names, ["left", "right"]);
     }
@@ -324,7 +324,7 @@ mod tests {
             &[known("pair", &["f/a", "f/b"])],
         );
         assert_eq!(
-            (found[0].title.as_str(), found[0].known.len()),
+            (found[0].title.as_str(), found[0].similar_faults.len()),
             ("x is 1", 0)
         );
     }
@@ -334,7 +334,7 @@ mod tests {
         let rules = [rule("f/a", Verdict::Fail)];
         let all = [known("one", &["f/a"]), known("two", &["f/a"])];
         let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);
-        assert_eq!(found[0].known, ["one", "two"]);
+        assert_eq!(found[0].similar_faults, ["one", "two"]);
         assert_eq!(found[0].title, "x is 1");
     }
 }

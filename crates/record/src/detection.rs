@@ -43,9 +43,9 @@ pub struct Raise {
     pub percent: u32,
 }
 
-/// What is known of defects.
+/// The defects with which those of a run are compared.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KnownDefects {
     /// The named faults of the reference with the rules that catch them.
     pub defects: Vec<KnownDefect>,
     /// For each defect of a third-party implementation, the classes of the rules that report it; empty if none does.
@@ -62,7 +62,11 @@ struct Unseen {
 }
 
 /// The estimate; `None` if nothing is known of defects.
-pub(super) fn detection(record: &RunRecord, known: &Known, is_strict: bool) -> Option<Detection> {
+pub(super) fn detection(
+    record: &RunRecord,
+    known: &KnownDefects,
+    is_strict: bool,
+) -> Option<Detection> {
     if known.defects.is_empty() {
         return None;
     }
@@ -165,13 +169,13 @@ impl Unseen {
 /// The rules of one run, and the weights of classes.
 struct Run<'a> {
     rules: BTreeMap<&'a str, &'a RuleResult>,
-    known: &'a Known,
+    known: &'a KnownDefects,
     /// Only classes of services that were judged.
     weights: BTreeMap<&'a str, f64>,
 }
 
 impl<'a> Run<'a> {
-    fn new(rules: &'a [RuleResult], known: &'a Known) -> Self {
+    fn new(rules: &'a [RuleResult], known: &'a KnownDefects) -> Self {
         let rules: BTreeMap<&str, &RuleResult> =
             rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
         let is_elsewhere = |rule: &RuleResult| {
@@ -316,14 +320,14 @@ mod tests {
         }
     }
 
-    fn known() -> Known {
+    fn known() -> KnownDefects {
         let defect = |id: &str, rule: &str| KnownDefect {
             id: id.to_owned(),
             says: String::new(),
             rules: BTreeSet::from([rule.to_owned()]),
         };
         let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Known {
+        KnownDefects {
             defects: vec![
                 defect("one", "f/a/x"),
                 defect("two", "f/b/y"),

@@ -18,7 +18,7 @@ pub mod waivers;
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects};
-pub use detection::{Detection, Known, Raise, STRICT};
+pub use detection::{Detection, KnownDefects, Raise, STRICT};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
@@ -26,7 +26,7 @@ pub use shown::{
     WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
-pub use title::{title, without_names};
+pub use title::{title, with_short_ids, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;
@@ -170,6 +170,14 @@ impl Level {
 }
 
 impl Verdict {
+    /// True if a rule could not be decided: the run does not count it as passed or failed.
+    pub const fn is_undecided(self) -> bool {
+        match self {
+            Self::Inconclusive | Self::NotApplicable | Self::NotJudged | Self::Error => true,
+            Self::Pass | Self::Fail | Self::Open | Self::Waived => false,
+        }
+    }
+
     pub const fn word(self) -> &'static str {
         match self {
             Self::Pass => "pass",
@@ -279,7 +287,7 @@ pub struct ScenarioResult {
     /// Why it did not pass; empty when it did.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
-    /// Findings of a failed earlier attempt in the same run, although it passes now.
+    /// Findings of the previous run, which failed it with the same settings, although it passes now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub failed_before: Vec<String>,
     /// Its steps, if it did not pass.
@@ -344,6 +352,16 @@ impl RuleCounts {
         }
         counts
     }
+}
+
+/// Number of scenarios per verdict, in kebab-case.
+pub fn count_scenarios(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for scenario in scenarios {
+        let word = scenario.verdict.word().to_owned();
+        *counts.entry(word).or_default() += 1;
+    }
+    counts
 }
 
 /// Main counts.
@@ -522,6 +540,12 @@ const STOPPED_BEFORE: &str = "not exercised: ";
 pub const REFERENCE: &str = "reference";
 
 impl RunRecord {
+    /// Counts rules and scenarios again after their verdicts changed.
+    pub fn count_verdicts(&mut self) {
+        self.summary.rules = RuleCounts::count(&self.rules);
+        self.summary.scenarios = count_scenarios(&self.scenarios);
+    }
+
     /// True if a live target was judged, whose names differ in each run.
     pub fn is_live(&self) -> bool {
         self.targets.values().any(|target| target != REFERENCE)

@@ -20,9 +20,9 @@ fn is_zero(number: &usize) -> bool {
 pub struct Defect {
     /// The likely cause in one sentence.
     pub title: String,
-    /// Known defects that break exactly these rules; empty if there is none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub known: Vec<String>,
+    /// Faults of the reference that break exactly these rules; empty if there is none.
+    #[serde(default, rename = "known", skip_serializing_if = "Vec::is_empty")]
+    pub similar_faults: Vec<String>,
     /// The service whose rules are broken.
     pub service: String,
     /// `must` if any of its rules is, otherwise a warning.
@@ -89,8 +89,11 @@ pub struct Delivery {
     /// The place around which the body is cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// `callback`, or the kind of the payload.
+    /// `callback`, `hook NAME` for the result of a hook, or the kind of the payload.
     pub what: String,
+    /// Set if the finding is about something that did not come.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub missing: bool,
     /// The body, cut.
     pub body: String,
     /// The line of `body` with the finding, counted from 1.

@@ -258,6 +258,15 @@ pub fn without_names(text: &str) -> String {
     replace_names(text, |_| "…".to_owned())
 }
 
+/// Replaces the middle of every long identifier by `…`, so that different ones look different.
+pub fn with_short_ids(text: &str) -> String {
+    const SIDE_CHARACTERS: usize = 4;
+    replace_names(text, |name| {
+        let end = &name[name.len() - SIDE_CHARACTERS..];
+        format!("{}…{end}", &name[..SIDE_CHARACTERS])
+    })
+}
+
 /// A long identifier for a title: the type of a SID, the first word of a name.
 fn shortened(name: &str) -> String {
     /// Letters and hexadecimal digits of a SID.
@@ -457,6 +466,16 @@ mod tests {
                     "/requests/*/json/events/*/event: {both} (waited 30s)",
                 ],
                 "registration: `events[].event` of the callback is \"b\", expected \"a\" among them (waited 30s)",
+            ),
+            (
+                "auth/approvals/no-empty-details",
+                ["", "", "story"],
+                [
+                    "{} not among them",
+                    "{\"a\": 1}, {}",
+                    "/requests/*/details contains {}, which must not be there",
+                ],
+                "approvals: `requests[].details` contains {}, which must not be there",
             ),
             (
                 "auth/registration-token/key-enforced",

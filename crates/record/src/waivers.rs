@@ -2,9 +2,7 @@
 //!
 //! An unused or expired waiver fails the run, so that no exception outlives its reason.
 
-use crate::{
-    Finding, Level, RuleCounts, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult,
-};
+use crate::{Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult};
 use conformant_base::text::glob;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -73,7 +71,7 @@ impl<'a> Waivers<'a> {
             let findings = record.findings.iter();
             Self::settle(scenario, findings.filter(|f| f.scenario == id));
         }
-        record.summary.rules = RuleCounts::count(&record.rules);
+        record.count_verdicts();
         record.waivers = self.results(&record.findings);
         self.problems(
             record,

@@ -2,12 +2,9 @@
 //! format's syntax.
 
 use super::Settings;
-use super::view::{self, Broken, Weight};
-use conformant_base::source::Document;
-use conformant_base::text;
+use super::view::{self, Broken, Effect};
 use conformant_record::{
-    Asked, Defect, Delivery, Finding, Level, RuleResult, RunRecord, ScenarioResult, ShownExchange,
-    Verdict,
+    Defect, Delivery, Finding, Level, RunRecord, ScenarioResult, ShownExchange, Verdict,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +15,8 @@ pub(super) struct Card<'a> {
     pub(super) defect: Defect,
     /// Failing rules first, then those with the most findings.
     pub(super) rules: Vec<Broken<'a>>,
-    /// The most severe weight of its rules.
-    pub(super) weight: Weight,
+    /// The most severe effect of its rules.
+    pub(super) effect: Effect,
     /// Number of scenarios whose set-up fails because of it.
     pub(super) blocked_scenarios: usize,
     /// Number of scenarios in which a hook fails, probably because of it.
@@ -65,12 +62,12 @@ impl Card<'_> {
     pub(super) fn guess(&self) -> Option<String> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
-        let faults = match self.defect.known.as_slice() {
+        let faults = match self.defect.similar_faults.as_slice() {
             [_] => "the reference's fault",
-            [_, ..] if self.defect.known.len() <= NAMED_MAX => "the reference's faults",
+            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the reference's faults",
             [] | [..] => return None,
         };
-        let names = self.defect.known.join(", ");
+        let names = self.defect.similar_faults.join(", ");
         Some(format!("similar to {faults} {names} (a guess)"))
     }
 }
@@ -144,7 +141,7 @@ pub(super) fn cause_of<'c, 'r>(
     })
 }
 
-/// Whether a scenario or rule that is not decided names this finding as the reason.
+/// Whether an undecided scenario or rule names this finding as the reason.
 fn is_reason(finding: &Finding, reason: &str) -> bool {
     let cause = reason.split_once(": ").map(|(_, cause)| cause);
     cause == Some(finding.message.as_str())
@@ -183,11 +180,11 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
                 .first()
                 .map(|f| f.message.clone())
                 .unwrap_or_default(),
-            known: Vec::new(),
+            similar_faults: Vec::new(),
             service: view::service(id).to_owned(),
-            level: match rule.weight {
-                Weight::Fails => Level::Must,
-                Weight::Warns | Weight::Advises => Level::Should,
+            level: match rule.effect {
+                Effect::Fails => Level::Must,
+                Effect::Warns | Effect::Advises => Level::Should,
             },
             rules: vec![id.to_owned()],
             findings: rule.findings.len(),
@@ -195,7 +192,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
         };
         cards.push(card(defect, vec![rule]));
     }
-    // `--strict` must not change the numbers of defects.
+    // The urgency of a finding ignores `--strict`, so that the numbers of defects stay the same.
     cards.sort_by_key(|card| card.first().map(Finding::urgency));
     for (at, card) in cards.iter_mut().enumerate() {
         card.number = at + 1;
@@ -223,12 +220,13 @@ fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
         let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();
         (urgency, Reverse(rule.findings.len()))
     });
-    let weight = rules.iter().map(|rule| rule.weight).min();
+    let effects = rules.iter().map(|rule| rule.effect);
+    let effect = effects.reduce(Effect::most_severe);
     Card {
         number: 0,
         defect,
         rules,
-        weight: weight.unwrap_or(Weight::Fails),
+        effect: effect.unwrap_or(Effect::Fails),
         blocked_scenarios: 0,
         hook_failures: 0,
     }
@@ -280,158 +278,6 @@ pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Optio
     })
 }
 
-/// The command that reproduces a finding: a run of its scenario against the same target, or the check of its file.
-///
-/// A live target may keep the names of the run, so that another run needs new ones.
-pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option<String> {
-    /// Flags with a value that select scenarios, or that only a whole run needs.
-    const LEFT_OUT: [&str; 10] = [
-        "--filter",
-        "--service",
-        "--partition",
-        "--since",
-        "--rerun",
-        "--repeat",
-        "--names",
-        "--min-judged",
-        "--keep-evidence",
-        "--global-timeout",
-    ];
-    const SWITCHES: [&str; 4] = [
-        "--shuffle",
-        "--require-complete",
-        "--require-target",
-        "--reference",
-    ];
-    let words = text::shell_words(&record.invocation);
-    if words.get(1).is_some_and(|command| command != "run") {
-        return Some(record.invocation.clone());
-    }
-    if finding.step == 0 || finding.scenario.is_empty() {
-        return None;
-    }
-    let mut command = "conformant run".to_owned();
-    if !record.is_live() {
-        command += " --reference";
-    }
-    let mut is_seeded = false;
-    for (flag, words) in flags(&words) {
-        is_seeded |= flag == "--seed";
-        if !LEFT_OUT.contains(&flag) && !SWITCHES.contains(&flag) {
-            for word in words {
-                command = format!("{command} {}", text::shell_quoted(word));
-            }
-        }
-    }
-    if !is_seeded && record.seed != 0 {
-        command += &format!(" --seed {}", record.seed);
-    }
-    Some(format!(
-        "{command} --filter {}",
-        text::shell_quoted(&finding.scenario)
-    ))
-}
-
-/// The flags of a command line, each with the words that state it.
-fn flags(words: &[String]) -> Vec<(&str, &[String])> {
-    let is_flag = |word: &String| word.starts_with("--");
-    let begins: Vec<usize> = (0..words.len()).filter(|at| is_flag(&words[*at])).collect();
-    let ends = begins.iter().skip(1).copied().chain([words.len()]);
-    let flags = begins.iter().zip(ends).map(|(begin, end)| {
-        let words = &words[*begin..end];
-        let name = words[0].split('=').next().unwrap_or_default();
-        (name, words)
-    });
-    flags.collect()
-}
-
-/// What the command line left out of a run: `--service chat`, `--prove off`.
-pub(super) fn limits(record: &RunRecord) -> Vec<String> {
-    /// Flags that make a run smaller.
-    const LIMITS: [&str; 8] = [
-        "--service",
-        "--filter",
-        "--partition",
-        "--rerun",
-        "--since",
-        "--races",
-        "--prove",
-        "--global-timeout",
-    ];
-    let words = text::shell_words(&record.invocation);
-    let limits = flags(&words).into_iter().map(|(flag, words)| {
-        let mut words = words.to_vec();
-        words[0] = words[0].replacen('=', " ", 1);
-        (flag, words.join(" "))
-    });
-    limits
-        .filter(|(flag, text)| {
-            let is_whole =
-                ["--prove rules", "--prove sample", "--races on"].contains(&text.as_str());
-            LIMITS.contains(flag) && !is_whole
-        })
-        .map(|(_, text)| text)
-        .collect()
-}
-
-/// The seed of a run, and the names that distinguish it where the record has them.
-pub(super) fn seed(record: &RunRecord) -> String {
-    let words = text::shell_words(&record.invocation);
-    let names = flags(&words)
-        .into_iter()
-        .find(|(flag, _)| *flag == "--names");
-    match names.map(|(_, words)| words.join("=")) {
-        Some(names) => {
-            let names = names.trim_start_matches("--names=");
-            format!("{}, names {names}", record.seed)
-        }
-        None => record.seed.to_string(),
-    }
-}
-
-/// What was judged: the address of the target, those of several targets, or the built-in reference.
-pub(super) fn target(targets: &BTreeMap<String, String>, is_named: bool) -> String {
-    let is_reference = |url: &&String| url.as_str() == conformant_record::REFERENCE;
-    if targets.values().any(|url| is_reference(&url)) {
-        let why = if is_named {
-            ""
-        } else {
-            " (no target configured)"
-        };
-        return format!("built-in reference{why}");
-    }
-    let base = |(service, url): (&String, &String)| {
-        Some(
-            url.trim_end_matches('/')
-                .strip_suffix(&format!("/{service}"))?
-                .to_owned(),
-        )
-    };
-    let bases: BTreeSet<Option<String>> = targets.iter().map(base).collect();
-    if let (2.., [Some(base)]) = (
-        targets.len(),
-        bases.into_iter().collect::<Vec<_>>().as_slice(),
-    ) {
-        return base.clone();
-    }
-    if let [one] = targets.values().collect::<Vec<_>>().as_slice() {
-        return (*one).clone();
-    }
-    let each = targets
-        .iter()
-        .map(|(service, url)| format!("{service} {url}"));
-    each.collect::<Vec<_>>().join(", ")
-}
-
-/// The target of a record; empty for files.
-pub(super) fn target_of(record: &RunRecord) -> String {
-    let words = text::shell_words(&record.invocation);
-    target(
-        &record.targets,
-        words.iter().any(|word| word == "--reference"),
-    )
-}
-
 /// The scenario of a finding, if its steps are recorded.
 pub(super) fn scenario_of<'a>(
     record: &'a RunRecord,
@@ -445,191 +291,13 @@ pub(super) fn scenario_of<'a>(
     (!result.steps.is_empty()).then_some(result)
 }
 
-/// Results of one service.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ServiceTally {
-    pub(super) name: String,
-    pub(super) target: Option<String>,
-    pub(super) asked: Option<Asked>,
-    pub(super) hold: usize,
-    pub(super) broken: usize,
-    pub(super) warned: usize,
-    pub(super) advised: usize,
-    pub(super) waived: usize,
-    pub(super) open: usize,
-    pub(super) inconclusive: usize,
-    pub(super) error: usize,
-    pub(super) not_judged: usize,
-    pub(super) not_applicable: usize,
-    pub(super) scenarios: usize,
-    pub(super) scenarios_passed: usize,
-}
-
-impl ServiceTally {
-    fn take(&mut self, rule: &RuleResult, settings: Settings) {
-        *match rule.verdict {
-            Verdict::Pass => &mut self.hold,
-            Verdict::Fail => match Weight::of_rule(rule, settings) {
-                Weight::Fails => &mut self.broken,
-                Weight::Warns => &mut self.warned,
-                Weight::Advises => &mut self.advised,
-            },
-            Verdict::Open => &mut self.open,
-            Verdict::Inconclusive => &mut self.inconclusive,
-            Verdict::NotApplicable => &mut self.not_applicable,
-            Verdict::Waived => &mut self.waived,
-            Verdict::Error => &mut self.error,
-            Verdict::NotJudged => &mut self.not_judged,
-        } += 1;
-    }
-
-    /// Rules that are decided.
-    pub(super) fn judged(&self) -> usize {
-        self.hold + self.broken + self.warned + self.advised + self.waived
-    }
-
-    /// Rules that are not decided, for any reason.
-    pub(super) fn unjudged(&self) -> usize {
-        self.inconclusive + self.error + self.not_judged + self.not_applicable
-    }
-
-    /// All rules.
-    pub(super) fn rules(&self) -> usize {
-        self.judged() + self.open + self.unjudged()
-    }
-
-    /// `789 pass · 9 broken · 4 unspecified behaviors · 18 not decided (15 not judged, 3 inconclusive)`.
-    pub(super) fn words(&self) -> String {
-        const SILENT: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
-        let (silent, mut parts): (Vec<_>, Vec<_>) = self
-            .parts()
-            .into_iter()
-            .map(|(class, word, count)| (SILENT.contains(&class), format!("{count} {word}")))
-            .partition(|(is_silent, _)| *is_silent);
-        if !silent.is_empty() {
-            let split: Vec<String> = silent.into_iter().map(|(_, part)| part).collect();
-            let whole = format!("{} not decided ({})", self.unjudged(), split.join(", "));
-            parts.push((true, whole));
-        }
-        if parts.is_empty() {
-            return "none".to_owned();
-        }
-        let parts: Vec<String> = parts.into_iter().map(|(_, part)| part).collect();
-        parts.join(" · ")
-    }
-
-    /// Class, word and count of each verdict that occurs, in display order.
-    pub(super) fn parts(&self) -> Vec<(&'static str, &'static str, usize)> {
-        [
-            ("pass", "pass", self.hold),
-            ("fail", "broken", self.broken),
-            (
-                "warn",
-                if self.warned == 1 {
-                    "warning"
-                } else {
-                    "warnings"
-                },
-                self.warned,
-            ),
-            ("advice", "to clients", self.advised),
-            ("waived", "waived", self.waived),
-            ("inconclusive", "inconclusive", self.inconclusive),
-            (
-                "error",
-                if self.error == 1 {
-                    "internal error"
-                } else {
-                    "internal errors"
-                },
-                self.error,
-            ),
-            ("not-judged", "not judged", self.not_judged),
-            ("not-applicable", "not applicable", self.not_applicable),
-            (
-                "open",
-                if self.open == 1 {
-                    "unspecified behavior"
-                } else {
-                    "unspecified behaviors"
-                },
-                self.open,
-            ),
-        ]
-        .into_iter()
-        .filter(|(_, _, count)| *count > 0)
-        .collect()
-    }
-}
-
-/// Totals over all services.
-pub(super) fn whole(record: &RunRecord, settings: Settings) -> ServiceTally {
-    let mut whole = ServiceTally::default();
-    for rule in &record.rules {
-        whole.take(rule, settings);
-    }
-    let passed = record
-        .scenarios
-        .iter()
-        .filter(|s| s.verdict == Verdict::Pass);
-    (whole.scenarios, whole.scenarios_passed) = (record.scenarios.len(), passed.count());
-    whole
-}
-
-/// The services of a record, by the ids of rules and scenarios: targets first, by their documents.
-pub(super) fn services(record: &RunRecord, settings: Settings) -> Vec<ServiceTally> {
-    let mut documents: BTreeMap<&str, Document> = BTreeMap::new();
-    for rule in &record.rules {
-        let document = rule.source.document;
-        let first = documents.entry(view::service(&rule.id)).or_insert(document);
-        *first = document.min(*first);
-    }
-    let key = |id| {
-        let name: &str = view::service(id);
-        let document = documents.get(name).copied();
-        let is_targeted = record.targets.contains_key(name);
-        (!is_targeted, document.is_none(), document, name)
-    };
-    let mut tallies: BTreeMap<_, ServiceTally> = BTreeMap::new();
-    for rule in &record.rules {
-        tallies
-            .entry(key(&rule.id))
-            .or_default()
-            .take(rule, settings);
-    }
-    // The scenarios of `check` are files.
-    let is_service = |id: &str| {
-        let name = view::service(id);
-        documents.contains_key(name) || record.targets.contains_key(name)
-    };
-    for scenario in record.scenarios.iter().filter(|one| is_service(&one.id)) {
-        let tally = tallies.entry(key(&scenario.id)).or_default();
-        tally.scenarios += 1;
-        tally.scenarios_passed += usize::from(scenario.verdict == Verdict::Pass);
-    }
-    let filled = tallies.into_iter().map(|((.., name), tally)| ServiceTally {
-        name: name.to_owned(),
-        target: record.targets.get(name).cloned(),
-        asked: record.summary.services.get(name).copied(),
-        ..tally
-    });
-    filled.collect()
-}
-
 /// What is missing to judge more rules: the need and the ids of its rules; most rules first.
 pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for rule in &record.rules {
-        let is_silent = matches!(
-            rule.verdict,
-            Verdict::Inconclusive | Verdict::NotApplicable | Verdict::NotJudged | Verdict::Error
-        );
-        if !is_silent {
-            continue;
-        }
+    for rule in record.rules.iter().filter(|r| r.verdict.is_undecided()) {
         let what = match rule.needs.first() {
             Some(need) => need.clone(),
-            None if rule.reason.is_empty() => view::name(rule.verdict).to_owned(),
+            None if rule.reason.is_empty() => rule.verdict.word().to_owned(),
             None => rule.reason.clone(),
         };
         groups.entry(what).or_default().push(&rule.id);
@@ -689,7 +357,7 @@ mod tests {
                 .iter()
                 .map(|card| {
                     (
-                        card.weight,
+                        card.effect,
                         card.rules
                             .iter()
                             .map(|r| r.id.to_owned())
@@ -700,9 +368,9 @@ mod tests {
             assert_eq!(
                 titles,
                 [
-                    (Weight::Fails, vec!["flow/execution/status".to_owned()]),
+                    (Effect::Fails, vec!["flow/execution/status".to_owned()]),
                     (
-                        Weight::Warns,
+                        Effect::Warns,
                         vec!["flow/execution/no-other-fields".to_owned()]
                     ),
                 ]
@@ -755,96 +423,6 @@ mod tests {
             let cause = cause_of(&record, &cards, rule, &reason);
             assert_eq!(cause.is_some(), is_caused, "{rule} {reason}");
         }
-    }
-
-    #[test]
-    fn services_and_verdicts_add_up() {
-        let record = sample();
-        let whole = whole(&record, Settings::default());
-        assert_eq!(whole.rules(), record.rules.len());
-        assert_eq!((whole.broken, whole.warned, whole.waived), (1, 1, 1));
-        assert_eq!(
-            services(&record, Settings::default())[0].rules(),
-            whole.rules()
-        );
-        assert_eq!(
-            whole.parts().iter().map(|p| p.2).sum::<usize>(),
-            whole.rules()
-        );
-    }
-
-    #[test]
-    fn a_finding_is_reproduced_with_the_target_and_settings_of_its_run() {
-        let mut record = sample();
-        let first = record.findings[0].clone();
-        let mut repeated = |invocation: &str, target: &str| {
-            record.invocation = invocation.to_owned();
-            record.targets = [("flow".to_owned(), target.to_owned())].into();
-            reproduce_command(&record, &first).expect("a command")
-        };
-        let live = "http://127.0.0.1:4010/flow";
-        for (invocation, target, expected) in [
-            (
-                "conformant run",
-                "reference",
-                "conformant run --reference --seed 7",
-            ),
-            (
-                "conformant run --config 'my file.yaml' --filter 'flow/*' --target=flow=http://127.0.0.1:4010/flow \
-                 --hooks http://h --service flow --strict --partition hash:1/2 --shuffle --seed 9 --names 1a",
-                live,
-                "conformant run --config 'my file.yaml' --target=flow=http://127.0.0.1:4010/flow --hooks http://h \
-                 --strict --seed 9",
-            ),
-        ] {
-            assert_eq!(
-                repeated(invocation, target),
-                format!("{expected} --filter flow/create-execution/happy")
-            );
-        }
-        let of_file = "conformant check a.json --as flow/execution";
-        assert_eq!(repeated(of_file, live), of_file);
-    }
-
-    #[test]
-    fn the_target_of_a_run_is_one_address_where_all_services_share_it() {
-        let named = |targets: &[(&str, &str)]| {
-            let targets = targets
-                .iter()
-                .map(|(name, url)| ((*name).to_owned(), (*url).to_owned()));
-            target(&targets.collect(), false)
-        };
-        for (targets, expected) in [
-            (
-                &[("chat", "reference"), ("flow", "reference")][..],
-                "built-in reference (no target configured)",
-            ),
-            (
-                &[("chat", "https://h/chat"), ("flow", "https://h/flow/")],
-                "https://h",
-            ),
-            (
-                &[("chat", "https://h/chat"), ("flow", "https://i")],
-                "chat https://h/chat, flow https://i",
-            ),
-            (&[("flow", "https://h/flow")], "https://h/flow"),
-            (&[], ""),
-        ] {
-            assert_eq!(named(targets), expected);
-        }
-    }
-
-    #[test]
-    fn limits_of_a_run_are_its_flags() {
-        let mut record = sample();
-        record.invocation =
-            "conformant run --service chat --prove=off --races on --filter 'a[b=c d]' --names 1a"
-                .to_owned();
-        assert_eq!(
-            limits(&record),
-            ["--service chat", "--prove off", "--filter a[b=c d]"]
-        );
-        assert_eq!(seed(&record), "7, names 1a");
     }
 
     #[test]

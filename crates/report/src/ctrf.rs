@@ -109,7 +109,7 @@ fn tests(record: &RunRecord, settings: Settings) -> Vec<Test> {
             status,
             duration: 0,
             suite: vec![view::service(&rule.id).to_owned()],
-            raw_status: view::name(rule.verdict),
+            raw_status: rule.verdict.word(),
             flaky: record
                 .repeats
                 .iter()

@@ -4,6 +4,7 @@
 
 use crate::cards::{self, Card};
 use crate::destination::write_whole;
+use crate::invocation;
 use crate::markdown::{block_of, cell, code, services};
 use crate::view::{self, Broken};
 use crate::{Settings, escaped, json};
@@ -86,7 +87,7 @@ fn is_of_earlier_run(path: &Path, number: usize) -> bool {
 fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
     let mut out = format!("# {}\n\n", view::headline(record, settings));
     let facts = [
-        ("target", cards::target_of(record)),
+        ("target", invocation::target_of(record)),
         ("command", record.invocation.clone()),
         ("record", "run.json".to_owned()),
     ];
@@ -101,7 +102,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
         let first = card.rules.first().map_or("", |rule| rule.id);
         out += &format!(
             "| [{file}]({file}) | {} {} | {} | {} |\n",
-            card.weight.word(),
+            card.effect.word(),
             cell(&text::excerpt(&card.defect.title, TITLE_BYTES_MAX)),
             cell(first),
             card.defect.findings,
@@ -123,7 +124,7 @@ fn index(record: &RunRecord, settings: Settings, cards: &[Card]) -> String {
 fn defect(record: &RunRecord, card: &Card, number: usize) -> String {
     let cause = text::excerpt(&card.defect.title, TITLE_BYTES_MAX);
     let mut out = format!("{}{}\n\n", title(number), code(&cause));
-    out += &format!("{} · {}\n", card.weight.word(), code(&card.extent()));
+    out += &format!("{} · {}\n", card.effect.word(), code(&card.extent()));
     if let Some(guess) = card.guess() {
         out += &format!("\nLikely cause: {}\n", code(&guess));
     }
@@ -178,7 +179,7 @@ fn rule(record: &RunRecord, broken: &Broken) -> String {
         (
             "command",
             "sh",
-            cards::reproduce_command(record, first).unwrap_or_default(),
+            invocation::reproduce_command(record, first).unwrap_or_default(),
         ),
     ];
     for (label, language, text) in blocks.iter().filter(|(_, _, text)| !text.is_empty()) {

@@ -1,17 +1,17 @@
 //! GitHub workflow commands: one annotation per broken rule, because a run shows only the first few.
 
 use super::Settings;
-use super::view::{self, Broken, Weight};
+use super::view::{self, Broken, Effect};
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = String::new();
     for broken in view::broken(record, settings) {
-        let command = match broken.weight {
-            Weight::Fails => "error",
-            Weight::Warns => "warning",
-            Weight::Advises => "notice",
+        let command = match broken.effect {
+            Effect::Fails => "error",
+            Effect::Warns => "warning",
+            Effect::Advises => "notice",
         };
         let place = broken
             .findings
@@ -25,14 +25,14 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
             &message(record, &broken),
         );
     }
-    let errors = view::not_judged(record);
+    let errors = view::undecided(record);
     for (reason, ids) in errors
         .iter()
         .filter(|(reason, _)| reason.starts_with("error"))
     {
         annotate(&mut out, "error", reason, None, &ids.join("\n"));
     }
-    let headline = view::verdict(record, settings);
+    let headline = view::conclusion(record, settings);
     annotate(&mut out, "notice", "conformant", None, &headline);
     out
 }
@@ -107,7 +107,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "::notice title=conformant::not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided · target: http://127.0.0.1:4010/flow"
+            "::notice title=conformant::not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: http://127.0.0.1:4010/flow"
         );
     }
 

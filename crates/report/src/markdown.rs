@@ -6,9 +6,11 @@
 use super::Settings;
 use super::archive;
 use super::cards::{self, Card};
+use super::invocation;
 use super::points;
 use super::repeats;
-use super::view::{self, Broken, Weight};
+use super::tally;
+use super::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
@@ -27,7 +29,7 @@ const MEMORY: &str = "writing to a String succeeds";
 
 pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
     let mut out = format!("## {}", view::headline(record, settings));
-    match cards::target_of(record).as_str() {
+    match invocation::target_of(record).as_str() {
         "" => {}
         target => write!(out, " · target: {}", code(target)).expect(MEMORY),
     }
@@ -40,7 +42,7 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         repeats::markdown(repeats, &mut tail);
     }
     archive_counts(record, &mut tail);
-    not_judged(record, &mut tail);
+    undecided(record, &mut tail);
     waivers(record, &mut tail);
     open_points(record, &mut tail);
     about(record, settings, &mut tail);
@@ -61,7 +63,7 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
     out.push_str(
         "| | pass | broken | warnings | not decided | scenarios |\n|---|---|---|---|---|---|\n",
     );
-    for tally in cards::services(record, settings) {
+    for tally in tally::services(record, settings) {
         let target = tally
             .target
             .as_deref()
@@ -71,10 +73,10 @@ pub(super) fn services(record: &RunRecord, settings: Settings, out: &mut String)
             out,
             "| {}{target} | {} | {} | {} | {} | {} of {} pass |",
             cell(&tally.name),
-            tally.hold,
+            tally.passed,
             tally.broken,
             tally.warned,
-            tally.unjudged(),
+            tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios,
         )
@@ -90,9 +92,9 @@ fn defects(cards: &[Card], out: &mut String) {
         "\n### Fix first\n\n| | what | rules | findings | scenarios |\n|---|---|---|---|---|\n",
     );
     for card in cards.iter().take(ROWS_MAX) {
-        let word = match card.weight {
-            Weight::Fails => "**FAIL**",
-            Weight::Warns | Weight::Advises => card.weight.word(),
+        let word = match card.effect {
+            Effect::Fails => "**FAIL**",
+            Effect::Warns | Effect::Advises => card.effect.word(),
         };
         let title = cell(&text::excerpt(&card.defect.title, 200));
         let defect = &card.defect;
@@ -118,7 +120,7 @@ fn defects(cards: &[Card], out: &mut String) {
 
 /// One folded defect with rules and findings.
 fn block(record: &RunRecord, card: &Card) -> String {
-    let word = card.weight.word();
+    let word = card.effect.word();
     let title = html(&text::excerpt(&card.defect.title, 300));
     let mut out = format!(
         "\n<details><summary>{}. {word} <code>{title}</code></summary>\n",
@@ -193,12 +195,12 @@ fn archive_counts(record: &RunRecord, out: &mut String) {
     }
 }
 
-fn not_judged(record: &RunRecord, out: &mut String) {
+fn undecided(record: &RunRecord, out: &mut String) {
     let groups = cards::needs(record);
     if groups.is_empty() {
         return;
     }
-    out.push_str("\n### Without verdict\n\n| to judge them | rules | such as |\n|---|---|---|\n");
+    out.push_str("\n### Not decided\n\n| to judge them | rules | such as |\n|---|---|---|\n");
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);
@@ -274,7 +276,7 @@ fn open_points(record: &RunRecord, out: &mut String) {
 /// Settings of the run.
 fn about(record: &RunRecord, settings: Settings, out: &mut String) {
     let facts = [
-        ("rules", cards::whole(record, settings).words()),
+        ("rules", tally::whole(record, settings).words()),
         ("exchanges", record.summary.exchanges.to_string()),
         ("seed", record.seed.to_string()),
         ("rulebook", cell(&record.rulebook.digest)),
@@ -354,7 +356,7 @@ mod tests {
     fn a_run_reads_like_this() {
         let markdown = rendered(&sample());
         for part in [
-            "## not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
+            "## not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided · target: `http://127.0.0.1:4010/flow`\n\n| | pass | broken | warnings | not decided | scenarios |\n",
             "| `flow` `http://127.0.0.1:4010/flow` | 1 | 1 | 1 | 5 | 1 of 4 pass |\n",
             "| 1. **FAIL** | `An execution has a third state` | 1 | 2 | 1 |\n",
             "\n<details><summary>1. FAIL <code>An execution has a third state</code></summary>\n",

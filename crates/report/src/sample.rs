@@ -26,7 +26,7 @@ fn defects() -> Vec<Defect> {
     vec![
         Defect {
             title: "An execution has a third state".into(),
-            known: vec!["flow/execution-status-wrong".into()],
+            similar_faults: vec!["flow/execution-status-wrong".into()],
             service: "flow".into(),
             level: Level::Must,
             rules: vec!["flow/execution/status".into()],
@@ -35,7 +35,7 @@ fn defects() -> Vec<Defect> {
         },
         Defect {
             title: "/shape is not a documented field".into(),
-            known: Vec::new(),
+            similar_faults: Vec::new(),
             service: "flow".into(),
             level: Level::Should,
             rules: vec!["flow/execution/no-other-fields".into()],
@@ -100,6 +100,7 @@ pub(super) fn sample() -> RunRecord {
             step: 3,
             pointer: "/requests/0".into(),
             what: "callback".into(),
+            missing: true,
             body: "{\n  \"count\": 0\n}".into(),
             marked: 2,
             cause: 4,
@@ -242,7 +243,7 @@ pub(super) fn every_text_is(text: &str) -> RunRecord {
     }
     for defect in &mut record.defects {
         (defect.title, defect.service) = (all(), all());
-        (defect.known, defect.rules) = (vec![all()], vec![all()]);
+        (defect.similar_faults, defect.rules) = (vec![all()], vec![all()]);
     }
     every_shown_text_is(&mut record, text);
     for rule in &mut record.rules {
@@ -391,6 +392,7 @@ fn every_shown_text_is(record: &mut RunRecord, text: &str) {
         step: 1,
         pointer: all(),
         what: all(),
+        missing: false,
         body: all(),
         marked: 1,
         cause: 2,

@@ -5,7 +5,7 @@
 
 use super::Settings;
 use super::cards::{self, Card};
-use super::view::{self, Weight};
+use super::view::{self, Effect};
 use conformant_base::text;
 use conformant_record::{Finding, Level, RuleResult, RunRecord, WaiverResult};
 use serde::Serialize;
@@ -108,15 +108,15 @@ fn rule(rule: &RuleResult, settings: Settings) -> Value {
         "fullDescription": {"text": format!("{says} {}", rule.source)},
         "help": {"text": help},
         "defaultConfiguration": {"level": level},
-        "properties": {"source": rule.source.to_string(), "verdict": view::name(rule.verdict)},
+        "properties": {"source": rule.source.to_string(), "verdict": rule.verdict.word()},
     })
 }
 
-fn level(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Fails => "error",
-        Weight::Warns => "warning",
-        Weight::Advises => "note",
+fn level(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Fails => "error",
+        Effect::Warns => "warning",
+        Effect::Advises => "note",
     }
 }
 
@@ -145,7 +145,7 @@ fn result(
     Some(SarifResult {
         rule_id: broken.id.to_owned(),
         rule_index: index(broken.id),
-        level: level(card.weight),
+        level: level(card.effect),
         message: json!({"text": text}),
         locations: [location(
             file,
@@ -155,7 +155,7 @@ fn result(
         )],
         partial_fingerprints: json!({"defect/v2": fingerprint(card, finding)}),
         properties: json!({
-            "rules": ids, "known": card.defect.known, "findings": card.defect.findings,
+            "rules": ids, "known": card.defect.similar_faults, "findings": card.defect.findings,
             "scenarios": card.defect.scenarios, "pointer": finding.pointer, "kind": finding.kind,
         }),
         suppressions: Vec::new(),
@@ -193,7 +193,7 @@ fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
 
 /// Equal for the same defect in any run: by the known fault, or else by what is broken where.
 fn fingerprint(card: &Card, finding: &Finding) -> String {
-    match card.defect.known.as_slice() {
+    match card.defect.similar_faults.as_slice() {
         [known] => hash_of(&[known]),
         _ => hash_of(&[
             &finding.rule,

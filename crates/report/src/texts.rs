@@ -371,7 +371,7 @@ fn visit_lines(lines: &mut [String], visit: Visit) {
 fn visit_defect(defect: &mut Defect, visit: Visit) {
     let Defect {
         title,
-        known,
+        similar_faults,
         service,
         level: _,
         rules,
@@ -380,7 +380,7 @@ fn visit_defect(defect: &mut Defect, visit: Visit) {
     } = defect;
     visit(title, Shape::Line);
     visit(service, Shape::Line);
-    visit_lines(known, visit);
+    visit_lines(similar_faults, visit);
     visit_lines(rules, visit);
 }
 
@@ -415,6 +415,7 @@ fn visit_exchange(exchange: &mut ShownExchange, visit: Visit) {
 
 fn visit_delivery(delivery: &mut Delivery, visit: Visit) {
     let Delivery {
+        missing: _,
         scenario,
         step: _,
         pointer,

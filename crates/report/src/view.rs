@@ -2,7 +2,7 @@
 //!
 //! Decides what fails: a test fails only if it fails the run. Writes no format's syntax.
 
-use super::{Settings, cards};
+use super::{Settings, cards, invocation};
 use conformant_base::redact::REDACTED;
 use conformant_base::text;
 pub(super) use conformant_base::text::count;
@@ -42,6 +42,7 @@ pub(super) fn of_scenario(
     settings: Settings,
 ) -> Outcome {
     let counts = |f: &&Finding| f.waived.is_empty() && fails(f, settings);
+    // A record may lack the findings of a failed scenario.
     let fails = findings.is_empty() || findings.iter().any(counts);
     outcome(result.verdict, &result.reason, fails)
 }
@@ -67,23 +68,9 @@ fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
 
 fn because(verdict: Verdict, reason: &str) -> String {
     if reason.is_empty() {
-        name(verdict).to_owned()
+        verdict.word().to_owned()
     } else {
-        format!("{}: {reason}", name(verdict))
-    }
-}
-
-/// The verdict as in the report.
-pub(super) fn name(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "pass",
-        Verdict::Fail => "fail",
-        Verdict::Open => "open",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::NotApplicable => "not-applicable",
-        Verdict::Waived => "waived",
-        Verdict::Error => "error",
-        Verdict::NotJudged => "not-judged",
+        format!("{}: {reason}", verdict.word())
     }
 }
 
@@ -109,9 +96,9 @@ fn grouped(record: &RunRecord, key: impl Fn(&Finding) -> &str) -> BTreeMap<&str,
     groups
 }
 
-/// Effect of a broken rule, the most severe first.
+/// Effect of a broken rule on the run, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Weight {
+pub(super) enum Effect {
     /// It fails the run.
     Fails,
     /// A recommendation to the service.
@@ -120,7 +107,11 @@ pub(super) enum Weight {
     Advises,
 }
 
-impl Weight {
+impl Effect {
+    pub(super) fn most_severe(self, other: Self) -> Self {
+        self.min(other)
+    }
+
     /// The first word of a line about it.
     pub(super) fn word(self) -> &'static str {
         match self {
@@ -152,8 +143,8 @@ pub(super) struct Broken<'a> {
     /// `None` if the record does not list the rule.
     pub(super) rule: Option<&'a RuleResult>,
     pub(super) findings: Vec<&'a Finding>,
-    /// The highest weight of its findings.
-    pub(super) weight: Weight,
+    /// The most severe effect of its findings.
+    pub(super) effect: Effect,
 }
 
 impl Broken<'_> {
@@ -187,11 +178,11 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
         .map(|(id, findings)| Broken {
             id,
             rule: rules.get(id).copied(),
-            weight: findings
+            effect: findings
                 .iter()
-                .map(|f| Weight::of_finding(f, settings))
-                .min()
-                .unwrap_or(Weight::Warns),
+                .map(|f| Effect::of_finding(f, settings))
+                .reduce(Effect::most_severe)
+                .unwrap_or(Effect::Warns),
             findings,
         })
         .filter(|broken| {
@@ -200,7 +191,7 @@ pub(super) fn broken(record: &RunRecord, settings: Settings) -> Vec<Broken<'_>> 
                 .is_none_or(|rule| rule.verdict != Verdict::Waived)
         })
         .collect();
-    all.sort_by_key(|broken| broken.weight);
+    all.sort_by_key(|broken| broken.effect);
     all
 }
 
@@ -215,19 +206,11 @@ pub(super) fn waived(record: &RunRecord) -> BTreeMap<&str, Vec<&Finding>> {
 }
 
 /// Ids of rules that are not decided, by verdict and reason.
-pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
+pub(super) fn undecided(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
     let mut groups: BTreeMap<String, Vec<&str>> = BTreeMap::new();
-    for rule in &record.rules {
-        match rule.verdict {
-            Verdict::Inconclusive
-            | Verdict::NotApplicable
-            | Verdict::NotJudged
-            | Verdict::Error => {
-                let reason = because(rule.verdict, &rule.reason);
-                groups.entry(reason).or_default().push(&rule.id);
-            }
-            Verdict::Pass | Verdict::Fail | Verdict::Open | Verdict::Waived => {}
-        }
+    for rule in record.rules.iter().filter(|r| r.verdict.is_undecided()) {
+        let reason = because(rule.verdict, &rule.reason);
+        groups.entry(reason).or_default().push(&rule.id);
     }
     groups
 }
@@ -235,15 +218,22 @@ pub(super) fn not_judged(record: &RunRecord) -> BTreeMap<String, Vec<&str>> {
 /// The conclusion in one line.
 pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     let all = broken(record, settings);
-    let defects = cards::cards(record, settings).len();
-    let weighs = |weight| all.iter().filter(|broken| broken.weight == weight).count();
-    let [failing, warnings, advice] = [Weight::Fails, Weight::Warns, Weight::Advises].map(weighs);
+    let rules_with = |effect| all.iter().filter(|broken| broken.effect == effect).count();
+    let [failing, warnings, advice] =
+        [Effect::Fails, Effect::Warns, Effect::Advises].map(rules_with);
     let counts = &record.summary.rules;
     let judged = counts.pass + counts.fail + counts.waived;
-    let silent = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
+    let undecided = counts.inconclusive + counts.not_applicable + counts.not_judged + counts.error;
     let mut line = if failing > 0 {
-        let (defects, rules) = (count(defects, "defect"), count(failing, "rule"));
-        format!("not conformant: {defects}, {rules} broken")
+        let cards = cards::cards(record, settings);
+        let defects = cards.iter().filter(|card| card.effect == Effect::Fails);
+        let defects = defects.count();
+        let verb = if defects == 1 { "fails" } else { "fail" };
+        format!(
+            "not conformant: {} ({}) {verb} the run",
+            count(defects, "defect"),
+            count(failing, "rule"),
+        )
     } else if counts.error > 0 {
         format!(
             "not fully judged: {}",
@@ -252,11 +242,18 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     } else if judged == 0 {
         "nothing judged".to_owned()
     } else {
-        let of_itself = count(counts.pass + counts.fail, "rule");
         match record.exit {
-            None | Some(0) => format!("passed: {of_itself} judged"),
+            None | Some(0) => {
+                format!(
+                    "passed: {} judged",
+                    count(counts.pass + counts.fail, "rule")
+                )
+            }
             // A target error, too few rules judged, or an expired waiver.
-            Some(code) => format!("not concluded (exit {code}): {of_itself} passed"),
+            Some(code) => {
+                let passed = count(counts.pass, "rule");
+                format!("not concluded (exit {code}): {passed} passed")
+            }
         }
     };
     // Waived rules do not count as passed.
@@ -269,8 +266,8 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if advice > 0 {
         line = format!("{line}, {} to clients", count(advice, "note"));
     }
-    if silent > 0 && judged > 0 {
-        line = format!("{line}, {silent} not decided");
+    if undecided > 0 && judged > 0 {
+        line = format!("{line}, {undecided} not decided");
     }
     if !record.complete {
         line += match record.exit {
@@ -281,10 +278,10 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     line
 }
 
-/// The conclusion with what was judged.
-pub(super) fn verdict(record: &RunRecord, settings: Settings) -> String {
+/// The conclusion with the target.
+pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
     let line = headline(record, settings);
-    match cards::target_of(record).as_str() {
+    match invocation::target_of(record).as_str() {
         "" => line,
         target => format!("{line} · target: {target}"),
     }
@@ -292,24 +289,27 @@ pub(super) fn verdict(record: &RunRecord, settings: Settings) -> String {
 
 /// How many passed rules fail under a mutation of the responses.
 pub(super) fn proof(proof: &Proof) -> String {
-    let tried = proof.proven + proof.vacuous;
+    let passed = proof.proven + proof.unproven;
     let whole = proof.whole();
+    let verb = |rules| if rules == 1 { "detects" } else { "detect" };
     let mut line = format!(
-        "{} of {tried} passing rules detect a mutation of the responses ({} of {} detected)",
+        "of {passed} that pass, {} {} a mutation of the responses",
         proof.proven,
-        whole.noticed,
-        count(whole.made, "mutation"),
+        verb(proof.proven)
     );
-    if proof.vacuous > 0 {
-        line = format!(
-            "{line} · {} that no mutation breaks, not judged",
-            proof.vacuous
-        );
-    }
     if proof.unproven > 0 {
-        line = format!(
-            "{line} · {} without a mutation of their own",
-            proof.unproven
+        let has = if proof.unproven == 1 { "has" } else { "have" };
+        line += &format!(", {} {has} none of their own", proof.unproven);
+    }
+    if proof.vacuous > 0 {
+        let verb = verb(proof.vacuous);
+        line += &format!(" · {} more {verb} none: not judged", proof.vacuous);
+    }
+    let missed = whole.made - whole.noticed;
+    if missed > 0 {
+        line += &format!(
+            " · {missed} of {} undetected: a defect like one of these would be missed",
+            count(whole.made, "mutation")
         );
     }
     line
@@ -377,7 +377,7 @@ pub(super) fn blind(blind: &Blind) -> String {
     )
 }
 
-/// Where a finding occurred: `create-execution, scenario flow/x, step 1, exchange 4, at /status`.
+/// Where a finding occurred: `flow/create-execution, scenario flow/x, step 1, exchange 4, at /status`.
 pub(super) fn place(finding: &Finding) -> String {
     let mut parts = Vec::new();
     if !finding.operation.is_empty() {
@@ -432,7 +432,7 @@ pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
         ("request", finding.reproduce.clone()),
         (
             "reproduce",
-            cards::reproduce_command(record, finding).unwrap_or_default(),
+            invocation::reproduce_command(record, finding).unwrap_or_default(),
         ),
         ("waived", finding.waived.clone()),
     ];
@@ -493,13 +493,13 @@ mod tests {
         assert_eq!(of_rule(rule, STRICT), Outcome::Failed);
         let order: Vec<_> = broken(&record, LENIENT)
             .iter()
-            .map(|b| (b.id, b.weight))
+            .map(|b| (b.id, b.effect))
             .collect();
         assert_eq!(
             order,
             [
-                ("flow/execution/status", Weight::Fails),
-                ("flow/execution/no-other-fields", Weight::Warns)
+                ("flow/execution/status", Effect::Fails),
+                ("flow/execution/no-other-fields", Effect::Warns)
             ]
         );
     }
@@ -512,21 +512,21 @@ mod tests {
             .iter_mut()
             .find(|f| f.level == Level::Should);
         advised.expect("a warning").subject = Subject::Request;
-        let weight = |settings| broken(&record, settings)[1].weight;
+        let effect = |settings| broken(&record, settings)[1].effect;
         assert_eq!(
-            (weight(LENIENT), weight(STRICT)),
-            (Weight::Advises, Weight::Fails)
+            (effect(LENIENT), effect(STRICT)),
+            (Effect::Advises, Effect::Fails)
         );
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 2 defects, 1 rule broken, 1 note to clients, 5 not decided"
+            "not conformant: 1 defect (1 rule) fails the run, 1 note to clients, 5 not decided"
         );
     }
 
     #[test]
-    fn what_was_not_judged_is_grouped_by_reason() {
+    fn undecided_rules_are_grouped_by_reason() {
         let record = sample();
-        let groups = not_judged(&record);
+        let groups = undecided(&record);
         assert_eq!(
             groups["not-applicable: hook missing: end_execution"],
             ["flow/executions/ends", "flow/executions/steps"]
@@ -539,11 +539,11 @@ mod tests {
         let mut record = sample();
         assert_eq!(
             headline(&record, LENIENT),
-            "not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided"
+            "not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided"
         );
         assert_eq!(
             headline(&record, STRICT),
-            "not conformant: 2 defects, 2 rules broken, 5 not decided"
+            "not conformant: 2 defects (2 rules) fail the run, 5 not decided"
         );
         record.findings.clear();
         assert_eq!(
@@ -559,7 +559,7 @@ mod tests {
         record.exit = Some(3);
         assert_eq!(
             headline(&record, LENIENT),
-            "not concluded (exit 3): 3 rules passed, 1 waived, 4 not decided"
+            "not concluded (exit 3): 1 rule passed, 1 waived, 4 not decided"
         );
         record.summary.rules = conformant_record::RuleCounts::default();
         record.complete = false;

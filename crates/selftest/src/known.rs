@@ -1,7 +1,7 @@
 //! The faults that the self-test knows, with the rules that catch them: names for the defects of a record.
 
 use conformant_base::files;
-use conformant_record::{Known, KnownDefect};
+use conformant_record::{KnownDefect, KnownDefects};
 use conformant_reference::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,10 +17,10 @@ pub const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
 /// The classes of rules that report each defect of a third-party implementation, without its name.
 pub const THIRD_PARTY_FILE: &str = "third-party-defects.yaml";
 
-/// What is known of defects; nothing for a rulebook without a kill matrix.
-pub fn known(specs: Option<&Path>) -> Known {
-    Known {
-        defects: known_defects(specs),
+/// The defects that are known for a rulebook; nothing without a kill matrix.
+pub fn known_defects(specs: Option<&Path>) -> KnownDefects {
+    KnownDefects {
+        defects: reference_defects(specs),
         third_party: third_party_defects(specs),
     }
 }
@@ -45,7 +45,7 @@ fn third_party_defects(specs: Option<&Path>) -> Vec<Vec<String>> {
 }
 
 /// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
-pub fn known_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
+fn reference_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
     rows(specs)
         .unwrap_or_default()
         .into_iter()

@@ -17,7 +17,7 @@ mod versions;
 mod written;
 
 pub use explored::{Explored, ExploredBy};
-pub use known::{CAUGHT_BY_FILE, THIRD_PARTY_FILE, caught_by, known, known_defects};
+pub use known::{CAUGHT_BY_FILE, THIRD_PARTY_FILE, caught_by, known_defects};
 pub use known_gaps::KnownGaps;
 pub use matrix::{CaughtBy, Matrix, Recorded, Row, State};
 pub use pairs::Pairs;

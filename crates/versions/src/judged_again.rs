@@ -1,10 +1,12 @@
 //! Judges a stored run with another rulebook, as far as the record allows.
 //!
-//! A record contains findings, not exchanges. So levels, removed rules and counts are computed again. New or changed
-//! rules are reported as not judged. `waivers` applies waivers afterwards.
+//! - A record contains findings, not exchanges. So levels, removed rules, scenarios and counts are computed again.
+//! - New rules, and rules whose sentence changed, are reported as not judged.
+//! - A check that changed under the same sentence is not noticed: the record does not contain checks.
+//! - `waivers` applies waivers afterwards.
 
 use conformant_base::source::Source;
-use conformant_record::{Level, RuleCounts, RuleResult, RunRecord, Subject, Verdict};
+use conformant_record::{Finding, Level, RuleResult, RunRecord, ScenarioResult, Subject, Verdict};
 use conformant_rulebook::{Rule, Rulebook};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,23 +25,43 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
     let mut record = stored.clone();
     let is_same = stored.rulebook.digest == rulebook.digest();
     rulebook.digest().clone_into(&mut record.rulebook.digest);
-    record
-        .findings
-        .retain(|finding| rulebook.rule(&finding.rule).is_some());
+    let changed: BTreeSet<&str> = stored
+        .rules
+        .iter()
+        .filter(|earlier| {
+            let rule = rulebook.rule(&earlier.id);
+            !is_same && rule.is_some_and(|rule| is_changed(earlier, rule))
+        })
+        .map(|earlier| earlier.id.as_str())
+        .collect();
+    record.findings.retain(|finding| {
+        rulebook.rule(&finding.rule).is_some() && !changed.contains(finding.rule.as_str())
+    });
     let mut per_rule: BTreeMap<&str, usize> = BTreeMap::new();
     for finding in &record.findings {
         *per_rule.entry(finding.rule.as_str()).or_default() += 1;
     }
     let mut rules = Vec::new();
-    for known in &stored.rules {
-        match rulebook.rule(&known.id) {
-            None => notes.push(format!("{} is not a rule of this rulebook", known.id)),
+    for earlier in &stored.rules {
+        let id = earlier.id.as_str();
+        match rulebook.rule(id) {
+            None => notes.push(format!("{id} is not a rule of this rulebook")),
+            Some(rule) if changed.contains(id) => {
+                notes.push(format!(
+                    "{id} states something else since the run, so it is not judged; its verdict was {}",
+                    earlier.verdict.word()
+                ));
+                rules.push(unseen(
+                    rule,
+                    "the stored run judged an earlier form of this rule",
+                ));
+            }
             Some(rule) => {
-                let findings = per_rule.get(known.id.as_str()).copied().unwrap_or_default();
+                let findings = per_rule.get(id).copied().unwrap_or_default();
                 rules.push(RuleResult {
                     says: rule.says.clone(),
                     basis: Some(rule.basis),
-                    ..conclude(known, rule.level, &rule.source, findings, &mut notes)
+                    ..conclude(earlier, rule.level, &rule.source, findings, &mut notes)
                 });
             }
         }
@@ -48,55 +70,90 @@ pub fn judge_again(stored: &RunRecord, rulebook: &Rulebook) -> JudgedAgain {
         let services: BTreeSet<&str> = stored
             .rules
             .iter()
-            .filter_map(|known| known.id.split('/').next())
+            .filter_map(|earlier| earlier.id.split('/').next())
             .collect();
         for rule in rulebook.rules.values() {
             let selected = services.contains(rule.service.as_str());
-            if selected && !stored.rules.iter().any(|known| known.id == rule.id) {
-                rules.push(unseen(rule));
+            if selected && !stored.rules.iter().any(|earlier| earlier.id == rule.id) {
+                rules.push(unseen(rule, "the stored run is older than this rule"));
             }
         }
         notes.push(
-            "the run was judged with another rulebook: requirements are those of that rulebook, because the record \
-             has no exchanges"
+            "the run was judged with another rulebook: sentences and levels are now those of the current one, but \
+             verdicts are those of the run, because a record has no exchanges"
                 .to_owned(),
         );
     }
     rules.sort_by(|a, b| a.id.cmp(&b.id));
     let levels: BTreeMap<&str, Level> = rules.iter().map(|r| (r.id.as_str(), r.level)).collect();
-    // A rule that is now a recommendation is not broken.
+    // Permissions and unspecified behaviors cannot be broken.
     record.findings.retain_mut(|finding| {
         finding.waived.clear();
         let level = levels.get(finding.rule.as_str()).copied();
         finding.level = level.unwrap_or(Level::Open);
         matches!(finding.level, Level::Must | Level::Should)
     });
-    record.summary.rules = RuleCounts::count(&rules);
+    for scenario in &mut record.scenarios {
+        settle_scenario(scenario, &stored.findings, &record.findings);
+    }
     record.rules = rules;
+    record.count_verdicts();
     JudgedAgain { record, notes }
 }
 
+/// Whether a rule states something else than in the run. Versions before 2 have no sentences to compare.
+fn is_changed(earlier: &RuleResult, rule: &Rule) -> bool {
+    !earlier.says.is_empty() && earlier.says != rule.says
+}
+
+/// Fails a scenario if it has a finding of a must-rule. One that failed only because of other findings passes.
+fn settle_scenario(scenario: &mut ScenarioResult, stored: &[Finding], remaining: &[Finding]) {
+    let is_here = |finding: &&Finding| finding.scenario == scenario.id;
+    let has_failed = remaining
+        .iter()
+        .filter(is_here)
+        .any(|finding| finding.level == Level::Must);
+    let had_failed = matches!(scenario.verdict, Verdict::Fail | Verdict::Waived);
+    let verdict = if has_failed {
+        Verdict::Fail
+    } else if had_failed && stored.iter().any(|finding| is_here(&finding)) {
+        Verdict::Pass
+    } else {
+        // Without a finding, the reason of a failure is unknown.
+        scenario.verdict
+    };
+    if verdict != scenario.verdict {
+        scenario.verdict = verdict;
+        scenario.reason.clear();
+    }
+}
+
 fn conclude(
-    known: &RuleResult,
+    earlier: &RuleResult,
     level: Level,
     source: &Source,
     findings: usize,
     notes: &mut Vec<String>,
 ) -> RuleResult {
-    if level != known.level {
-        notes.push(format!("{} was {:?} and is {level:?}", known.id, known.level).to_lowercase());
+    if level != earlier.level {
+        notes.push(
+            format!("{} was {:?} and is {level:?}", earlier.id, earlier.level).to_lowercase(),
+        );
     }
     let (verdict, findings) = match level {
-        Level::May | Level::Open => (observed(known), 0),
+        Level::May | Level::Open => (observed(earlier), 0),
         Level::Must | Level::Should if findings > 0 => (Verdict::Fail, findings),
-        Level::Must | Level::Should => (held(known, notes), 0),
+        Level::Must | Level::Should => (held(earlier, notes), 0),
     };
-    let reason = if verdict == known.verdict {
-        known.reason.clone()
+    let reason = if verdict == earlier.verdict {
+        earlier.reason.clone()
     } else {
         String::new()
     };
-    let masked_by = known.masked_by.clone().filter(|_| verdict == known.verdict);
+    let masked_by = earlier
+        .masked_by
+        .clone()
+        .filter(|_| verdict == earlier.verdict);
     RuleResult {
         masked_by,
         level,
@@ -104,18 +161,18 @@ fn conclude(
         verdict,
         findings,
         reason,
-        ..known.clone()
+        ..earlier.clone()
     }
 }
 
 /// The verdict of a rule without findings.
-fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
-    match known.verdict {
+fn held(earlier: &RuleResult, notes: &mut Vec<String>) -> Verdict {
+    match earlier.verdict {
         // Waived findings are in the record, unless an older program left them out.
         Verdict::Waived => {
             notes.push(format!(
                 "{} stays waived: its findings are not in the record",
-                known.id
+                earlier.id
             ));
             Verdict::Waived
         }
@@ -131,8 +188,8 @@ fn held(known: &RuleResult, notes: &mut Vec<String>) -> Verdict {
 }
 
 /// The verdict of a rule that is only observed.
-fn observed(known: &RuleResult) -> Verdict {
-    match known.verdict {
+fn observed(earlier: &RuleResult) -> Verdict {
+    match earlier.verdict {
         Verdict::Pass | Verdict::Fail | Verdict::Waived | Verdict::Open => Verdict::Open,
         other @ (Verdict::Inconclusive
         | Verdict::NotApplicable
@@ -141,7 +198,8 @@ fn observed(known: &RuleResult) -> Verdict {
     }
 }
 
-fn unseen(rule: &Rule) -> RuleResult {
+/// A rule that the stored run did not judge.
+fn unseen(rule: &Rule, reason: &str) -> RuleResult {
     RuleResult {
         subject: Subject::Service,
         masked_by: None,
@@ -151,7 +209,7 @@ fn unseen(rule: &Rule) -> RuleResult {
         verdict: Verdict::NotJudged,
         judged: 0,
         findings: 0,
-        reason: "the stored run is older than this rule".to_owned(),
+        reason: reason.to_owned(),
         says: rule.says.clone(),
         basis: Some(rule.basis),
         needs: Vec::new(),
@@ -200,6 +258,41 @@ mod tests {
             ),
             (0, 1)
         );
+    }
+
+    #[test]
+    fn a_scenario_fails_only_if_it_breaks_a_must_rule() {
+        let stored = run("flow/a", &[(RULE, Verdict::Fail)]);
+        for (level, expected) in [
+            (Level::Must, Verdict::Fail),
+            (Level::Should, Verdict::Pass),
+            (Level::May, Verdict::Pass),
+        ] {
+            let record = judge_again(&stored, &book(level)).record;
+            assert_eq!(record.scenarios[0].verdict, expected, "{level:?}");
+            let counts = [(expected.word().to_owned(), 1)].into();
+            assert_eq!(record.summary.scenarios, counts, "{level:?}");
+        }
+        // A warning that became a requirement fails its scenario.
+        let mut warned = stored;
+        warned.findings[0].level = Level::Should;
+        warned.scenarios[0].verdict = Verdict::Pass;
+        let record = judge_again(&warned, &book(Level::Must)).record;
+        assert_eq!(record.scenarios[0].verdict, Verdict::Fail);
+    }
+
+    #[test]
+    fn a_rule_with_another_sentence_is_not_judged() {
+        for before in [Verdict::Pass, Verdict::Fail] {
+            let mut stored = run("flow/a", &[(RULE, before)]);
+            stored.rules[0].says = "A sentence of an earlier rulebook.".to_owned();
+            let again = judge_again(&stored, &book(Level::Must));
+            assert_eq!(verdict(&again, RULE), (Verdict::NotJudged, Level::Must));
+            assert_eq!(again.record.findings, []);
+            assert_eq!(again.record.scenarios[0].verdict, Verdict::Pass);
+            let note = format!("so it is not judged; its verdict was {}", before.word());
+            assert!(again.notes.iter().any(|n| n.ends_with(&note)), "{again:?}");
+        }
     }
 
     #[test]

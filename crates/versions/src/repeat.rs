@@ -6,9 +6,9 @@
 
 use super::merge::{self, Shown};
 use conformant_record::{
-    Delivery, Finding, Repeats, RuleCounts, RunRecord, ScenarioResult, Summary, Verdict,
+    Delivery, Finding, Repeats, RuleCounts, RunRecord, Summary, Verdict, count_scenarios,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The record of several runs, which are given with their names; `None` without a run.
 pub fn repeated(requested: usize, mut runs: Vec<(String, RunRecord)>) -> Option<RunRecord> {
@@ -64,7 +64,7 @@ pub fn repeated(requested: usize, mut runs: Vec<(String, RunRecord)>) -> Option<
     whole.open_points = merge::answers(&runs);
     whole.summary = Summary {
         rules: RuleCounts::count(&whole.rules),
-        scenarios: counts(&whole.scenarios),
+        scenarios: count_scenarios(&whole.scenarios),
         exchanges: before,
         seconds: runs.iter().map(|run| run.summary.seconds).sum(),
         clock_seconds: whole.summary.clock_seconds,
@@ -125,16 +125,6 @@ fn rank(verdict: Verdict) -> u8 {
         Verdict::NotApplicable => 6,
         Verdict::NotJudged => 7,
     }
-}
-
-fn counts(scenarios: &[ScenarioResult]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for scenario in scenarios {
-        *counts
-            .entry(scenario.verdict.word().to_owned())
-            .or_default() += 1;
-    }
-    counts
 }
 
 #[cfg(test)]

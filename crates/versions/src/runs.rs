@@ -286,7 +286,7 @@ mod tests {
         let (a, mut b) = (run("flow/a", &passing), run("flow/a", &failing));
         b.defects = vec![Defect {
             title: "read-x: status 500, expected an accepted request".into(),
-            known: Vec::new(),
+            similar_faults: Vec::new(),
             service: "flow".into(),
             level: Level::Must,
             rules: ids.clone(),

@@ -2,7 +2,8 @@
 
 use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
-use crate::view::{self, Broken, Weight};
+use crate::invocation;
+use crate::view::{self, Broken, Effect};
 use conformant_record::{Finding, RunRecord, ShownExchange};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
@@ -25,10 +26,10 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
     let lines_of = |texts: &[String]| texts.iter().map(|text| text.lines().count()).sum::<usize>();
     for card in cards {
         let mut block = block(record, card, look);
-        let is_first_advice = card.weight == Weight::Advises
+        let is_first_advice = card.effect == Effect::Advises
             && at
                 .checked_sub(1)
-                .is_none_or(|before| cards[before].weight != card.weight);
+                .is_none_or(|before| cards[before].effect != card.effect);
         if is_first_advice {
             block.insert_str(0, ADVICE);
         }
@@ -62,32 +63,32 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
 /// Verdict, number, title and extent of a defect.
 pub(super) fn title(card: &Card, look: &Look) -> String {
     let text = format!("{}. {} ({})", card.number, card.defect.title, card.extent());
-    headed(card.weight, &text, look)
+    headed(card.effect, &text, look)
 }
 
-/// A text after the word of a weight, wrapped.
-pub(super) fn headed(weight: Weight, text: &str, look: &Look) -> String {
+/// A text after the word of an effect, wrapped.
+pub(super) fn headed(effect: Effect, text: &str, look: &Look) -> String {
     const MARGIN_COLUMNS: usize = 8;
-    let (word, paint) = word(weight);
+    let (word, paint) = word(effect);
     let text = wrapped(&format!("{word} {text}"), "", MARGIN_COLUMNS, look.width);
     format!("{}{}", paint.on(word, look), &text[word.len()..])
 }
 
 /// The first word of a line about it, and its color.
-pub(super) fn word(weight: Weight) -> (&'static str, Paint) {
-    let paint = match weight {
-        Weight::Fails => Paint::Red,
-        Weight::Warns => Paint::Yellow,
-        Weight::Advises => Paint::Blue,
+pub(super) fn word(effect: Effect) -> (&'static str, Paint) {
+    let paint = match effect {
+        Effect::Fails => Paint::Red,
+        Effect::Warns => Paint::Yellow,
+        Effect::Advises => Paint::Blue,
     };
-    (weight.word(), paint)
+    (effect.word(), paint)
 }
 
 fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
     const MARGIN: &str = "     ";
     let title = &card.defect.title;
     let heading = format!("{}. {title}", card.number);
-    let mut out = format!("\n{}", headed(card.weight, &heading, look));
+    let mut out = format!("\n{}", headed(card.effect, &heading, look));
     let mut extent = card.extent();
     if card.blocked_scenarios > 0 {
         let stopped = view::count(card.blocked_scenarios, "more scenario");
@@ -118,7 +119,7 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
     };
     let (same, lighter): (Vec<&Broken>, Vec<&Broken>) = others[..shown]
         .iter()
-        .partition(|other| other.weight == card.weight);
+        .partition(|other| other.effect == card.effect);
     let mut out = String::new();
     for (heading, rules) in [
         ("  other rules of this defect\n", same),
@@ -157,8 +158,13 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
     )
     .expect(MEMORY);
     if let Some(first) = broken.findings.first() {
-        let both = format!("expected {}, got {}", first.expected, first.actual);
-        if !title.ends_with(first.message.as_str()) && first.message != both {
+        // The lines `expected` and `actual` say the same.
+        let says_both = [("expected", "got"), ("sent", "came back as")]
+            .into_iter()
+            .any(|(due, seen)| {
+                first.message == format!("{due} {}, {seen} {}", first.expected, first.actual)
+            });
+        if !title.ends_with(first.message.as_str()) && !says_both {
             out += &wrapped(&first.message, "  ", 2, look.width);
         }
         out += &finding(record, first, look);
@@ -192,9 +198,8 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
             1 => String::new(),
             n => format!("{n}× "),
         };
-        let first = alike[0];
-        let line = format!("{count}{} ({})", first.message, first_place(first));
-        writeln!(out, "  {label:<9} {}", cut(&line, look.width.max(60) - 12)).expect(MEMORY);
+        let line = also_line(&count, alike[0], look.width.max(60) - 12);
+        writeln!(out, "  {label:<9} {line}").expect(MEMORY);
     }
     let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
     if left > 0 {
@@ -202,6 +207,33 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
         writeln!(out, "            … {more} of this rule in the reports").expect(MEMORY);
     }
     out
+}
+
+/// An observation and its place, as far as both fit. Two observations may differ only at the end of their identifiers,
+/// so these lose their middle first, then the line loses its place.
+fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
+    let (place, scenario) = (first_place(finding), &finding.scenario);
+    let short = conformant_record::with_short_ids(&finding.message);
+    let lines = [
+        format!("{count}{} ({place})", finding.message),
+        format!("{count}{short} ({place})"),
+        match scenario.as_str() {
+            "" => format!("{count}{short}"),
+            scenario => format!("{count}{short} ({scenario})"),
+        },
+    ];
+    let fits = |line: &String| line.chars().count() <= columns;
+    if let Some(line) = lines.into_iter().find(fits) {
+        return line;
+    }
+    let line = cut(&format!("{count}{short}"), columns);
+    // A remark in parentheses is left out rather than cut.
+    match line.rfind(" (") {
+        Some(open) if line.ends_with('…') && !line[open..].contains(')') => {
+            format!("{} …", &line[..open])
+        }
+        _ => line,
+    }
 }
 
 fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
@@ -219,23 +251,18 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     }
     let exchange = cards::exchange_of(record, finding);
     if let Some(delivery) = cards::delivery_of(record, finding) {
-        let label = if delivery.what == "callback" {
-            "callback"
-        } else {
-            "event"
+        let label = match delivery.what.strip_prefix("hook ") {
+            Some(hook) => format!("result of {hook}"),
+            None if delivery.what == "callback" => "callback".to_owned(),
+            None => "event".to_owned(),
         };
-        out += &view::labelled(label, &mark_line(&delivery.body, delivery.marked, look));
+        out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
         if !delivery.action.is_empty() {
             out += &labelled("after", &delivery.action, look);
         }
         if let Some(exchange) = exchange {
             // A callback that did not come has no cause.
-            let is_missing = delivery.what == "callback"
-                && !finding
-                    .pointer
-                    .strip_prefix("/requests/")
-                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
-            let label = if is_missing {
+            let label = if delivery.missing {
                 "expected after"
             } else {
                 "caused by"
@@ -255,7 +282,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     if let Some(note) = view::credentials_note(&finding.reproduce) {
         out += &labelled("with", &note, look);
     }
-    if let Some(command) = cards::reproduce_command(record, finding) {
+    if let Some(command) = invocation::reproduce_command(record, finding) {
         out += &view::labelled("reproduce", &command);
     }
     out
@@ -456,5 +483,46 @@ mod tests {
         }
         let text = summarize(&record);
         assert!(text.contains("  also      5× /sid is \"FN"), "{text}");
+    }
+
+    #[test]
+    fn a_long_observation_loses_the_middle_of_identifiers_and_then_its_place() {
+        let finding = |message: &str| Finding {
+            message: message.to_owned(),
+            scenario: "flow/create-execution/happy".to_owned(),
+            step: 2,
+            ..Finding::default()
+        };
+        let long = finding(
+            "sent \"IS316599da8ef4b3176873271edb4bf91f\", came back as \"IS316599da8ef4b3176873271edb4bf910\"",
+        );
+        assert_eq!(
+            also_line("2× ", &long, 88),
+            "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (flow/create-execution/happy, step 2)"
+        );
+        assert_eq!(
+            also_line("2× ", &long, 60),
+            "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
+        );
+    }
+
+    #[test]
+    fn the_label_of_a_delivery_says_what_it_is() {
+        let mut record = sample();
+        let finding = &mut record.findings[0];
+        (finding.exchange, finding.step) = (0, 3);
+        finding.pointer = record.deliveries[0].pointer.clone();
+        let text = summarize(&record);
+        assert!(
+            text.contains("  callback\n") && text.contains("  expected after"),
+            "{text}"
+        );
+        record.deliveries[0].what = "hook show_device".to_owned();
+        record.deliveries[0].missing = false;
+        let text = summarize(&record);
+        assert!(
+            text.contains("  result of show_device\n") && text.contains("  caused by"),
+            "{text}"
+        );
     }
 }

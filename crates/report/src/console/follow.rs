@@ -5,8 +5,8 @@
 use super::look::{Look, Paint, Progress, Verbosity, WIDTH_MIN};
 use super::summary::summarize;
 use crate::Consumer;
-use crate::cards;
 use crate::destination::unless_closed;
+use crate::invocation;
 use crate::texts::escaped_scenario;
 use crate::view::{self, Outcome};
 use conformant_base::text;
@@ -161,7 +161,7 @@ impl<'a> Console<'a> {
 
     fn start(&mut self, scenarios: usize, targets: &BTreeMap<String, String>) {
         self.state.scenarios = scenarios;
-        let target = cards::target(targets, self.look.is_reference_named);
+        let target = invocation::target(targets, self.look.is_reference_named);
         if !target.is_empty() && self.look.verbosity != Verbosity::Quiet {
             self.write(&format!("target: {}\n", text::escape_line(&target)));
         }

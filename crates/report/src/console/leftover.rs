@@ -21,12 +21,17 @@ const FLAKY_MAX: usize = 10;
 const FLAKY_FINDINGS_MAX: usize = 3;
 
 /// Rules that are not decided, by what is missing, most rules first.
-pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     let groups = by_defect(record, cards::needs(record), cards);
     if groups.is_empty() {
         return String::new();
     }
     let mut out = "rules not decided\n".to_owned();
+    let verdicts = record
+        .rules
+        .iter()
+        .map(|rule| (rule.id.as_str(), rule.verdict));
+    let verdicts: BTreeMap<&str, Verdict> = verdicts.collect();
     let shown = if look.is_verbose() {
         groups.len()
     } else {
@@ -34,8 +39,9 @@ pub(super) fn not_judged(record: &RunRecord, cards: &[Card], look: &Look) -> Str
     };
     for (need, ids) in &groups[..shown] {
         let line = format!(
-            "{}: {} ({})",
+            "{}, {}: {} ({})",
             view::count(ids.len(), "rule"),
+            verdicts_of(ids, &verdicts),
             cards::advice(need),
             some_of(ids),
         );
@@ -92,6 +98,25 @@ fn some_of(ids: &[&str]) -> String {
         0 => some,
         more => format!("{some}, {more} more"),
     }
+}
+
+/// `not applicable`, or `3 not judged, 1 inconclusive` where the verdicts differ.
+fn verdicts_of(ids: &[&str], verdicts: &BTreeMap<&str, Verdict>) -> String {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for verdict in ids.iter().filter_map(|id| verdicts.get(id)) {
+        let word = match verdict.word() {
+            "error" => "internal error".to_owned(),
+            word => word.replace('-', " "),
+        };
+        *counts.entry(word).or_default() += 1;
+    }
+    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let texts = counts.iter().map(|(word, count)| match counts.len() {
+        1 => word.clone(),
+        _ => format!("{count} {word}"),
+    });
+    texts.collect::<Vec<_>>().join(", ")
 }
 
 /// The same groups, with one for each defect that is the reason of others.

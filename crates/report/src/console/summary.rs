@@ -4,9 +4,11 @@
 //! Of bounded length; the reports contain everything.
 
 use super::defect::{blocks, first_place, headed, title};
-use super::leftover::{blind, flaky, not_judged, skipped, waived};
+use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
+use crate::invocation;
+use crate::tally;
 use crate::texts::escaped;
 use crate::view;
 use conformant_record::RunRecord;
@@ -36,7 +38,7 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     let mut body = services(record, look);
     let mut tail = summary(record, look);
     tail += &waived(record, look);
-    tail += &not_judged(record, &cards, look);
+    tail += &undecided(record, &cards, look);
     tail += &skipped(record, look);
     tail += &blind(record, look);
     tail += &flaky(record, look);
@@ -51,7 +53,7 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
 }
 
 fn conclusion(record: &RunRecord, look: &Look) -> String {
-    let line = view::verdict(record, look.settings);
+    let line = view::conclusion(record, look.settings);
     let paint = if line.starts_with("passed") {
         Paint::Green
     } else {
@@ -68,13 +70,13 @@ fn conclusion(record: &RunRecord, look: &Look) -> String {
 
 /// Results by service.
 fn services(record: &RunRecord, look: &Look) -> String {
-    let tallies = cards::services(record, look.settings);
+    let tallies = tally::services(record, look.settings);
     // The table would add nothing to the summary.
     if tallies.iter().all(|t| t.broken + t.warned == 0) || tallies.len() < 2 {
         return String::new();
     }
     let mut out = format!(
-        "\n{:<8} {:>7}  {:>6}  {:>8}  {:>15}  scenarios\n",
+        "\n{:<8} {:>7}  {:>6}  {:>8}  {:>11}  scenarios\n",
         "rules", "pass", "broken", "warnings", "not decided"
     );
     for tally in tallies {
@@ -92,10 +94,10 @@ fn services(record: &RunRecord, look: &Look) -> String {
         };
         writeln!(
             out,
-            "{:<8} {:>7}  {broken}  {warned}  {:>15}  {} of {} pass",
+            "{:<8} {:>7}  {broken}  {warned}  {:>11}  {} of {} pass",
             tally.name,
-            tally.hold,
-            tally.unjudged(),
+            tally.passed,
+            tally.undecided(),
             tally.scenarios_passed,
             tally.scenarios
         )
@@ -104,19 +106,23 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// The first defects, each with its first cause: what is above may fill many screens.
+/// The first defects, each with its first cause: what is above may fill many screens. A single defect is just above.
 fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     if cards.is_empty() {
         return String::new();
     }
-    let mut heading = view::count(cards.len(), "defect");
-    if cards.len() > 1 {
-        heading += ", by urgency: must before should, then most failing scenarios";
+    let mut out = "\n".to_owned();
+    let shown = if cards.len() == 1 { &[] } else { cards };
+    if !shown.is_empty() {
+        let heading = format!(
+            "{}, by urgency: must before should, then most failing scenarios",
+            view::count(cards.len(), "defect")
+        );
+        out += &wrapped(&heading, "", 4, look.width);
     }
-    let mut out = format!("\n{}", wrapped(&heading, "", 4, look.width));
-    for card in &cards[..cards.len().min(FIRST_MAX)] {
+    for card in &shown[..shown.len().min(FIRST_MAX)] {
         let title = format!("{}. {}", card.number, card.defect.title);
-        out += &headed(card.weight, &title, look);
+        out += &headed(card.effect, &title, look);
         out += &wrapped(&cause(record, card), "        ", 0, look.width);
     }
     if cards.len() > FIRST_MAX {
@@ -130,7 +136,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     out
 }
 
-/// Extent and first exchange of a defect: `1 rule in 5 scenarios, first POST create-channel -> 400 in chat/x, step 2`.
+/// Extent of a defect, and the first exchange, callback or hook result that shows it: `1 rule in 5 scenarios, first POST create-channel -> 400 in chat/x, step 2`.
 fn cause(record: &RunRecord, card: &Card) -> String {
     let mut text = view::count(card.rules.len(), "rule");
     let Some(first) = card.first() else {
@@ -140,7 +146,14 @@ fn cause(record: &RunRecord, card: &Card) -> String {
         text += &format!(" in {}", view::count(card.defect.scenarios, "scenario"));
     }
     text += ", first ";
-    if let Some(exchange) = cards::exchange_of(record, first) {
+    if let Some(delivery) = cards::delivery_of(record, first) {
+        text += &match delivery.what.strip_prefix("hook ") {
+            Some(hook) => format!("the result of {hook} "),
+            None if delivery.missing => "a missing callback ".to_owned(),
+            None if delivery.what == "callback" => "a callback ".to_owned(),
+            None => "an event ".to_owned(),
+        };
+    } else if let Some(exchange) = cards::exchange_of(record, first) {
         let operation = exchange.operation.rsplit('/').next().unwrap_or_default();
         let answer = match exchange.fault.as_str() {
             "" => exchange.status.to_string(),
@@ -177,11 +190,15 @@ fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
 }
 
 fn summary(record: &RunRecord, look: &Look) -> String {
-    let whole = cards::whole(record, look.settings);
+    let whole = tally::whole(record, look.settings);
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
-    let exchanges = format!("{}, seed {}", record.summary.exchanges, cards::seed(record));
+    let exchanges = format!(
+        "{}, seed {}",
+        record.summary.exchanges,
+        invocation::seed(record)
+    );
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
         let accept = if record.waivers.len() == 1 {
@@ -195,7 +212,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
             view::count(waived, "finding")
         )
     });
-    let limits = cards::limits(record);
+    let limits = invocation::limits(record);
     let limits = (!limits.is_empty()).then(|| limits.join(" · "));
     let mut out = String::new();
     // Figures about nothing would only take space.
@@ -221,7 +238,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
 
 fn list_counts<'a>(counts: impl Iterator<Item = (&'a str, usize)>) -> String {
     let counts: Vec<_> = counts
-        .map(|(verdict, n)| format!("{n} {verdict}"))
+        .map(|(verdict, n)| format!("{n} {}", verdict.replace('-', " ")))
         .collect();
     if counts.is_empty() {
         "none".to_owned()
@@ -264,7 +281,7 @@ FAIL 1. An execution has a third state
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
-  also      /status is "running", expected one of active, ended (flow/create-execution/happy, …
+  also      /status is "running", expected one of active, ended (flow/create-execution/happy)
 
 WARN 2. /shape is not a documented field
      flow · 1 rule · 1 finding in 1 scenario
@@ -289,18 +306,19 @@ WARN 2. /shape is not a documented field
 
 rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 not decided (1
             inconclusive, 1 internal error, 1 not judged, 2 not applicable)
-scenarios   1 fail · 1 inconclusive · 1 not-applicable · 1 pass
+scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-mutations   1 of 2 passing rules detect a mutation of the responses (6 of 8 mutations detected) · 1
-            that no mutation breaks, not judged
+mutations   of 1 that pass, 1 detects a mutation of the responses · 1 more detects none: not judged
+            · 2 of 8 mutations undetected: a defect like one of these would be missed
 detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow
 to raise it configure the hook end_execution (87 %)
 rules not decided
-  2 rules: configure the hook end_execution (flow/executions/ends, flow/executions/steps)
-  1 rule: one page only (flow/executions/walk)
-  1 rule: predicate panicked (flow/execution/steps)
-  1 rule: timeout (flow/executions/order)
+  2 rules, not applicable: configure the hook end_execution (flow/executions/ends,
+      flow/executions/steps)
+  1 rule, not judged: one page only (flow/executions/walk)
+  1 rule, internal error: predicate panicked (flow/execution/steps)
+  1 rule, inconclusive: timeout (flow/executions/order)
 undetected mutations
   flow/fetch-execution /context: 2 of 3 mutations undetected, missing, near (configure the hook
       end_execution)
@@ -314,7 +332,7 @@ WARN 2. /shape is not a documented field
         1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
         step 1
 
-not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided
+not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
 next: conformant explain flow/execution/status
 "#;
@@ -339,7 +357,7 @@ next: conformant explain flow/execution/status
             render(&sample(), &look),
             "FAIL 1. An execution has a third state (flow · 1 rule · 2 findings in 1 scenario)\n\
              WARN 2. /shape is not a documented field (flow · 1 rule · 1 finding in 1 scenario)\n\
-             not conformant: 2 defects, 1 rule broken, 1 warning, 5 not decided\n\
+             not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided\n\
              target: http://127.0.0.1:4010/flow\n"
         );
     }
@@ -391,7 +409,7 @@ next: conformant explain flow/execution/status
             let lines = text.lines().count();
             assert!(lines <= LINES_MAX + 1 && lines > 200, "{rules}: {lines}");
             assert!(text.contains(&format!(
-                "\nnot conformant: {rules} defects, {rules} rules broken, 5 not decided"
+                "\nnot conformant: {rules} defects ({rules} rules) fail the run, 5 not decided"
             )));
             // The first defects are repeated at the end.
             let screen: Vec<&str> = text.lines().rev().take(24).collect();

@@ -3,7 +3,8 @@
 use super::page::TEXT_CHARACTERS_MAX;
 use super::words::as_it_was;
 use crate::cards::{self, Card};
-use crate::view::{self, Broken, Weight};
+use crate::invocation;
+use crate::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::{
     Delivery, Finding, RaceTimes, RunRecord, ScenarioResult, ShownExchange, StepResult,
@@ -77,21 +78,21 @@ pub(super) fn card(
     });
     context! {
         rank => at + 1, open,
-        state => state(card.weight),
+        state => state(card.effect),
         title => cut(&defect.title),
         extent => card.extent(),
-        known => match defect.known.as_slice() { [one] => one.as_str(), _ => "" },
-        known_count => defect.known.len(),
+        known => match defect.similar_faults.as_slice() { [one] => one.as_str(), _ => "" },
+        known_count => defect.similar_faults.len(),
         mismatch_of => titled(card).and_then(mismatch),
         rules => rules.collect::<Vec<_>>(),
     }
 }
 
-fn state(weight: Weight) -> &'static str {
-    match weight {
-        Weight::Fails => "fail",
-        Weight::Warns => "warn",
-        Weight::Advises => "advice",
+fn state(effect: Effect) -> &'static str {
+    match effect {
+        Effect::Fails => "fail",
+        Effect::Warns => "warn",
+        Effect::Advises => "advice",
     }
 }
 
@@ -135,7 +136,7 @@ fn rule(
     }
     let head = context! {
         id => broken.id, open, counts, new => is_new,
-        state => state(broken.weight),
+        state => state(broken.effect),
         says => if says.is_empty() { broken.id } else { says },
         level => broken.findings.first().map_or("", |f| f.level.word()),
         body => depth == Depth::Full && first.is_some(),
@@ -206,7 +207,7 @@ fn commands(record: &RunRecord, finding: &Finding) -> Vec<String> {
     if !finding.reproduce.is_empty() {
         commands.push(cut(&finding.reproduce));
     }
-    commands.extend(cards::reproduce_command(record, finding).map(|command| cut(&command)));
+    commands.extend(invocation::reproduce_command(record, finding).map(|command| cut(&command)));
     commands
 }
 
@@ -316,9 +317,10 @@ fn took(exchange: &ShownExchange) -> String {
 }
 
 fn delivery(delivery: &Delivery) -> Value {
-    let head = match delivery.what.as_str() {
-        "callback" => "Received callbacks".to_owned(),
-        kind => format!("Received: {kind}"),
+    let head = match (delivery.what.as_str(), delivery.what.strip_prefix("hook ")) {
+        (_, Some(hook)) => format!("Result of the hook {hook}"),
+        ("callback", None) => "Received callbacks".to_owned(),
+        (kind, None) => format!("Received: {kind}"),
     };
     let head = match delivery.action.as_str() {
         "" => head,

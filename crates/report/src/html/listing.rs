@@ -3,7 +3,7 @@
 
 use super::words::thousands;
 use crate::Settings;
-use crate::view::{self, Weight};
+use crate::view::{self, Effect};
 use conformant_base::source::Document;
 use conformant_base::text;
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
@@ -135,10 +135,10 @@ fn sign(rule: &RuleResult, settings: Settings) -> (char, &'static str, &'static 
     if rule.verdict != Verdict::Fail {
         return sign_of(rule.verdict);
     }
-    match Weight::of_rule(rule, settings) {
-        Weight::Fails => ('x', "broken", "f"),
-        Weight::Warns => ('!', "warning", "w"),
-        Weight::Advises => ('*', "to clients", "d"),
+    match Effect::of_rule(rule, settings) {
+        Effect::Fails => ('x', "broken", "f"),
+        Effect::Warns => ('!', "warning", "w"),
+        Effect::Advises => ('*', "to clients", "d"),
     }
 }
 

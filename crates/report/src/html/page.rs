@@ -5,8 +5,9 @@ use super::listing;
 use super::words::{scenarios, thousands};
 use super::{facts, open, services, top, unjudged};
 use crate::Settings;
-use crate::cards::{self, Card, ServiceTally};
-use crate::view::{self, Weight};
+use crate::cards::{self, Card};
+use crate::tally::{self, Tally};
+use crate::view::{self, Effect};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_record::{RunRecord, Verdict};
@@ -56,7 +57,7 @@ pub(crate) fn render(record: &RunRecord, settings: Settings) -> String {
 /// Rendered cards.
 #[derive(Default)]
 struct RenderedCards {
-    by_weight: BTreeMap<Weight, String>,
+    by_effect: BTreeMap<Effect, String>,
     /// A sentence about what was left out.
     left: String,
 }
@@ -69,7 +70,7 @@ fn render_cards(
     room: usize,
 ) -> RenderedCards {
     let template = templates.get_template("card.html").expect("it was added");
-    let mut by_weight: BTreeMap<Weight, String> = BTreeMap::new();
+    let mut by_effect: BTreeMap<Effect, String> = BTreeMap::new();
     let (mut rendered, mut shortened, mut dropped) = (0, 0, 0);
     let mut used = 0;
     for (at, card) in cards.iter().enumerate() {
@@ -90,7 +91,7 @@ fn render_cards(
             continue;
         }
         used += text.len();
-        *by_weight.entry(card.weight).or_default() += &text;
+        *by_effect.entry(card.effect).or_default() += &text;
     }
     let left = match (shortened, dropped) {
         (0, 0) => String::new(),
@@ -101,7 +102,7 @@ fn render_cards(
             "To limit the size of this page, {dropped} further defects are left out. The JSON record has all."
         ),
     };
-    RenderedCards { by_weight, left }
+    RenderedCards { by_effect, left }
 }
 
 /// Sections of cards: failures, warnings, advice to clients.
@@ -111,19 +112,19 @@ fn groups(
     settings: Settings,
     rendered: &RenderedCards,
 ) -> Vec<Value> {
-    let whole = cards::whole(record, settings);
-    let weights = [Weight::Fails, Weight::Warns, Weight::Advises];
-    let groups = weights.into_iter().filter_map(|weight| {
-        let count = cards.iter().filter(|card| card.weight == weight).count();
-        let (id, head, name, lead) = match weight {
-            Weight::Fails => ("defects", "Fix this first", "Fix first", defects_lead(count, &whole)),
-            Weight::Warns => (
+    let whole = tally::whole(record, settings);
+    let effects = [Effect::Fails, Effect::Warns, Effect::Advises];
+    let groups = effects.into_iter().filter_map(|effect| {
+        let count = cards.iter().filter(|card| card.effect == effect).count();
+        let (id, head, name, lead) = match effect {
+            Effect::Fails => ("defects", "Fix this first", "Fix first", defects_lead(count, &whole)),
+            Effect::Warns => (
                 "warnings",
                 "Warnings",
                 "Warnings",
                 "Recommendations, or requirements with several readings. They fail the run only with --strict.".to_owned(),
             ),
-            Weight::Advises => (
+            Effect::Advises => (
                 "advice",
                 "Advice to clients",
                 "Advice",
@@ -133,7 +134,7 @@ fn groups(
         (count > 0).then(|| {
             context! {
                 id, head, name, lead, count, left => "",
-                cards => rendered.by_weight.get(&weight).map_or("", String::as_str),
+                cards => rendered.by_effect.get(&effect).map_or("", String::as_str),
             }
         })
     });
@@ -149,11 +150,11 @@ pub(crate) fn hash(source: &str) -> String {
 }
 
 fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
-    let whole = cards::whole(record, settings);
+    let whole = tally::whole(record, settings);
     let history = record.history.as_ref();
-    let tallies = cards::services(record, settings);
+    let tallies = tally::services(record, settings);
     let (state, verdict) = top::verdict(record, cards, &whole);
-    let not_judged = whole.unjudged();
+    let not_judged = whole.undecided();
     let judged = whole.judged();
     let percent = (judged * 100).checked_div(record.rules.len()).unwrap_or(0);
     let played = record
@@ -162,7 +163,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         .filter(|s| s.verdict != Verdict::NotApplicable);
     context! {
         style => STYLE, script => SCRIPT, style_hash => hash(STYLE), script_hash => hash(SCRIPT),
-        headline => view::verdict(record, settings),
+        headline => view::conclusion(record, settings),
         state, verdict,
         short => top::short(&whole),
         what_of => top::what_of(record),
@@ -202,7 +203,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
     }
 }
 
-fn defects_lead(defects: usize, whole: &ServiceTally) -> String {
+fn defects_lead(defects: usize, whole: &Tally) -> String {
     let broken = whole.broken;
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(

@@ -1,11 +1,11 @@
 //! Results of a service as a bar and in words.
 
 use super::words::thousands;
-use crate::cards::ServiceTally;
+use crate::tally::Tally;
 use conformant_record::Asked;
 use minijinja::{Value, context};
 
-pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
+pub(super) fn service(tally: &Tally, timed: bool) -> Value {
     let mut say: Vec<(&str, &str, usize)> = tally
         .parts()
         .into_iter()
@@ -13,7 +13,7 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
         .collect();
     // Broken rules first.
     say.sort_by_key(|(class, _, _)| *class == "pass");
-    say.push(("not-judged", "not decided", tally.unjudged()));
+    say.push(("not-judged", "not decided", tally.undecided()));
     let say = say.into_iter().filter(|(_, _, n)| *n > 0);
     let say: Vec<Value> = say
         .map(|(class, word, n)| context! { class, word, said => thousands(n) })
@@ -28,12 +28,12 @@ pub(super) fn service(tally: &ServiceTally, timed: bool) -> Value {
     context! {
         name => tally.name.as_str(), target, parts => bar(tally), say,
         scenarios => format!("{} of {} scenarios pass", tally.scenarios_passed, tally.scenarios),
-        asked => tally.asked.map(|asked| exchanges_with(asked, timed)),
+        asked => tally.exchanges.map(|asked| exchanges_with(asked, timed)),
     }
 }
 
 /// Parts of a bar of width 1,000, each visible, with gaps.
-pub(super) fn bar(tally: &ServiceTally) -> Vec<Value> {
+pub(super) fn bar(tally: &Tally) -> Vec<Value> {
     const WIDTH: usize = 1_000;
     const GAP: usize = 2;
     const WIDTH_MIN: usize = 5;

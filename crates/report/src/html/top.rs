@@ -1,8 +1,9 @@
 //! Top of the page: verdict, targets, defects, estimated detection, mutation testing, earlier runs.
 
 use super::words::{duration, hold, thousands};
-use crate::cards::{Card, ServiceTally};
-use crate::view::{self, Weight};
+use crate::cards::Card;
+use crate::tally::Tally;
+use crate::view::{self, Effect};
 use conformant_base::text;
 use conformant_record::{Build, History, Proof, RunRecord, share};
 use minijinja::{Value, context};
@@ -11,10 +12,10 @@ use minijinja::{Value, context};
 pub(super) fn verdict(
     record: &RunRecord,
     cards: &[Card],
-    whole: &ServiceTally,
+    whole: &Tally,
 ) -> (&'static str, &'static str) {
     let judged = whole.judged();
-    if cards.iter().any(|card| card.weight == Weight::Fails) {
+    if cards.iter().any(|card| card.effect == Effect::Fails) {
         ("fail", "Not conformant")
     } else if !record.complete && record.exit == Some(3) {
         ("warn", "Ended early")
@@ -71,32 +72,32 @@ pub(super) fn build(build: &Build) -> Value {
     context! { revision, url => if is_web { build.url.as_str() } else { "" } }
 }
 
-pub(super) fn short(whole: &ServiceTally) -> String {
+pub(super) fn short(whole: &Tally) -> String {
     match (whole.broken, whole.warned) {
-        (0, 0) => format!("{} pass", thousands(whole.hold)),
+        (0, 0) => format!("{} pass", thousands(whole.passed)),
         (0, warned) => view::count(warned, "warning"),
         (broken, _) => format!("{broken} broken"),
     }
 }
 
-pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> String {
-    let fails = |card: &&Card| card.weight == Weight::Fails;
+pub(super) fn lead(cards: &[Card], whole: &Tally, record: &RunRecord) -> String {
+    let fails = |card: &&Card| card.effect == Effect::Fails;
     let failing = cards.iter().filter(fails).count();
     let mut text = match (failing, whole.broken, whole.warned) {
         (0, _, 0) if whole.waived > 0 => format!(
             "{}, {} broken but waived.",
-            hold(whole.hold),
+            hold(whole.passed),
             are(whole.waived)
         ),
-        (0, _, 0) => format!("{}, none is broken.", hold(whole.hold)),
+        (0, _, 0) => format!("{}, none is broken.", hold(whole.passed)),
         (0, _, warned) => format!(
             "{}, {} broken with a warning only.",
-            hold(whole.hold),
+            hold(whole.passed),
             are(warned)
         ),
         (1, 1, 0) => "One rule is broken.".to_owned(),
         (defects, broken, warned) => {
-            let warnings = cards.iter().filter(|card| card.weight == Weight::Warns);
+            let warnings = cards.iter().filter(|card| card.effect == Effect::Warns);
             let explain = if defects == 1 { "explains" } else { "explain" };
             let all = if broken == 1 {
                 "the broken rule".to_owned()
@@ -117,11 +118,11 @@ pub(super) fn lead(cards: &[Card], whole: &ServiceTally, record: &RunRecord) -> 
         }
     };
     if failing > 0 {
-        text += &format!(" {}", hold(whole.hold));
-        text += if whole.unjudged() > 0 { ";" } else { "." };
+        text += &format!(" {}", hold(whole.passed));
+        text += if whole.undecided() > 0 { ";" } else { "." };
     }
-    if whole.unjudged() > 0 {
-        text += &format!(" {} not decided.", thousands(whole.unjudged()));
+    if whole.undecided() > 0 {
+        text += &format!(" {} not decided.", thousands(whole.undecided()));
     }
     match whole.advised {
         0 => {}
@@ -146,10 +147,10 @@ fn are(count: usize) -> String {
 }
 
 pub(super) fn first(card: &Card) -> Value {
-    let warning = match card.weight {
-        Weight::Fails => "",
-        Weight::Warns => ", warning only",
-        Weight::Advises => ", advice to clients",
+    let warning = match card.effect {
+        Effect::Fails => "",
+        Effect::Warns => ", warning only",
+        Effect::Advises => ", advice to clients",
     };
     let defect = &card.defect;
     context! {

@@ -30,7 +30,7 @@ pub(super) fn waivers(record: &RunRecord) -> Vec<Value> {
 
 pub(super) fn unjudged_lead(unjudged: usize) -> String {
     match unjudged {
-        0 => "Every selected rule was judged.".to_owned(),
+        0 => "Every selected rule is decided.".to_owned(),
         1 => "1 rule is not decided and does not count as passed.".to_owned(),
         n => format!(
             "{} rules are not decided and do not count as passed.",

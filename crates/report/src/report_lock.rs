@@ -1,6 +1,6 @@
 //! Locks report files during a run, so that a second run with the same files fails at its start.
 //!
-//! Uses system locks, which end with the process. Files that cannot be locked are not claimed: writing the
+//! Uses system locks, which end with the process. Files that cannot be locked are left unlocked: writing the
 //! report then reports the error.
 
 use super::Report;
@@ -12,19 +12,19 @@ const LOCK: &str = ".conformant-lock";
 
 /// The locked report files of a run.
 #[derive(Debug, Default)]
-pub struct Claim {
+pub struct ReportLock {
     locks: Vec<(PathBuf, File)>,
 }
 
 /// Another run is writing the same report.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another run is writing {}; wait for it, or choose another file with --report", .0.display())]
-pub struct ClaimError(pub PathBuf);
+pub struct ReportLockError(pub PathBuf);
 
-impl Claim {
+impl ReportLock {
     /// Locks every file of these reports, or none.
-    pub fn take(reports: &[Report]) -> Result<Self, ClaimError> {
-        let mut claim = Self::default();
+    pub fn take(reports: &[Report]) -> Result<Self, ReportLockError> {
+        let mut taken = Self::default();
         for report in reports {
             let Some(path) = report.file() else {
                 continue;
@@ -33,17 +33,17 @@ impl Claim {
             if fs::metadata(&path).is_ok_and(|meta| !meta.is_file()) {
                 continue;
             }
-            let Some(lock) = lock_of(&path).filter(|lock| !claim.holds(lock)) else {
+            let Some(lock) = lock_of(&path).filter(|lock| !taken.holds(lock)) else {
                 continue;
             };
             let Some(file) = open(&lock) else { continue };
             match file.try_lock() {
-                Ok(()) => claim.locks.push((lock, file)),
-                Err(TryLockError::WouldBlock) => return Err(ClaimError(path)),
+                Ok(()) => taken.locks.push((lock, file)),
+                Err(TryLockError::WouldBlock) => return Err(ReportLockError(path)),
                 Err(TryLockError::Error(_)) => fs::remove_file(&lock).unwrap_or_default(),
             }
         }
-        Ok(claim)
+        Ok(taken)
     }
 
     fn holds(&self, lock: &Path) -> bool {
@@ -51,7 +51,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for ReportLock {
     fn drop(&mut self) {
         for (lock, _) in &self.locks {
             // Removed while locked; otherwise the next run reuses it.
@@ -102,11 +102,14 @@ mod tests {
         let other: Report = format!("json={}", folder.path().join("new/other.json").display())
             .parse()
             .unwrap();
-        let first = Claim::take(&reports).unwrap();
-        assert_eq!(Claim::take(&reports).unwrap_err(), ClaimError(path.clone()));
-        drop(Claim::take(&[other]).unwrap());
+        let first = ReportLock::take(&reports).unwrap();
+        assert_eq!(
+            ReportLock::take(&reports).unwrap_err(),
+            ReportLockError(path.clone())
+        );
+        drop(ReportLock::take(&[other]).unwrap());
         drop(first);
-        drop(Claim::take(&reports).unwrap());
+        drop(ReportLock::take(&reports).unwrap());
         assert_eq!(
             fs::read_dir(path.parent().unwrap()).unwrap().count(),
             0,
@@ -122,7 +125,10 @@ mod tests {
             let report: Report = format!("json={}/{path}", folder.path().display())
                 .parse()
                 .unwrap();
-            assert!(Claim::take(&[report]).unwrap().locks.is_empty(), "{path}");
+            assert!(
+                ReportLock::take(&[report]).unwrap().locks.is_empty(),
+                "{path}"
+            );
         }
     }
 }
