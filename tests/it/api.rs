@@ -5,7 +5,7 @@
     reason = "BLESS is for the tests, not to the program"
 )]
 
-use crate::program::{Served, root};
+use crate::program::{Folder, Served, root};
 use conformant::{Conclusion, Error, Reference, Rulebook, RunOptions, Service, Target, Verdict};
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -88,8 +88,8 @@ fn trials_pass_or_fail_with_the_rule() {
     assert!(green.status.success(), "{text}");
     assert!(text.contains(&format!("test {SCENARIO}")), "{text}");
 
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--fault", FAULT]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", FAULT]);
     let red = Command::new(&example)
         .args(["--exact", SCENARIO])
         .env("FLOW_URL", format!("{}/flow", served.url))
@@ -140,8 +140,8 @@ fn the_same_is_found_in_process_and_over_the_network() {
         found.map(|f| f.rule.clone()).collect::<BTreeSet<_>>()
     });
     assert_eq!(lines[0], lines[1]);
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let page = folder.path().join("report.html");
+    let folder = Folder::new();
+    let page = folder.join("report.html");
     runs[0]
         .report(&format!("html={}", page.display()))
         .expect("the temporary folder is writable");

@@ -1,40 +1,26 @@
 //! Hooks and leases that misbehave: each is named, nothing legal is flagged.
 
 use crate::hostile::pages::{answer, ok};
-use crate::hostile::target::{Act, Target};
-use crate::program::{Served, run};
+use crate::hostile::target::{Act, Target, keep};
+use crate::program::{Folder, Served};
 use conformant_record::RunRecord;
 
 /// Runs one scenario with a hook of its own, and checks exit code and what is printed.
 fn check(name: &str, hook: &str, acts: Vec<Act>, limits: &str, expected: (i32, &str)) {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let bench = Target::answering(move |_| acts.clone());
     let url = format!("{}/{hook}", bench.origin());
     let configuration =
         format!("limits: {limits}\nhooks: {{{hook}: {{http: {{url: '{url}'}}}}}}\n");
-    std::fs::write(folder.path().join("conformant.yaml"), configuration)
-        .expect("the disk is writable");
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
+    folder.write("conformant.yaml", configuration);
+    let options = served.options();
     let filter = "auth/registrations/failed-webhook";
-    let arguments = [
-        "run",
-        "--target",
-        &target,
-        "--hooks",
-        &hooks,
-        "--filter",
-        filter,
-        "--prove",
-        "off",
-        "--report",
-        "json=run.json",
-    ];
-    let (code, out, err) = run(folder.path(), &arguments);
+    let (code, out, err) = folder.output(&format!(
+        "run {options} --filter {filter} --prove off --report json=run.json"
+    ));
     assert_eq!(code, expected.0, "{name}: {out}{err}");
-    let json = std::fs::read(folder.path().join("run.json")).expect("a report");
-    let record: RunRecord = serde_json::from_slice(&json).expect("it is a record");
+    let record: RunRecord = folder.json("run.json");
     assert_eq!(record.findings, [], "{name}: {out}{err}");
     let printed = format!("{out}{err}{}", record.scenarios[0].reason);
     assert!(printed.contains(expected.1), "{name}: {printed}");
@@ -89,13 +75,7 @@ fn hooks_that_misbehave_are_named_and_nothing_is_flagged() {
             normal,
             (3, "hook lease failed"),
         ),
-        (
-            "twice",
-            "lease",
-            vec![Act::Send(twice), Act::Keep],
-            normal,
-            (0, "passed"),
-        ),
+        ("twice", "lease", keep(twice), normal, (0, "passed")),
     ] {
         check(name, hook, acts, limits, expected);
     }
@@ -103,27 +83,22 @@ fn hooks_that_misbehave_are_named_and_nothing_is_flagged() {
 
 #[test]
 fn a_lease_that_is_never_granted_is_named() {
-    let refused = vec![Act::Send(ok(r#"{"granted": false}"#)), Act::Keep];
+    let refused = keep(ok(r#"{"granted": false}"#));
     let expected = (3, "hook lease: not granted until the run ended");
     check("lease", "lease", refused, "{run: 6s}", expected);
 }
 
 #[test]
 fn a_wrong_path_of_the_user_status_is_named_and_not_flagged() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let path = "/nowhere/{FORMAT}/{AUTH_ID}";
     let configuration = format!("targets: {{auth: {{user_status_path: '{path}'}}}}\n");
-    std::fs::write(folder.path().join("conformant.yaml"), configuration)
-        .expect("the disk is writable");
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
+    folder.write("conformant.yaml", configuration);
+    let options = served.options();
     let filter = "auth/user-status/happy";
-    let arguments = [
-        "run", "--target", &target, "--hooks", &hooks, "--filter", filter,
-    ];
-    let (code, out, err) = run(folder.path(), &arguments);
-    assert_eq!(code, 4, "{out}{err}");
+    let line = format!("run {options} --filter {filter}");
+    let (out, err) = folder.run(4, &line);
     assert!(
         format!("{out}{err}").contains("targets.auth.user_status_path"),
         "{out}{err}"

@@ -4,7 +4,7 @@
 //! A command that is not run has one of a few reasons in the source of the page. `readme.rs` runs those of README.md.
 
 use crate::program::{Served, conformant, copy_of, files, first_fixture, root};
-use crate::services::{PythonServer, shown_files, tutorial_files};
+use crate::services::{server_of, shown_files, tutorial_files, tutorial_server};
 use crate::sessions::Session;
 use clap::CommandFactory;
 use clap::error::ErrorKind;
@@ -335,7 +335,7 @@ fn prepare(page: &str, folder: &Path) {
 }
 
 /// Services of other documents that a page calls, by the addresses that it shows.
-fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
+fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, Served)> {
     if page != "docs/src/own.md" {
         return Vec::new();
     }
@@ -344,11 +344,8 @@ fn hosts(page: &str, folder: &Path) -> Vec<(&'static str, PythonServer)> {
     let document = root().join("tests/services/rooms/openapi.yaml");
     std::fs::copy(document, folder.join("openapi.yaml")).expect("it is there");
     let hosts = vec![
-        ("http://127.0.0.1:4022", PythonServer::of("rooms", &[])),
-        (
-            "http://127.0.0.1:4020",
-            PythonServer::of_tutorial(folder, &[]),
-        ),
+        ("http://127.0.0.1:4022", server_of("rooms")),
+        ("http://127.0.0.1:4020", tutorial_server(folder, &[])),
     ];
     let file = folder.join("rooms.yaml");
     let text = std::fs::read_to_string(&file).expect("the page shows it");

@@ -1,43 +1,13 @@
 //! `check`, `proxy` and `serve` agree in their findings about client requests.
 
-use crate::hostile::command::{Running, conformant, folder, write};
+use crate::hostile::command::{Running, conformant};
+use crate::program::{BASIC, Folder, Served};
 use serde_json::{Value, json};
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
-/// Valid credentials of the reference.
-const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
-
-/// A listening process that ends at a signal.
-struct Listening {
-    child: Child,
-    url: String,
-}
-
-impl Listening {
-    fn start(command: &mut Command) -> Self {
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = child.expect("the program starts");
-        let mut line = String::new();
-        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
-        lines.read_line(&mut line).expect("it says where it is");
-        let url = line.trim().strip_prefix("listening ").expect("an address");
-        let url = url.to_owned();
-        // Later output must not block it.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-        Self { child, url }
-    }
-
-    /// Sends a signal; returns the exit code.
-    fn end(mut self) -> Option<i32> {
-        let line = format!("kill -INT {}", self.child.id());
-        let shell = Command::new("sh").args(["-c", &line]).status();
-        assert!(shell.expect("a shell").success());
-        self.child.wait().expect("a child of ours").code()
-    }
-
+impl Served {
     /// Creates a service with this form, as a client does.
     fn create_service(&self, form: &str) {
         let host = self.url.strip_prefix("http://").expect("plain HTTP");
@@ -52,14 +22,6 @@ impl Listening {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
         assert!(answer.starts_with("HTTP/1.1 "), "{answer}");
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        // It has ended already, unless the test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -91,18 +53,12 @@ const MISSPELT: &str = "chat/create-service/request/friendly-name request";
 #[test]
 fn the_reference_judges_its_clients() {
     for (form, exit, expected) in [(RIGHT, Some(0), vec![]), (WRONG, Some(1), vec![MISSPELT])] {
-        let folder = folder();
-        let mut command = conformant(folder.path());
-        let served = Listening::start(command.args([
-            "serve",
-            "--judge",
-            "requests",
-            "--report",
-            "json=serve.json",
-        ]));
+        let folder = Folder::with_limits();
+        let flags = ["--judge", "requests", "--report", "json=serve.json"];
+        let served = Served::start(&folder, &flags);
         served.create_service(form);
         assert_eq!(served.end(), exit, "{form}");
-        assert_eq!(found(&folder.path().join("serve.json")), expected);
+        assert_eq!(found(&folder.join("serve.json")), expected);
     }
 }
 
@@ -115,22 +71,22 @@ fn a_proxy_is_a_gate_for_clients_for_services_or_for_both() {
         ("responses", WRONG, Some(4), vec![]),
         ("both", WRONG, Some(1), vec![MISSPELT]),
     ] {
-        let folder = folder();
-        let served = Listening::start(conformant(folder.path()).arg("serve"));
+        let folder = Folder::with_limits();
+        let served = Served::start(&folder, &[]);
         let upstream = format!("all={}", served.url);
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         command.args(["proxy", "--upstream", &upstream, "--judge", side]);
-        let proxy = Listening::start(command.args(["--report", "json=proxy.json"]));
+        let proxy = Served::listen(command.args(["--report", "json=proxy.json"]));
         proxy.create_service(form);
         assert_eq!(proxy.end(), exit, "{side} {form}");
-        let found = found(&folder.path().join("proxy.json"));
+        let found = found(&folder.join("proxy.json"));
         assert_eq!(found, expected, "{side} {form}");
     }
 }
 
 #[test]
 fn a_recording_distinguishes_client_and_service_findings() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let mut answer = crate::program::first_fixture("chat/service");
     answer["read_status_enabled"] = json!("true");
     let entry = |form: &str, answer: Value| {
@@ -148,17 +104,17 @@ fn a_recording_distinguishes_client_and_service_findings() {
         })
     };
     let recording = json!({"log": {"entries": [entry(WRONG, answer)]}});
-    write(&folder.path().join("x.har"), recording.to_string());
+    folder.write("x.har", recording.to_string());
     for (side, of_client, of_service) in [
         ("requests", true, false),
         ("responses", false, true),
         ("both", true, true),
     ] {
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         command.args(["check", "x.har", "--as", "har", "--judge", side]);
         let ended = Running::start(command.args(["--report", "json=har.json"])).end();
         assert_eq!(ended.exit, Some(1), "{ended:?}");
-        let found = found(&folder.path().join("har.json"));
+        let found = found(&folder.join("har.json"));
         assert_eq!(found.iter().any(|f| f == MISSPELT), of_client, "{found:?}");
         let accused = "chat/service/read-status-enabled service".to_owned();
         assert_eq!(found.contains(&accused), of_service, "{found:?}");

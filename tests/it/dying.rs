@@ -1,11 +1,10 @@
 //! A target that stops answering in the middle of a run ends the run with that as its result.
 
-use crate::program::{Served, conformant};
+use crate::program::{Folder, Served, ended};
 use conformant_base::clock;
 use conformant_record::RunRecord;
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -97,22 +96,17 @@ fn relay(
 }
 
 /// Runs a command against a route; returns the exit code, both outputs, and the time since the target ended.
-fn against(route: &Route, folder: &Path, arguments: &[&str]) -> (i32, String, Duration) {
-    let target = format!("chat={}/chat", route.url);
-    let all = [arguments, &["--target", &target]].concat();
-    let mut command = conformant(folder, &all);
+fn against(route: &Route, folder: &Folder, line: &str) -> (i32, String, Duration) {
+    let mut command = folder.command(&format!("{line} --target chat={}/chat", route.url));
     let (name, secret) = (
         conformant_reference::account::API_KEY,
         conformant_reference::account::API_SECRET,
     );
     command.env("CONFORMANT_CHAT_USERNAME", name);
     command.env("CONFORMANT_CHAT_PASSWORD", secret);
-    let output = command.output().expect("the program can be started");
+    let (code, out, err) = ended(&mut command);
     let died = route.died.get().expect("the target ended");
-    let code = output.status.code().expect("it ends by itself");
-    let printed = [output.stdout, output.stderr].concat();
-    let printed = String::from_utf8_lossy(&printed).into_owned();
-    (code, printed, died.elapsed())
+    (code, out + &err, died.elapsed())
 }
 
 fn at_once(rows: &[impl Sync], check: impl Fn(usize) + Sync) {
@@ -138,23 +132,22 @@ fn a_target_that_stops_answering_ends_the_run_without_findings() {
     ];
     at_once(&rows, |index| {
         let (death, after, jobs, has_hooks) = rows[index];
-        let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        let served = Served::start(folder.path(), &[]);
+        let folder = Folder::new();
+        let served = Served::start(&folder, &[]);
         let route = Route::to(&served, death, after);
-        let hooks = format!("{}/_control", route.url);
-        let mut arguments = vec!["run", "--service", "chat", "--prove", "off", "--jobs", jobs];
-        arguments.extend(["--report", "json=run.json"]);
-        if has_hooks {
-            arguments.extend(["--hooks", &hooks]);
-        }
-        let (code, printed, took) = against(&route, folder.path(), &arguments);
+        let hooks = match has_hooks {
+            true => format!("--hooks {}/_control", route.url),
+            false => String::new(),
+        };
+        let options = format!("--service chat --prove off --jobs {jobs} {hooks}");
+        let line = format!("run {options} --report json=run.json");
+        let (code, printed, took) = against(&route, &folder, &line);
         let name = format!("{death:?}, jobs {jobs}, hooks {has_hooks}: {printed}");
         assert_eq!(code, 3, "{name}");
         let headline = "chat stopped answering, which ended the run";
         assert!(printed.contains(headline), "{name}");
         assert!(took < SOON, "{took:?}, {name}");
-        let json = std::fs::read(folder.path().join("run.json")).expect("a report");
-        let record: RunRecord = serde_json::from_slice(&json).expect("it is a record");
+        let record: RunRecord = folder.json("run.json");
         assert_eq!(record.findings, [], "{name}");
         assert!(!record.complete, "{name}");
     });
@@ -169,11 +162,11 @@ fn a_target_that_stops_answering_ends_an_exploration_without_findings() {
     ];
     at_once(&rows, |index| {
         let (death, after, jobs) = rows[index];
-        let folder = tempfile::tempdir().expect("the temporary folder is writable");
-        let served = Served::start(folder.path(), &[]);
+        let folder = Folder::new();
+        let served = Served::start(&folder, &[]);
         let route = Route::to(&served, death, after);
-        let arguments = ["explore", "--budget", "100000", "--jobs", jobs];
-        let (code, printed, took) = against(&route, folder.path(), &arguments);
+        let line = format!("explore --budget 100000 --jobs {jobs}");
+        let (code, printed, took) = against(&route, &folder, &line);
         let name = format!("{death:?}, jobs {jobs}: {printed}");
         assert_eq!(code, 3, "{name}");
         assert!(printed.contains("the target stopped answering: "), "{name}");

@@ -1,21 +1,19 @@
 //! Evidence of a run is kept and judged again: identical verdicts with the same rulebook, others with another one.
 
+use crate::offline;
 use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::{EvaluatedRun, EvidenceWriter, Head, Reader, evaluate};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Sessions as _, Target};
+use conformant_engine::{Sessions as _, Target};
 use conformant_judge::prove::Mode;
-use conformant_record::{RunEvent, RunRecord, Verdict};
+use conformant_record::{RunRecord, Verdict};
 use conformant_reference::Fault;
 use conformant_rulebook::Rulebook;
-use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::io::{self, Read as _, Write};
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const STATUS: &str = "flow/execution/status";
 
@@ -49,32 +47,12 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     let mut head = Head::of(&rulebook, &planned, 7);
     head.targets = sessions.targets();
     let keeper = EvidenceWriter::begin(Box::new(file.clone()), Redactor::new(secrets), &head);
-    let options = Options {
-        seed: 7,
-        jobs: 3,
-        shuffle: false,
-        run_max: Duration::from_secs(600),
-        prove: Mode::Off,
-        evidence_writer: Some(Arc::clone(&keeper)),
-    };
-    let mut record = None;
-    conformant_engine::run(
-        &rulebook,
-        &Schemas::default(),
-        &planned,
-        &sessions,
-        &options,
-        &AtomicBool::new(false),
-        &mut |event| {
-            if let RunEvent::Finished { record: finished } = event {
-                record = Some(*finished);
-            }
-        },
-        |_, _| {},
-    );
+    let mut options = offline::options(7, 3, Mode::Off);
+    options.evidence_writer = Some(Arc::clone(&keeper));
+    let record = offline::record(&rulebook, &planned, &sessions, &options);
     keeper.end(true, None).expect("memory takes everything");
     let kept = file.0.lock().expect("no thread panics").clone();
-    (record.expect("a run ends with its record"), kept)
+    (record, kept)
 }
 
 fn judged(kept: &[u8], rulebook: &Rulebook) -> EvaluatedRun {

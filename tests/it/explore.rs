@@ -1,6 +1,6 @@
 //! Exploration: findings as scenarios that reproduce, empty budgets, unwritable folders, failing targets.
 
-use crate::program::{Served, conformant, run};
+use crate::program::{Folder, Served, conformant};
 use conformant_base::clock;
 use conformant_engine::session::{OpenError, Session};
 use conformant_engine::sessions::{Offline, ask};
@@ -46,21 +46,10 @@ fn the_clean_reference_has_no_findings() {
 
 #[test]
 fn former_false_positives_stay_fixed() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = Folder::new();
     let scenarios = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus/explored");
-    let arguments = [
-        "run",
-        "--strict",
-        "--filter",
-        "*/explored/*",
-        "--prove",
-        "off",
-    ];
-    let (code, out, err) = run(
-        folder.path(),
-        &[&arguments[..], &["--scenarios", scenarios]].concat(),
-    );
-    assert_eq!(code, 0, "{out}{err}");
+    let line = format!("run --strict --filter */explored/* --prove off --scenarios {scenarios}");
+    let (out, _) = folder.run(0, &line);
     assert!(out.contains("scenarios   8 pass\n"), "{out}");
 }
 
@@ -118,26 +107,20 @@ fn a_finding_is_a_scenario_of_six_steps_that_fails_on_the_fault_and_passes_witho
 }
 
 fn plays_red_and_green(fault: &str, found: &Shrunk) {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = Folder::new();
     let (name, text) = file_of(found);
-    let file = folder.path().join("found").join(name);
+    let file = folder.join("found").join(name);
     std::fs::create_dir_all(file.parent().expect("it has a folder"))
         .expect("the temporary folder is writable");
     std::fs::write(&file, text).expect("the temporary folder is writable");
-    let run_scenario = |served: &Served| {
-        let target = format!("all={}", served.url);
-        let control = format!("{}/_control", served.url);
-        let mut arguments = vec!["run", "--scenarios", "found", "--filter", "*/explored/*"];
-        arguments.extend(["--strict", "--target", &target, "--hooks", &control]);
-        arguments.extend(["--prove", "off"]);
-        run(folder.path(), &arguments)
+    let run_scenario = |code: i32, served: &Served| {
+        let filter = "--scenarios found --filter */explored/* --strict --prove off";
+        folder.run(code, &format!("run {filter} {}", served.options()));
     };
-    let broken = Served::start(folder.path(), &["--fault", fault]);
-    let (code, out, err) = run_scenario(&broken);
-    assert_eq!(code, 1, "{out}{err}");
-    let fixed = Served::start(folder.path(), &[]);
-    let (code, out, err) = run_scenario(&fixed);
-    assert_eq!(code, 0, "{out}{err}");
+    let broken = Served::start(&folder, &["--fault", fault]);
+    run_scenario(1, &broken);
+    let fixed = Served::start(&folder, &[]);
+    run_scenario(0, &fixed);
 }
 
 /// Reference instances of which only the first ones are as expected, or exist.
@@ -207,20 +190,14 @@ fn progress_is_reported() {
 /// After requests that may be refused, such as those with wrong credentials, exploration does not wait for a person.
 #[test]
 fn a_refusal_that_was_to_be_expected_is_not_waited_for() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--log", "served.ndjson"]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--log", "served.ndjson"]);
     let target = format!("flow={}/flow", served.url);
     let hooks = format!("{}/_control", served.url);
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "explore", "--target", &target, "--hooks", &hooks, "--budget", "40", "--seed", "5",
-            "--jobs", "1",
-        ],
-    );
-    assert_eq!(code, 0, "{out}{err}");
+    let line = format!("explore --target {target} --hooks {hooks} --budget 40 --seed 5 --jobs 1");
+    let (out, _) = folder.run(0, &line);
     assert!(out.ends_with("no findings\n"), "{out}");
-    let log = std::fs::read_to_string(folder.path().join("served.ndjson")).expect("it is kept");
+    let log = folder.read("served.ndjson");
     let lines: Vec<serde_json::Value> = log
         .lines()
         .map(|line| serde_json::from_str(line).expect("a line is JSON"))
@@ -273,18 +250,14 @@ fn without_a_clock_hook_no_sequence_waits_for_hours() {
 /// Parallel sequences and other runs share the clock of the target.
 #[test]
 fn findings_during_a_clock_change_are_left_out() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
     let target = format!("flow={}/flow", served.url);
     let control = format!("{}/_control", served.url);
     let explore = || {
-        run(
-            folder.path(),
-            &[
-                "explore", "--target", &target, "--hooks", &control, "--budget", "12", "--seed",
-                "5", "--jobs", "1",
-            ],
-        )
+        folder.output(&format!(
+            "explore --target {target} --hooks {control} --budget 12 --seed 5 --jobs 1"
+        ))
     };
     let (code, out, err) = explore();
     assert_eq!(code, 1, "{out}{err}");
@@ -335,42 +308,28 @@ fn what_was_found_until_the_target_dies_is_kept() {
 
 #[test]
 fn invalid_arguments_are_reported_before_anything_is_sent() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    std::fs::write(folder.path().join("file"), "").expect("the temporary folder is writable");
-    for (arguments, expected) in [
-        (&["explore", "--budget", "0"][..], "is too small"),
-        (&["explore", "--budget", "0s"][..], "is too small"),
-        (&["explore", "--budget", "soon"][..], "invalid --budget"),
-        (
-            &["explore", "--budget", "1", "--save", "file/below"][..],
-            "failed to write to --save",
-        ),
+    let folder = Folder::new();
+    folder.write("file", "");
+    for (budget, expected) in [
+        ("0", "is too small"),
+        ("0s", "is too small"),
+        ("soon", "invalid --budget"),
+        ("1 --save file/below", "failed to write to --save"),
     ] {
-        let (code, out, err) = run(folder.path(), arguments);
-        assert_eq!(code, 2, "{arguments:?}: {out}{err}");
-        assert!(err.contains(expected), "{arguments:?}: {err}");
+        let (_, err) = folder.run(2, &format!("explore --budget {budget}"));
+        assert!(err.contains(expected), "{budget}: {err}");
     }
 }
 
 #[test]
 fn a_target_that_is_gone_is_trouble() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = Folder::new();
     let target = {
-        let served = Served::start(folder.path(), &[]);
+        let served = Served::start(&folder, &[]);
         format!("media={}/media", served.url)
     };
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "explore",
-            "--target",
-            &target,
-            "--only-safe",
-            "--budget",
-            "50",
-        ],
-    );
-    assert_eq!(code, 3, "{out}{err}");
+    let line = format!("explore --target {target} --only-safe --budget 50");
+    let (_, err) = folder.run(3, &line);
     assert!(err.contains("media cannot be reached at "), "{err}");
 }
 

@@ -8,7 +8,7 @@
     reason = "BLESS and WORLD are for the tests, not for the program"
 )]
 
-use crate::program::{conformant, is_campaign, root, run};
+use crate::program::{Folder, ended, is_campaign, root, run};
 use conformant_fixtures::{Entry, Filing, Manifest, Set, Wanted};
 use conformant_judge::{Need, predicate_of};
 use conformant_rulebook::{Origin, Rule, Rulebook};
@@ -81,14 +81,14 @@ fn a_changed_missing_or_stray_file_is_noticed() {
     let (schemas, calm) = (Schemas::default(), AtomicBool::new(false));
     let made =
         conformant_fixtures::make(rulebook, &schemas, &wanted, &calm).expect("it has a plan");
-    let home = tempfile::tempdir().expect("a folder of our own");
-    let folder = home.path().join("set");
+    let home = Folder::new();
+    let folder = home.join("set");
     made.write(&folder, &calm)
         .expect("the folder can be written");
     assert_eq!(differing(&made, &folder), [""; 0]);
-    fs::write(folder.join("flow/flow/valid-0.json"), "{}").expect("it can be changed");
+    home.write("set/flow/flow/valid-0.json", "{}");
     fs::remove_file(folder.join("flow/flow/valid-1.json")).expect("it can be taken away");
-    fs::write(folder.join("stray.json"), "{}").expect("it can be added");
+    home.write("set/stray.json", "{}");
     assert_eq!(differing(&made, &folder).len(), 3);
 }
 
@@ -141,63 +141,32 @@ fn every_rule_that_a_payload_can_break_is_broken_by_a_committed_fixture() {
 
 #[test]
 fn streams_of_several_kinds_are_files_that_verify() {
-    let home = tempfile::tempdir().expect("a folder of our own");
-    let arguments = [
-        "fixtures",
-        "generate",
-        "--kind",
-        "events/*/4",
-        "--kind",
-        "chat/user",
-        "--kind",
-        "token",
-        "--kind",
-        "qr",
-        "--count",
-        "30",
-        "--format",
-        "ndjson",
-        "--invalid",
-        "--out",
-        "set",
-    ];
-    let (code, _, message) = run(home.path(), &arguments);
-    assert_eq!(code, 0, "{message}");
-    let lines = |file: &str| {
-        let text = fs::read_to_string(home.path().join("set").join(file)).expect("it is there");
-        text.lines().count()
-    };
+    let home = Folder::new();
+    let kinds = "--kind events/*/4 --kind chat/user --kind token --kind qr";
+    let options = "--count 30 --format ndjson --invalid --out set";
+    home.run(0, &format!("fixtures generate {kinds} {options}"));
+    let lines = |file: &str| home.read(&format!("set/{file}")).lines().count();
     assert_eq!(lines("events/MessageSent/4.ndjson"), 30);
     assert_eq!(lines("token.txt"), 30);
     assert!(lines("qr.invalid.txt") > 5);
-    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 0, "{message}");
-    let one = home.path().join("set/token.txt");
-    let text = fs::read_to_string(&one).expect("it is there");
-    fs::write(&one, text.replacen("ey", "eY", 1)).expect("it can be changed");
-    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert!(
-        code == 1 && message.contains("\ntoken.txt: line 1: "),
-        "{message}"
-    );
+    home.run(0, "fixtures verify set");
+    let text = home.read("set/token.txt");
+    home.write("set/token.txt", text.replacen("ey", "eY", 1));
+    let (message, _) = home.run(1, "fixtures verify set");
+    assert!(message.contains("\ntoken.txt: line 1: "), "{message}");
 }
 
-/// Arguments for a small set in a folder `set`.
-fn small_set(further: &[&'static str]) -> Vec<&'static str> {
-    let words =
-        "fixtures generate --kind auth/user-create --kind qr --kind flow/flow --invalid --out set";
-    words.split(' ').chain(further.iter().copied()).collect()
-}
+/// Generates a small set in a folder `set`.
+const SMALL_SET: &str =
+    "fixtures generate --kind auth/user-create --kind qr --kind flow/flow --invalid --out set";
 
 #[test]
 fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
-    let made = |further: &[&'static str]| {
-        let home = tempfile::tempdir().expect("a folder of our own");
-        let (code, _, message) = run(home.path(), &small_set(further));
-        assert_eq!(code, 0, "{message}");
-        let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-        assert_eq!(code, 0, "{message}");
-        let manifest = conformant_fixtures::read(&home.path().join("set")).expect("it is sound");
+    let made = |format: &str| {
+        let home = Folder::new();
+        home.run(0, &format!("{SMALL_SET} --format {format}"));
+        home.run(0, "fixtures verify set");
+        let manifest = conformant_fixtures::read(&home.join("set")).expect("it is sound");
         let known = |entry: Entry| Entry {
             file: String::new(),
             line: None,
@@ -205,23 +174,19 @@ fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
             ..entry
         };
         let entries = manifest.fixtures.into_iter().map(known);
-        (
-            entries.collect::<Vec<_>>(),
-            names(&home.path().join("set/auth")),
-        )
+        let files = crate::program::files(&home.join("set/auth"), &[]);
+        (entries.collect::<Vec<_>>(), files.len())
     };
-    let (tree, folders) = made(&["--format", "json"]);
-    let (lines, files) = made(&["--format", "ndjson"]);
-    assert_eq!(folders, ["user-create"]);
+    let (tree, files) = made("json");
+    let (lines, files_of_lines) = made("ndjson");
     assert_eq!(
         files,
-        [
-            "user-create.invalid.ndjson",
-            "user-create.ndjson",
-            "user-create.xml.invalid.ndjson",
-            "user-create.xml.ndjson"
-        ]
+        tree.iter()
+            .filter(|entry| entry.name.starts_with("auth/"))
+            .count()
     );
+    // Valid and invalid documents, each as JSON and as XML.
+    assert_eq!(files_of_lines, 4);
     assert_eq!(tree, lines);
     let broken = lines.iter().filter(|entry| !entry.valid);
     let schema = broken.map(|entry| (entry.breaks_schema, entry.name.rsplit('.').next()));
@@ -233,26 +198,19 @@ fn a_set_holds_the_same_fixtures_as_a_tree_and_in_lines() {
 
 #[test]
 fn a_long_set_is_verified_with_its_invalid_documents() {
-    let home = tempfile::tempdir().expect("a folder of our own");
-    let (code, _, message) = run(
-        home.path(),
-        &small_set(&["--format", "ndjson", "--count", "1500"]),
-    );
-    assert_eq!(code, 0, "{message}");
-    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 0, "{message}");
+    let home = Folder::new();
+    home.run(0, &format!("{SMALL_SET} --format ndjson --count 1500"));
+    let (message, _) = home.run(0, "fixtures verify set");
     let proved: u64 = message
         .split(' ')
         .next()
         .and_then(|count| count.parse().ok())
         .expect("a number comes first");
     assert!(proved > 4_500, "{message}");
-    let stream = home.path().join("set/flow/flow.ndjson");
-    let text = fs::read_to_string(&stream).expect("it is there");
+    let text = home.read("set/flow/flow.ndjson");
     let (_, rest) = text.split_once('\n').expect("lines");
-    fs::write(&stream, rest).expect("it can be changed");
-    let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-    assert_eq!(code, 1, "{message}");
+    home.write("set/flow/flow.ndjson", rest);
+    let (message, _) = home.run(1, "fixtures verify set");
     assert!(
         message.contains("found 1499 lines, expected 1500"),
         "{message}"
@@ -261,32 +219,25 @@ fn a_long_set_is_verified_with_its_invalid_documents() {
 
 #[test]
 fn an_added_changed_or_misjudged_line_is_reported() {
-    let home = tempfile::tempdir().expect("a folder of our own");
-    assert_eq!(run(home.path(), &small_set(&["--format", "ndjson"])).0, 0);
+    let home = Folder::new();
+    home.run(0, &format!("{SMALL_SET} --format ndjson"));
     let verify = |what: &str| {
-        let (code, message, _) = run(home.path(), &["fixtures", "verify", "set"]);
-        assert_eq!(code, 1, "{message}");
+        let (message, _) = home.run(1, "fixtures verify set");
         assert!(message.contains(what), "{message}");
     };
-    let (file, manifest) = (
-        home.path().join("set/flow/flow.invalid.ndjson"),
-        home.path().join("set/manifest.json"),
-    );
-    let (text, listed) = (
-        fs::read_to_string(&file).expect("it is there"),
-        fs::read_to_string(&manifest).expect("it is there"),
-    );
+    let (file, manifest) = ("set/flow/flow.invalid.ndjson", "set/manifest.json");
+    let (text, listed) = (home.read(file), home.read(manifest));
     let count = text.lines().count();
-    fs::write(&file, format!("{text}{{}}\n")).expect("it can be changed");
+    home.write(file, format!("{text}{{}}\n"));
     verify(&format!(
         "flow/flow.invalid.ndjson: line {}: not listed in the manifest",
         count + 1
     ));
-    fs::write(&file, text.replacen("\"sid\"", "\"Sid\"", 1)).expect("it can be changed");
+    home.write(file, text.replacen("\"sid\"", "\"Sid\"", 1));
     verify("was changed: its SHA-256");
-    fs::write(&file, &text).expect("it can be changed");
+    home.write(file, &text);
     let other = listed.replacen("\"breaks_schema\": true", "\"breaks_schema\": false", 1);
-    fs::write(&manifest, other).expect("it can be changed");
+    home.write(manifest, other);
     verify("breaks_schema is Some(false), found true");
 }
 
@@ -314,58 +265,36 @@ fn world_resources() -> String {
 
 #[test]
 fn a_generated_data_set_breaks_no_rule() {
-    let home = tempfile::tempdir().expect("a folder of our own");
+    let home = Folder::new();
     let count = world_resources();
-    let generate = |further: &[&str]| {
-        let words = [
-            "fixtures", "generate", "--world", "--seed", "5", "--count", &count,
-        ];
-        let (code, out, message) = run(home.path(), &[&words[..], further].concat());
-        assert_eq!(code, 0, "{message}");
-        out
+    let generate = |further: &str| {
+        let line = format!("fixtures generate --world --seed 5 --count {count} {further}");
+        home.run(0, &line).0
     };
-    let one = generate(&["--jobs", "1"]);
+    let one = generate("--jobs 1");
     assert!(
         one.lines().count() >= count.parse().expect("a number"),
         "{count}"
     );
-    assert_eq!(one, generate(&["--jobs", "3"]));
-    fs::write(
-        home.path().join("world.har"),
-        generate(&["--format", "har"]),
-    )
-    .expect("the disk is writable");
-    let (code, out, message) = run(home.path(), &["check", "world.har", "--as", "har"]);
-    assert_eq!(code, 0, "{out}{message}");
+    assert_eq!(one, generate("--jobs 3"));
+    home.write("world.har", generate("--format har"));
+    let (out, _) = home.run(0, "check world.har --as har");
     assert!(out.contains("passed: "), "{out}");
-    generate(&["--out", "world"]);
-    let (code, out, _) = run(home.path(), &["fixtures", "verify", "world"]);
-    assert_eq!(code, 0, "{out}");
+    generate("--out world");
+    let (out, _) = home.run(0, "fixtures verify world");
     assert_eq!(out, format!("{} fixtures, 0 failed\n", one.lines().count()));
 }
 
 #[test]
 fn any_number_of_threads_gives_the_same_set() {
-    let home = tempfile::tempdir().expect("a folder of our own");
+    let home = Folder::new();
     let made = |jobs: &str| {
-        let arguments = [
-            "fixtures",
-            "generate",
-            "--kind",
-            "flow/*",
-            "--kind",
-            "token",
-            "--invalid",
-            "--seed",
-            "9",
-            "--jobs",
-            jobs,
-            "--out",
-            jobs,
-        ];
-        let (code, _, message) = run(home.path(), &arguments);
-        assert_eq!(code, 0, "{message}");
-        fs::read(home.path().join(jobs).join("manifest.json")).expect("it is there")
+        let kinds = "--kind flow/* --kind token --invalid --seed 9";
+        home.run(
+            0,
+            &format!("fixtures generate {kinds} --jobs {jobs} --out {jobs}"),
+        );
+        home.read(&format!("{jobs}/manifest.json"))
     };
     assert_eq!(made("1"), made("5"));
 }
@@ -375,25 +304,14 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
     if !Path::new("/dev/full").exists() {
         return;
     }
-    let home = tempfile::tempdir().expect("a folder of our own");
+    let home = Folder::new();
     let full = fs::OpenOptions::new()
         .write(true)
         .open("/dev/full")
         .expect("it can be opened");
-    let arguments = [
-        "fixtures",
-        "generate",
-        "--kind",
-        "flow/flow",
-        "--count",
-        "9999",
-    ];
-    let output = conformant(home.path(), &arguments)
-        .stdout(full)
-        .output()
-        .expect("it can be started");
-    let message = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(3), "{message}");
+    let mut command = home.command("fixtures generate --kind flow/flow --count 9999");
+    let (code, _, message) = ended(command.stdout(full));
+    assert_eq!(code, 3, "{message}");
     assert!(
         message.contains("standard output: No space left"),
         "{message}"
@@ -402,18 +320,11 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn a_closed_pipe_is_not_an_error() {
-    let home = tempfile::tempdir().expect("a folder of our own");
-    for invalid in [&["--invalid"][..], &[]] {
-        let mut arguments = vec![
-            "fixtures",
-            "generate",
-            "--kind",
-            "chat/user",
-            "--count",
-            "99999",
-        ];
-        arguments.extend(invalid);
-        let mut child = conformant(home.path(), &arguments)
+    let home = Folder::new();
+    for invalid in ["--invalid", ""] {
+        let line = format!("fixtures generate --kind chat/user --count 99999 {invalid}");
+        let mut child = home
+            .command(&line)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -429,29 +340,27 @@ fn a_closed_pipe_is_not_an_error() {
     }
 }
 
+/// Generates a set in a folder `set`.
+#[cfg(unix)]
+const FLOWS: &str = "fixtures generate --kind flow/flow --format ndjson --out set";
+
+/// Begins to generate a set that takes forever.
+#[cfg(unix)]
+fn endless(folder: &Folder) -> std::process::Child {
+    let mut command = folder.command(&format!("{FLOWS} --count 4000000000"));
+    let started = command.stderr(Stdio::null()).spawn();
+    started.expect("it can be started")
+}
+
 #[cfg(unix)]
 #[test]
 fn a_signal_leaves_the_old_set() {
     for (signal, code) in [("INT", 130), ("TERM", 143)] {
-        let home = tempfile::tempdir().expect("a folder of our own");
-        let old = [
-            "fixtures",
-            "generate",
-            "--kind",
-            "flow/flow",
-            "--format",
-            "ndjson",
-            "--out",
-            "set",
-        ];
-        assert_eq!(run(home.path(), &old).0, 0);
-        let before = fs::read(home.path().join("set/manifest.json")).expect("it is there");
-        let endless = [&old[..], &["--count", "4000000000"]].concat();
-        let mut child = conformant(home.path(), &endless)
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("it can be started");
-        until(&mut child, || names(home.path()).len() == 2);
+        let home = Folder::new();
+        home.run(0, FLOWS);
+        let before = home.read("set/manifest.json");
+        let mut child = endless(&home);
+        until(&mut child, || home.names().len() == 2);
         let sent = std::process::Command::new("kill")
             .args(["-s", signal, &child.id().to_string()])
             .status()
@@ -459,43 +368,26 @@ fn a_signal_leaves_the_old_set() {
         assert!(sent.success());
         let output = child.wait_with_output().expect("it ends");
         assert_eq!(output.status.code(), Some(code));
-        assert_eq!(names(home.path()), ["set"]);
-        let after = fs::read(home.path().join("set/manifest.json")).expect("it is there");
-        assert_eq!(before, after);
+        assert_eq!(home.names(), ["set"]);
+        assert_eq!(before, home.read("set/manifest.json"));
     }
 }
 
 #[cfg(unix)]
 #[test]
 fn leftovers_of_a_killed_process_are_removed_by_the_next() {
-    let home = tempfile::tempdir().expect("a folder of our own");
-    let arguments = [
-        "fixtures",
-        "generate",
-        "--kind",
-        "flow/flow",
-        "--format",
-        "ndjson",
-        "--out",
-        "set",
-    ];
-    let mut child = conformant(
-        home.path(),
-        &[&arguments[..], &["--count", "4000000000"]].concat(),
-    )
-    .stderr(Stdio::null())
-    .spawn()
-    .expect("it can be started");
+    let home = Folder::new();
+    let mut child = endless(&home);
     let begun = |e: fs::DirEntry| e.path().join("new").exists();
     until(&mut child, || {
-        let mut inside = home.path().read_dir().expect("it is a folder");
+        let mut inside = home.read_dir().expect("it is a folder");
         inside.any(|e| e.is_ok_and(begun))
     });
     child.kill().expect("it can be killed");
     child.wait().expect("it ends");
-    assert_eq!(names(home.path()).len(), 1);
-    assert_eq!(run(home.path(), &arguments).0, 0);
-    assert_eq!(names(home.path()), ["set"]);
+    assert_eq!(home.names().len(), 1);
+    home.run(0, FLOWS);
+    assert_eq!(home.names(), ["set"]);
 }
 
 /// Polls until a condition holds, while the process lives.
@@ -506,19 +398,4 @@ fn until(child: &mut std::process::Child, is_so: impl Fn() -> bool) {
         assert_eq!(ended, None, "it ended by itself");
         std::thread::yield_now();
     }
-}
-
-#[cfg(unix)]
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).expect("it is a folder");
-    let mut names: Vec<String> = entries
-        .map(|e| {
-            e.expect("it can be listed")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    names.sort();
-    names
 }

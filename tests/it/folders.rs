@@ -1,44 +1,27 @@
 //! Fixtures and exports into unusable places: the error has advice, and no partial output is left.
 
-use super::program::{files, run};
+use super::program::{Folder, files};
 use std::fs;
-use std::path::Path;
 
 /// Each command that writes a folder, without the folder.
-const WAYS: [&[&str]; 3] = [
-    &["fixtures", "generate", "--kind", "flow/flow", "--out"],
-    &[
-        "fixtures",
-        "generate",
-        "--kind",
-        "flow/flow",
-        "--format",
-        "ndjson",
-        "--out",
-    ],
-    &["fixtures", "export", "--format", "asyncapi"],
+const WAYS: [&str; 3] = [
+    "fixtures generate --kind flow/flow --out",
+    "fixtures generate --kind flow/flow --format ndjson --out",
+    "fixtures export --format asyncapi",
 ];
 
 fn check(folder: &str, code: i32, expected: &str) {
     for way in WAYS {
-        let home = tempfile::tempdir().expect("the disk is writable");
-        let here = home.path().join("here");
-        fs::create_dir_all(here.join("occupied")).expect("the disk is writable");
-        fs::write(here.join("file"), "mine").expect("the disk is writable");
-        fs::write(here.join("occupied/notes"), "mine").expect("the disk is writable");
-        let before = names(home.path());
-        let arguments = [way, &[folder]].concat();
-        let (ended, _, error) = run(&here, &arguments);
-        assert_eq!(ended, code, "{arguments:?}: {error}");
-        assert!(error.contains(expected), "{arguments:?}: {error}");
-        assert_eq!(names(home.path()), before, "{arguments:?} left something");
-        let kept = fs::read_to_string(here.join("file")).expect("it is still there");
-        assert_eq!(kept, "mine");
+        let here = Folder::new();
+        here.write("file", "mine");
+        here.write("occupied/notes", "mine");
+        let before = files(&here, &[]);
+        let line = format!("{way} {folder}");
+        let (_, error) = here.run(code, &line);
+        assert!(error.contains(expected), "{line}: {error}");
+        assert_eq!(files(&here, &[]), before, "{line} left something");
+        assert_eq!(here.read("file"), "mine");
     }
-}
-
-fn names(folder: &Path) -> Vec<std::path::PathBuf> {
-    files(folder, &[])
 }
 
 #[test]
@@ -65,20 +48,11 @@ fn an_impossible_folder_is_an_error() {
 #[test]
 fn the_same_seed_gives_the_same_bytes() {
     for format in ["hurl", "har", "openapi"] {
-        let home = tempfile::tempdir().expect("the disk is writable");
+        let home = Folder::new();
         let made = ["first", "second"].map(|folder| {
-            let arguments = [
-                "fixtures",
-                "export",
-                "--format",
-                format,
-                "--service",
-                "media",
-                folder,
-            ];
-            let (ended, _, error) = run(home.path(), &arguments);
-            assert_eq!(ended, 0, "{error}");
-            let folder = home.path().join(folder);
+            let line = format!("fixtures export --format {format} --service media {folder}");
+            home.run(0, &line);
+            let folder = home.join(folder);
             let paths = files(&folder, &[]).into_iter();
             let read = paths.map(|path| {
                 let bytes = fs::read(&path).expect("it was written");

@@ -14,6 +14,7 @@ use conformant_base::clock;
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 /// Maximum size of an input.
@@ -22,68 +23,9 @@ const BYTES_MAX: usize = 16 * 1024;
 const SLOWEST: Duration = Duration::from_secs(if cfg!(debug_assertions) { 20 } else { 1 });
 
 /// Tokens with a meaning in some format.
-const WORDS: [&str; 60] = [
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
-    "\"",
-    "\\",
-    "\\u0000",
-    "\\ud800",
-    "null",
-    "true",
-    "1e999",
-    "-0",
-    "0.1",
-    "\u{feff}",
-    "\u{202e}",
-    "\u{1b}[31m",
-    "\u{0}",
-    "\r\n",
-    "\n\n",
-    "\t",
-    " ",
-    "<",
-    "</",
-    "/>",
-    "<!--",
-    "<![CDATA[",
-    "]]>",
-    "<!DOCTYPE x>",
-    "&amp;",
-    "&#0;",
-    "&x;",
-    "%00",
-    "%u0041",
-    "=3D",
-    "=\r\n",
-    "+",
-    "--",
-    "- ",
-    "? ",
-    "|\n",
-    ">-\n",
-    "&a ",
-    "*a",
-    "<<: ",
-    "!!binary ",
-    "%YAML 1.1\n",
-    "---\n",
-    "...\n",
-    "${",
-    "${a}",
-    "$repeat",
-    "~1",
-    "HTTP/1.1 200 OK\r\n",
-    "Content-Length: ",
-    "Transfer-Encoding: chunked\r\n",
-    "eyJ",
-    "0\r\n\r\n",
-    "::error::",
-];
+static WORDS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("fuzzed/words.json")).expect("a list of texts")
+});
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {
     let folder = root().join("tests/corpus/fuzz").join(name);
@@ -116,7 +58,7 @@ fn changed(chance: &mut ChaCha8Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
             }
             5 => bytes.truncate(at),
             _ => {
-                let word = WORDS[chance.random_range(0..WORDS.len())];
+                let word = &WORDS[chance.random_range(0..WORDS.len())];
                 drop(bytes.splice(at..to.min(at + word.len()), word.bytes()));
             }
         }

@@ -10,7 +10,7 @@ mod large;
 mod naughty;
 pub(crate) mod pages;
 mod paging;
-mod process;
+pub(crate) mod process;
 mod secrets;
 pub(crate) mod target;
 mod wire;

@@ -1,36 +1,29 @@
 //! A live target: `serve` and `run` as two processes that share only a URL.
 
-use crate::program::{Served, is_campaign, one_in, run};
+use crate::program::{Folder, Served, is_campaign, one_in};
 use conformant_record::{Level, RuleResult, RunRecord, Verdict};
 use std::io::BufRead as _;
-use std::path::Path;
 
 /// A fault that one field shows, and the rule that must report it.
 const FAULT: &str = "flow/meta-page-size-wrong";
 
-fn judge(served: &Served, folder: &Path, selection: &[&str]) -> (i32, String, RunRecord) {
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let mut arguments = vec!["run", "--target", &target, "--hooks", &hooks];
-    arguments.extend(["--report", "json=run.json"]);
-    arguments.extend(["--prove", if is_campaign() { "rules" } else { "off" }]);
-    arguments.extend(selection);
-    let (code, out, err) = run(folder, &arguments);
-    let json = std::fs::read(folder.join("run.json"))
-        .unwrap_or_else(|e| panic!("no report: {e}\n{out}{err}"));
-    (
-        code,
-        out,
-        serde_json::from_slice(&json).expect("the report is a record"),
-    )
+fn run_line(served: &Served, selection: &str) -> String {
+    let prove = if is_campaign() { "rules" } else { "off" };
+    let options = served.options();
+    format!("run {options} --report json=run.json --prove {prove} {selection}")
+}
+
+/// Output and record of a run that must end with this code.
+fn judge(served: &Served, folder: &Folder, code: i32, selection: &str) -> (String, RunRecord) {
+    let (out, _) = folder.run(code, &run_line(served, selection));
+    (out, folder.json("run.json"))
 }
 
 #[test]
 fn a_broken_target_fails_with_all_details() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--fault", FAULT]);
-    let (code, out, record) = judge(&served, folder.path(), &["--filter", "flow/read-flows/*"]);
-    assert_eq!(code, 1, "{out}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", FAULT]);
+    let (out, record) = judge(&served, &folder, 1, "--filter flow/read-flows/*");
 
     let rulebook = conformant_judge::load::shared();
     let finding = record.findings.first().expect("the fault is found");
@@ -85,14 +78,9 @@ fn a_broken_target_fails_with_all_details() {
 
 #[test]
 fn timings_include_the_shortest_possible_time() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
-    let (code, out, record) = judge(
-        &served,
-        folder.path(),
-        &["--filter", "auth/*callback*", "--timings"],
-    );
-    assert_eq!(code, 0, "{out}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let (out, record) = judge(&served, &folder, 0, "--filter auth/*callback* --timings");
     let wall = record.wall.expect("time is real");
     let timings = wall.timings.expect("it was asked for");
     assert_eq!(timings.scenarios.len(), record.scenarios.len());
@@ -109,8 +97,7 @@ fn timings_include_the_shortest_possible_time() {
         assert!((parts - scenario.seconds).abs() < 0.05, "{scenario:?}");
     }
 
-    let (code, _, err) = run(folder.path(), &["run", "--timings"]);
-    assert_eq!(code, 2, "{err}");
+    let (_, err) = folder.run(2, "run --timings");
     assert!(err.contains("--target"), "{err}");
 }
 
@@ -120,19 +107,16 @@ fn timings_include_the_shortest_possible_time() {
 #[test]
 fn a_part_of_a_run_on_the_clean_target_passes_and_the_whole_judges_every_rule() {
     const PARTS: usize = 6;
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     // Waits are real here, and overlap.
-    let mut selection = vec!["--jobs", "32"];
     let parts = (1..=PARTS).map(|part| format!("slice:{part}/{PARTS}"));
     let part = one_in(PARTS, parts.collect());
-    if is_campaign() {
-        selection.push("--require-complete");
-    } else {
-        selection.extend(["--partition", &part[0]]);
-    }
-    let (code, out, record) = judge(&served, folder.path(), &selection);
-    assert_eq!(code, 0, "{out}");
+    let selection = match is_campaign() {
+        true => "--jobs 32 --require-complete".to_owned(),
+        false => format!("--jobs 32 --partition {}", part[0]),
+    };
+    let (out, record) = judge(&served, &folder, 0, &selection);
     assert!(record.complete && record.findings.is_empty(), "{out}");
     let counts = &record.summary.rules;
     let pass_min = if is_campaign() { 1_000 } else { 300 };
@@ -151,30 +135,17 @@ fn a_part_of_a_run_on_the_clean_target_passes_and_the_whole_judges_every_rule() 
     }
 
     // The clock has moved by years: a second run reads the time.
-    let (code, out, _) = judge(
-        &served,
-        folder.path(),
-        &["--filter", "auth/tokens/*", "--jobs", "32"],
-    );
-    assert_eq!(code, 0, "{out}");
+    judge(&served, &folder, 0, "--filter auth/tokens/* --jobs 32");
 }
 
 /// Each run uses new unique names, because a live target keeps those of the last one.
 /// The target rejects a change with 409 while it processes another one, which is legal.
 #[test]
 fn changes_that_a_busy_target_rejects_are_repeated_alone() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--variant", "contended-409"]);
-    let selection = [
-        "--filter",
-        "chat/create-service/*",
-        "--races",
-        "off",
-        "--jobs",
-        "16",
-    ];
-    let (code, out, record) = judge(&served, folder.path(), &selection);
-    assert_eq!(code, 0, "{out}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--variant", "contended-409"]);
+    let selection = "--filter chat/create-service/* --races off --jobs 16";
+    let (_, record) = judge(&served, &folder, 0, selection);
     let rule = record
         .rules
         .iter()
@@ -184,13 +155,11 @@ fn changes_that_a_busy_target_rejects_are_repeated_alone() {
 
 #[test]
 fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
-    let selection = ["--filter", "auth/registrations/*", "--jobs", "32"];
-    let (code, out, first) = judge(&served, folder.path(), &selection);
-    assert_eq!(code, 0, "{out}");
-    let (code, out, second) = judge(&served, folder.path(), &selection);
-    assert_eq!(code, 0, "{out}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let selection = "--filter auth/registrations/* --jobs 32";
+    let (_, first) = judge(&served, &folder, 0, selection);
+    let (_, second) = judge(&served, &folder, 0, selection);
     assert_ne!(first.seed, second.seed);
     // What a scenario observes outside its topic depends on clock changes of other scenarios.
     for record in [&first, &second] {
@@ -215,50 +184,35 @@ fn a_second_run_on_the_same_target_is_as_clean_as_the_first() {
 /// An explicit seed repeats the order, not the names, unless these are given too.
 #[test]
 fn a_run_with_an_explicit_seed_has_names_of_its_own() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
-    let selection = [
-        "--seed",
-        "77",
-        "--filter",
-        "auth/registrations/completed",
-        "--filter",
-        "auth/registrations/expired",
-    ];
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let filters = "--filter auth/registrations/completed --filter auth/registrations/expired";
+    let selection = &format!("--seed 77 {filters}");
     for _ in 0..2 {
-        let (code, out, record) = judge(&served, folder.path(), &selection);
-        assert_eq!((code, record.seed), (0, 77), "{out}");
+        let (_, record) = judge(&served, &folder, 0, selection);
+        assert_eq!(record.seed, 77);
     }
-    let names = [&selection[..], &["--names", "first"]].concat();
+    let names = format!("{selection} --names first");
     // The second of these runs meets what the first one left under its names.
-    let (code, out, _) = judge(&served, folder.path(), &names);
-    assert_eq!(code, 0, "{out}");
-    let (code, out, record) = judge(&served, folder.path(), &names);
+    judge(&served, &folder, 0, &names);
+    let (code, out, _) = folder.output(&run_line(&served, &names));
     assert_ne!(code, 1, "{out}");
+    let record: RunRecord = folder.json("run.json");
     assert!(record.findings.is_empty(), "{out}");
     let words: Vec<&str> = out.split_whitespace().collect();
     let reason = "an earlier run may have used these names";
     assert!(words.join(" ").contains(reason), "{out}");
-    let (code, _, err) = run(folder.path(), &["run", "--names", "not plain"]);
-    assert_eq!(code, 2, "{err}");
+    let (_, err) = folder.run(2, "run --names 'not plain'");
     assert!(err.contains("invalid --names"), "{err}");
 }
 
 /// Scenarios that name the same people take turns, each with an execution in a flow of its own.
 #[test]
 fn a_target_with_one_execution_per_person_is_judged_completely() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &["--variant", "flow/one-per-person"]);
-    let selection = [
-        "--service",
-        "flow",
-        "--filter",
-        "flow/create-execution/*",
-        "--filter",
-        "flow/executions/*",
-    ];
-    let (code, out, record) = judge(&served, folder.path(), &selection);
-    assert_eq!(code, 0, "{out}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--variant", "flow/one-per-person"]);
+    let selection = "--service flow --filter flow/create-execution/* --filter flow/executions/*";
+    let (_, record) = judge(&served, &folder, 0, selection);
     let undecided = record
         .scenarios
         .iter()
@@ -270,31 +224,19 @@ fn a_target_with_one_execution_per_person_is_judged_completely() {
 /// A target that dies is the result, and not hundreds of refused connections.
 #[test]
 fn a_target_that_dies_ends_the_run() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let mut served = Served::start(folder.path(), &["--log", "-"]);
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let arguments = [
-        "run",
-        "--target",
-        &target,
-        "--hooks",
-        &hooks,
-        "--service",
-        "chat",
-        "--prove",
-        "off",
-        "--jobs",
-        "1",
-    ];
-    let (code, out, err) = std::thread::scope(|scope| {
-        let running = scope.spawn(|| run(folder.path(), &arguments));
+    let folder = Folder::new();
+    let mut served = Served::start(&folder, &["--log", "-"]);
+    let line = format!(
+        "run {} --service chat --prove off --jobs 1",
+        served.options()
+    );
+    let (_, err) = std::thread::scope(|scope| {
+        let running = scope.spawn(|| folder.run(3, &line));
         let requests = (&mut served.output).lines().take(300);
         assert_eq!(requests.map_while(Result::ok).count(), 300);
         drop(served);
         running.join().expect("the run ends")
     });
-    assert_eq!(code, 3, "{out}{err}");
     assert!(
         err.contains("chat stopped answering, which ended the run"),
         "{err}"
@@ -304,23 +246,14 @@ fn a_target_that_dies_ends_the_run() {
 /// Only the reference, identified by its control plane, gets the reference's values.
 #[test]
 fn unconfigured_values_are_not_sent() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let target = format!("all={}", served.url);
     let flow = format!("targets: {{flow: {{flow_sid: FW{}}}}}", "0".repeat(32));
-    std::fs::write(folder.path().join("conformant.yaml"), flow)
-        .expect("the temporary folder is writable");
-    let report = ["--report", "json=run.json"];
-    let arguments = [
-        "run",
-        "--target",
-        &target,
-        "--filter",
-        "flow/create-execution/*",
-    ];
-    let (_, out, _) = run(folder.path(), &[&arguments[..], &report].concat());
-    let json = std::fs::read(folder.path().join("run.json")).expect("a report");
-    let record: RunRecord = serde_json::from_slice(&json).expect("it is a record");
+    folder.write("conformant.yaml", flow);
+    let selection = "--filter flow/create-execution/* --report json=run.json";
+    let (_, out, _) = folder.output(&format!("run --target {target} {selection}"));
+    let record: RunRecord = folder.json("run.json");
     assert_eq!(record.findings, [], "{out}");
     let reasons: Vec<&str> = record.scenarios.iter().map(|s| s.reason.as_str()).collect();
     assert!(
@@ -329,19 +262,18 @@ fn unconfigured_values_are_not_sent() {
             .any(|r| r.contains("not configured: targets.flow.")),
         "{reasons:?}"
     );
-    assert!(!String::from_utf8_lossy(&json).contains("reference-api"));
+    assert!(!folder.read("run.json").contains("reference-api"));
 }
 
 #[test]
 fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = Folder::new();
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("loopback is there");
     let target = format!("flow=http://{}", free.local_addr().expect("it is bound"));
     drop(free);
-    let (code, out, err) = run(folder.path(), &["run", "--target", &target]);
-    assert_eq!(code, 3, "{out}{err}");
+    folder.run(3, &format!("run --target {target}"));
     assert!(
-        folder.path().join("reports/run.json").is_file(),
+        folder.join("reports/run.json").is_file(),
         "the report is written all the same"
     );
 }

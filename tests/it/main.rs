@@ -21,6 +21,7 @@ mod fuzzed;
 mod guards;
 mod hostile;
 mod live;
+mod offline;
 mod program;
 mod prove;
 mod proxy;

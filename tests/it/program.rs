@@ -1,6 +1,10 @@
 //! Helpers of the tests: files of the project, and the program as a process.
 
+use crate::hostile::command;
+use crate::sessions::words;
+use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::LazyLock;
@@ -67,15 +71,86 @@ pub(crate) fn conformant(folder: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// A new folder in which a test runs the program; removed when dropped.
+pub(crate) struct Folder(tempfile::TempDir);
+
+impl Folder {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().expect("the disk is writable"))
+    }
+
+    /// The same with a `conformant.yaml` with tight limits.
+    pub(crate) fn with_limits() -> Self {
+        Self(command::folder())
+    }
+
+    /// The names of its files and folders, sorted.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let entries = self.read_dir().expect("it is a folder");
+        let names = entries.map(|entry| entry.expect("it can be listed").file_name());
+        let mut names: Vec<String> = names.map(|n| n.to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    /// Writes a file, with the folders above it.
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        let path = self.join(name);
+        let parent = path.parent().expect("it is in a folder");
+        std::fs::create_dir_all(parent).expect("the disk is writable");
+        std::fs::write(path, content).expect("the disk is writable");
+    }
+
+    /// The text of a file.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// The content of a JSON file.
+    pub(crate) fn json<T: DeserializeOwned>(&self, name: &str) -> T {
+        serde_json::from_str(&self.read(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
+    }
+
+    /// The program with a command line.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let words = words(line);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        conformant(self, &words)
+    }
+
+    /// Runs a command line; returns exit code, standard output and standard error.
+    pub(crate) fn output(&self, line: &str) -> (i32, String, String) {
+        ended(&mut self.command(line))
+    }
+
+    /// The same for a command line that must end with this exit code.
+    pub(crate) fn run(&self, code: i32, line: &str) -> (String, String) {
+        let (ended, out, err) = self.output(line);
+        assert_eq!(ended, code, "{line}: {out}{err}");
+        (out, err)
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        self.0.path()
+    }
+}
+
 /// Runs it; returns exit code, standard output and standard error.
 pub(crate) fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
+    ended(&mut conformant(folder, arguments))
+}
+
+/// The same for a command with an environment of its own.
+pub(crate) fn ended(command: &mut Command) -> (i32, String, String) {
     let Output {
         status,
         stdout,
         stderr,
-    } = conformant(folder, arguments)
-        .output()
-        .expect("the program can be started");
+    } = command.output().expect("the program can be started");
     let code = status.code().expect("it ends by itself");
     (code, text(&stdout), text(&stderr))
 }
@@ -138,7 +213,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// `conformant serve` on a free port; stopped when dropped.
+/// A server, such as `conformant serve` on a free port; stopped when dropped.
 pub(crate) struct Served {
     child: Child,
     /// Its address.
@@ -148,18 +223,15 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Starts it with further arguments and waits for its address.
+    /// Starts `conformant serve` with further arguments and waits for its address.
     pub(crate) fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let all: Vec<&str> = ["serve", "--port", "0"]
-            .iter()
-            .chain(arguments)
-            .copied()
-            .collect();
-        let mut child = conformant(folder, &all)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program can be started");
+        Self::listen(&mut conformant(folder, &[&["serve"], arguments].concat()))
+    }
+
+    /// Starts a command that prints its address, and waits for it.
+    pub(crate) fn listen(command: &mut Command) -> Self {
+        let started = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = started.expect("the program can be started");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
         let mut output = BufReader::new(stdout);
@@ -171,6 +243,21 @@ impl Served {
             .to_owned();
         Self { child, url, output }
     }
+
+    /// Ends it by a signal; returns its exit code.
+    pub(crate) fn end(mut self) -> Option<i32> {
+        let line = format!("kill -INT {}", self.child.id());
+        let shell = Command::new("sh").args(["-c", &line]).status();
+        assert!(shell.expect("a shell").success());
+        // What it still prints must not block it.
+        drop(std::io::copy(&mut self.output, &mut std::io::sink()));
+        self.child.wait().expect("a child of ours").code()
+    }
+
+    /// The options of a run that judges it.
+    pub(crate) fn options(&self) -> String {
+        format!("--target all={0} --hooks {0}/_control", self.url)
+    }
 }
 
 impl Drop for Served {
@@ -180,6 +267,9 @@ impl Drop for Served {
         let _ = self.child.wait();
     }
 }
+
+/// Valid credentials of the reference.
+pub(crate) const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
 
 /// The first valid fixture of a type in the committed set.
 pub(crate) fn first_fixture(kind: &str) -> serde_json::Value {

@@ -1,28 +1,20 @@
 //! Mutation testing of a run: vacuous rules, surviving mutants, and what would detect them.
 
-use crate::program::{Served, conformant};
+use crate::program::{Folder, Served, ended};
 use conformant_record::{Proof, RunRecord, Verdict};
-use std::path::Path;
 
-fn record(folder: &Path, arguments: &[&str]) -> (i32, String, RunRecord) {
-    record_with(folder, arguments, &[])
+fn record(folder: &Folder, options: &str) -> (i32, String, RunRecord) {
+    record_with(folder, options, &[])
 }
 
 fn record_with(
-    folder: &Path,
-    arguments: &[&str],
+    folder: &Folder,
+    options: &str,
     environment: &[(&str, &str)],
 ) -> (i32, String, RunRecord) {
-    let mut all = vec!["run", "--report", "json=run.json"];
-    all.extend(arguments);
-    let mut command = conformant(folder, &all);
-    command.envs(environment.iter().copied());
-    let ended = command.output().expect("the program can be started");
-    let out = String::from_utf8_lossy(&ended.stdout).into_owned();
-    let json = std::fs::read(folder.join("run.json"));
-    let json = json.unwrap_or_else(|e| panic!("no report: {e}\n{out}"));
-    let record = serde_json::from_slice(&json).expect("the report is a record");
-    (ended.status.code().expect("it ends by itself"), out, record)
+    let mut command = folder.command(&format!("run --report json=run.json {options}"));
+    let (code, out, _) = ended(command.envs(environment.iter().copied()));
+    (code, out, folder.json("run.json"))
 }
 
 fn proof(record: &RunRecord) -> &Proof {
@@ -31,14 +23,13 @@ fn proof(record: &RunRecord) -> &Proof {
 
 #[test]
 fn every_rule_that_passes_on_the_reference_can_fail() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = Folder::new();
     // Without optimization two services represent all of them.
-    let services: &[&str] = if cfg!(debug_assertions) {
-        &["--service", "flow", "--service", "media"]
-    } else {
-        &[]
+    let services = match cfg!(debug_assertions) {
+        true => "--service flow --service media",
+        false => "",
     };
-    let (code, out, record) = record(folder.path(), services);
+    let (code, out, record) = record(&folder, services);
     assert_eq!(code, 0, "{out}");
     let proof = proof(&record);
     assert_eq!(proof.mode, "rules");
@@ -56,27 +47,17 @@ fn every_rule_that_passes_on_the_reference_can_fail() {
 
 #[test]
 fn a_sample_lists_surviving_mutants_and_remedies() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let target = format!("flow={}/flow", served.url);
-    let arguments = [
-        "--target",
-        &target,
-        "--seed",
-        "1",
-        "--prove",
-        "sample",
-        "--filter",
-        "flow/*/happy",
-        "--filter",
-        "flow/flows/*",
-    ];
+    let filters = "--filter flow/*/happy --filter flow/flows/*";
+    let options = format!("--target {target} --seed 1 --prove sample {filters}");
     // Credentials and no hooks: no simulated people and devices.
     let secrets = [
         ("CONFORMANT_FLOW_USERNAME", "reference-api-key"),
         ("CONFORMANT_FLOW_PASSWORD", "reference-api-secret"),
     ];
-    let (_, out, record) = record_with(folder.path(), &arguments, &secrets);
+    let (_, out, record) = record_with(&folder, &options, &secrets);
     let sample = proof(&record)
         .sample
         .as_ref()
@@ -99,13 +80,11 @@ fn a_sample_lists_surviving_mutants_and_remedies() {
 /// After each mutation all evidence of a scenario is judged again: an unlimited list would take minutes.
 #[test]
 fn an_endless_list_is_judged_but_not_mutated() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &["--fault", "flow/page-token-ignored"]);
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let scenario = "flow/read-flows/beyond-a-page";
-    let arguments = ["--target", &target, "--hooks", &hooks, "--filter", scenario];
-    let (_, out, record) = record(folder.path(), &arguments);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/page-token-ignored"]);
+    let options = served.options();
+    let filter = "--filter flow/read-flows/beyond-a-page";
+    let (_, out, record) = record(&folder, &format!("{options} {filter}"));
     assert!(record.summary.rules.pass > 20, "{out}");
     let proof = proof(&record);
     assert!(proof.rules.is_empty(), "{out}");
@@ -114,9 +93,8 @@ fn an_endless_list_is_judged_but_not_mutated() {
 
 #[test]
 fn mutation_testing_can_be_turned_off() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let arguments = ["--prove", "off", "--filter", "flow/read-flows/happy"];
-    let (code, out, record) = record(folder.path(), &arguments);
+    let folder = Folder::new();
+    let (code, out, record) = record(&folder, "--prove off --filter flow/read-flows/happy");
     assert_eq!(code, 0, "{out}");
     assert!(
         record.proof.is_none() && !out.contains("mutations "),

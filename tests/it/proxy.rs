@@ -1,11 +1,11 @@
 //! `conformant proxy` between `conformant run` and `conformant serve`: three processes.
 
-use crate::hostile::command::{Running, conformant, folder};
-use crate::program::Served;
+use crate::hostile::command::{Running, conformant};
+use crate::program::{Folder, Served};
 use serde_json::Value;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 /// A fault that a single response shows.
 const FAULT: &str = "flow/meta-page-size-wrong";
@@ -13,49 +13,18 @@ const FAULT: &str = "flow/meta-page-size-wrong";
 const FILTER: &str = "flow/read-*";
 
 /// A proxy in front of the reference.
-struct Proxy {
-    child: Child,
-    url: String,
+fn proxy(folder: &Path, upstream: &str) -> Served {
+    let mut command = conformant(folder);
+    command.args(["proxy", "--upstream", &format!("all={upstream}")]);
+    // A run also sends invalid requests.
+    Served::listen(command.args(["--report", "json=proxy.json", "--judge", "responses"]))
 }
 
-impl Proxy {
-    fn start(folder: &Path, upstream: &str) -> Self {
-        let mut command = conformant(folder);
-        command.args(["proxy", "--upstream", &format!("all={upstream}")]);
-        // A run also sends invalid requests.
-        command.args(["--report", "json=proxy.json", "--judge", "responses"]);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = child.expect("the program starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("piped");
-        let mut lines = BufReader::new(stdout);
-        lines.read_line(&mut line).expect("it says where it is");
-        let url = line.trim().strip_prefix("listening ").expect("an address");
-        let url = url.to_owned();
-        // Later output must not block it.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-        Self { child, url }
-    }
-
-    /// Sends a signal; returns exit code and record.
-    fn end(mut self, folder: &Path) -> (Option<i32>, Value) {
-        let line = format!("kill -INT {}", self.child.id());
-        let shell = std::process::Command::new("sh")
-            .args(["-c", &line])
-            .status();
-        assert!(shell.expect("a shell").success());
-        let exit = self.child.wait().expect("a child of ours").code();
-        let json = std::fs::read(folder.join("proxy.json")).expect("a report");
-        (exit, serde_json::from_slice(&json).expect("JSON"))
-    }
-}
-
-impl Drop for Proxy {
-    fn drop(&mut self) {
-        // It has ended already, unless the test failed.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// Ends a proxy; returns exit code and record.
+fn end(proxy: Served, folder: &Path) -> (Option<i32>, Value) {
+    let exit = proxy.end();
+    let json = std::fs::read(folder.join("proxy.json")).expect("a report");
+    (exit, serde_json::from_slice(&json).expect("JSON"))
 }
 
 /// Exit code and broken rules.
@@ -63,18 +32,17 @@ type Found = (Option<i32>, Vec<String>);
 
 /// Rules and exit codes of a run through a proxy, and of the proxy.
 fn through(faults: &[&str]) -> (Found, Found) {
-    let folder = folder();
-    let served = Served::start(folder.path(), faults);
-    let proxy = Proxy::start(folder.path(), &served.url);
-    let mut command = conformant(folder.path());
+    let folder = Folder::with_limits();
+    let served = Served::start(&folder, faults);
+    let proxy = proxy(&folder, &served.url);
+    let mut command = conformant(&folder);
     command.args(["run", "--filter", FILTER, "--prove", "off"]);
     command.args(["--target", &format!("all={}", proxy.url)]);
     command.args(["--hooks", &format!("{}/_control", served.url)]);
     command.args(["--report", "json=run.json"]);
     let ended = Running::start(&mut command).end();
-    let run = std::fs::read(folder.path().join("run.json")).expect("a report");
-    let run: Value = serde_json::from_slice(&run).expect("JSON");
-    let (exit, record) = proxy.end(folder.path());
+    let run: Value = folder.json("run.json");
+    let (exit, record) = end(proxy, &folder);
     assert_eq!(record["complete"], true);
     assert!(
         record["summary"]["exchanges"].as_u64() > Some(20),
@@ -119,21 +87,21 @@ fn a_defect_is_seen_on_the_way_by_the_rule_that_a_run_finds_it_by() {
 
 #[test]
 fn an_unreachable_target_is_an_infrastructure_error() {
-    let folder = folder();
-    let proxy = Proxy::start(folder.path(), "http://127.0.0.1:9");
-    let mut command = conformant(folder.path());
+    let folder = Folder::with_limits();
+    let proxy = proxy(&folder, "http://127.0.0.1:9");
+    let mut command = conformant(&folder);
     command.args(["run", "--filter", "flow/read-flows/happy"]);
     command.args(["--target", &format!("all={}", proxy.url)]);
     Running::start(&mut command).end();
-    let (exit, record) = proxy.end(folder.path());
+    let (exit, record) = end(proxy, &folder);
     assert_eq!(exit, Some(3));
     assert_eq!(rules(&record), Vec::<String>::new());
 }
 
 #[test]
 fn an_upstream_that_is_never_reached_is_the_last_line_also_after_findings_about_the_client() {
-    let folder = folder();
-    let mut command = conformant(folder.path());
+    let folder = Folder::with_limits();
+    let mut command = conformant(&folder);
     command.args(["proxy", "--upstream", "flow=http://127.0.0.1:9"]);
     command.args(["--max-exchanges", "1", "--report", "json=proxy.json"]);
     let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -154,8 +122,7 @@ fn an_upstream_that_is_never_reached_is_the_last_line_also_after_findings_about_
     let last = err.lines().last().unwrap_or_default();
     let expected = "error: http://127.0.0.1:9 cannot be reached: refused: ";
     assert!(last.starts_with(expected), "{err}");
-    let json = std::fs::read(folder.path().join("proxy.json")).expect("a report");
-    let record: Value = serde_json::from_slice(&json).expect("JSON");
+    let record: Value = folder.json("proxy.json");
     assert_eq!(record["exit"], 3);
     let finding = &record["findings"][0]["rule"];
     assert_eq!(finding, "flow/read-flows/request/credentials");

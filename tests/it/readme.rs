@@ -1,6 +1,6 @@
 //! Runs the commands of README.md and compares their output with what it shows.
 
-use crate::program::{Served, copy_of};
+use crate::program::{Folder, Served, copy_of};
 use crate::sessions::{self, Session};
 
 fn sessions(begin: &str) -> Vec<Session> {
@@ -15,26 +15,26 @@ fn sessions(begin: &str) -> Vec<Session> {
 
 #[test]
 fn the_gate() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
     for session in sessions("run --target") {
         session
             .with("http://127.0.0.1:4010", &served.url)
-            .run(folder.path());
+            .run(&folder);
     }
 }
 
 #[test]
 fn a_version_bump_and_fixtures() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    copy_of(&["specs"], folder.path());
-    let specs = folder.path().join("specs");
+    let folder = Folder::new();
+    copy_of(&["specs"], &folder);
+    let specs = folder.join("specs");
     for session in sessions("events new") {
         let mut session = session;
         session
             .arguments
             .extend(["--specs", "specs"].map(str::to_owned));
-        session.run(folder.path());
+        session.run(&folder);
     }
     // The edit that README.md describes: `attempt` is a number, and the description changes.
     let version = specs.join("events/MessageSent/5.yaml");
@@ -52,10 +52,10 @@ fn a_version_bump_and_fixtures() {
         );
     std::fs::write(&version, edited).expect("it can be written");
     for session in sessions("diff") {
-        session.run(folder.path());
+        session.run(&folder);
     }
     for session in sessions("fixtures") {
         // A million documents are meant for manual use.
-        session.with("1000000", "10").run(folder.path());
+        session.with("1000000", "10").run(&folder);
     }
 }

@@ -1,9 +1,9 @@
 //! `run --repeat`: verdicts of several runs, flaky rules, and interrupted repetitions.
 
 use crate::hostile::command::{Running, conformant, write};
-use crate::hostile::pages::{ok, only_page};
-use crate::hostile::target::{Act, Target};
-use crate::program::{Served, run};
+use crate::hostile::process::falling_silent_after;
+use crate::hostile::target::Target;
+use crate::program::{Folder, Served};
 use conformant_base::clock;
 use conformant_record::{RunRecord, Verdict};
 use std::collections::BTreeSet;
@@ -13,35 +13,20 @@ use std::time::Duration;
 /// The rule that a stale response breaks.
 const BROKEN: &str = "chat/members/update-is-kept";
 
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("the temporary folder is writable")
-}
-
-fn read(folder: &Path, name: &str) -> String {
-    std::fs::read_to_string(folder.join(name)).expect("it was written")
-}
-
-fn record(folder: &Path) -> RunRecord {
-    serde_json::from_str(&read(folder, "run.json")).expect("it is a record")
+fn record(folder: &Folder) -> RunRecord {
+    folder.json("run.json")
 }
 
 #[test]
 fn a_rule_that_fails_in_one_of_three_runs_is_flaky() {
-    let folder = folder();
-    let folder = folder.path();
+    let folder = Folder::new();
     // Each run fetches the member twice: the second run gets an old state.
-    let served = Served::start(folder, &["--answer", "4@chat/fetch-member=stale"]);
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let mut words = vec!["run", "--target", &target, "--hooks", &hooks];
-    words.extend(["--filter", "chat/members/update", "--jobs", "1"]);
-    words.extend(["--prove", "off", "--repeat", "3", "--history", "kept"]);
-    for report in ["json=run.json", "markdown=run.md", "junit=run.xml"] {
-        words.extend(["--report", report]);
-    }
-    let (code, out, err) = run(folder, &words);
-    assert_eq!(code, 1, "{out}{err}");
-    let record = record(folder);
+    let served = Served::start(&folder, &["--answer", "4@chat/fetch-member=stale"]);
+    let options = format!("{} --prove off --repeat 3 --history kept", served.options());
+    let selection = "--filter chat/members/update --jobs 1";
+    let reports = "--report json=run.json --report markdown=run.md --report junit=run.xml";
+    let (out, _) = folder.run(1, &format!("run {options} {selection} {reports}"));
+    let record = record(&folder);
     let repeats = record.repeats.as_ref().expect("it was repeated");
     assert!(record.complete && repeats.runs.iter().all(|run| run.complete));
     let names: BTreeSet<&str> = repeats.runs.iter().map(|run| run.names.as_str()).collect();
@@ -57,7 +42,7 @@ fn a_rule_that_fails_in_one_of_three_runs_is_flaky() {
     assert_eq!(verdict.map(|rule| rule.verdict), Some(Verdict::Fail));
     let counted = "failed in 1 of 3 runs (2 pass, 1 fail)";
     let place = format!("chat/fetch-member, {}", difference.place);
-    for report in [&out, &read(folder, "run.md"), &read(folder, "run.xml")] {
+    for report in [&out, &folder.read("run.md"), &folder.read("run.xml")] {
         assert!(
             report.contains(counted) && report.contains(&place),
             "{report}"
@@ -68,8 +53,7 @@ fn a_rule_that_fails_in_one_of_three_runs_is_flaky() {
         "{}",
         record.invocation
     );
-    let (code, out, _) = run(folder, &["history", "kept", "--last", "1"]);
-    assert_eq!(code, 0, "{out}");
+    let (out, _) = folder.run(0, "history kept --last 1");
     let line = out.lines().find(|line| line.starts_with(BROKEN));
     let line = line.unwrap_or_else(|| panic!("{out}"));
     assert!(line.contains("  ~  ") && line.ends_with("flaky"), "{line}");
@@ -77,42 +61,20 @@ fn a_rule_that_fails_in_one_of_three_runs_is_flaky() {
 
 #[test]
 fn runs_that_agree_have_no_flaky_rule() {
-    let folder = folder();
-    let words = [
-        "run",
-        "--reference",
-        "-q",
-        "--filter",
-        "flow/read-flows/happy",
-    ];
-    let more = ["--repeat", "2", "--report", "json=run.json"];
-    let (code, out, err) = run(folder.path(), &[&words[..], &more].concat());
-    assert_eq!(code, 0, "{out}{err}");
-    let repeats = record(folder.path()).repeats.expect("it was repeated");
+    let folder = Folder::new();
+    let line =
+        "run --reference -q --filter flow/read-flows/happy --repeat 2 --report json=run.json";
+    folder.run(0, line);
+    let repeats = record(&folder).repeats.expect("it was repeated");
     assert_eq!((repeats.runs.len(), repeats.rules.len()), (2, 0));
     for (flag, value) in [
         ("--names", "a"),
         ("--keep-evidence", "b"),
         ("--partition", "hash:1/2"),
     ] {
-        let words = ["run", "--repeat", "2", flag, value];
-        let (code, _, err) = run(folder.path(), &words);
-        assert_eq!(code, 2, "{err}");
+        folder.run(2, &format!("run --repeat 2 {flag} {value}"));
     }
-    assert_eq!(run(folder.path(), &["run", "--repeat", "1"]).0, 2);
-}
-
-/// A target that stops responding after that many requests.
-fn falling_silent_after(answers: usize) -> Target {
-    Target::answering(move |asked| {
-        if asked.number > answers {
-            return vec![Act::Hold];
-        }
-        vec![
-            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
-            Act::Keep,
-        ]
-    })
+    folder.run(2, "run --repeat 1");
 }
 
 fn start(folder: &Path, target: &Target, repeat: &str) -> Running {
@@ -126,15 +88,14 @@ fn start(folder: &Path, target: &Target, repeat: &str) -> Running {
 
 #[test]
 fn a_signal_in_a_repetition_leaves_reports_of_what_ran() {
-    let folder = folder();
-    let folder = folder.path();
+    let folder = Folder::new();
     write(&folder.join("conformant.yaml"), "limits: {timeout: 60s}\n");
     let target = falling_silent_after(usize::MAX);
-    start(folder, &target, "2").end();
-    let whole = record(folder);
+    start(&folder, &target, "2").end();
+    let whole = record(&folder);
     let of_one_run = target.asked().len() / 2;
     let target = falling_silent_after(of_one_run + 2);
-    let running = start(folder, &target, "3");
+    let running = start(&folder, &target, "3");
     let deadline = clock::monotonic() + Duration::from_secs(60);
     while target.asked().len() < of_one_run + 3 {
         assert!(clock::monotonic() < deadline, "{}", target.asked().len());
@@ -143,7 +104,7 @@ fn a_signal_in_a_repetition_leaves_reports_of_what_ran() {
     running.signal("INT");
     let ended = running.end();
     assert_eq!(ended.exit, Some(130), "{ended:?}");
-    let record = record(folder);
+    let record = record(&folder);
     assert!(!record.complete);
     let repeats = record.repeats.expect("it was repeated");
     let complete: Vec<bool> = repeats.runs.iter().map(|run| run.complete).collect();
@@ -155,5 +116,5 @@ fn a_signal_in_a_repetition_leaves_reports_of_what_ran() {
             .collect::<Vec<_>>()
     };
     assert_eq!(verdicts(&record.rules), verdicts(&whole.rules));
-    assert!(read(folder, "junit.xml").ends_with("</testsuites>\n"));
+    assert!(folder.read("junit.xml").ends_with("</testsuites>\n"));
 }

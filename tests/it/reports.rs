@@ -6,21 +6,19 @@
     reason = "BLESS is for the tests, not for the program"
 )]
 
-use crate::program::{Served, conformant, root, run};
+use crate::offline;
+use crate::program::{Folder, Served, ended, root};
 use conformant_base::redact::Redactor;
+use conformant_engine::Target;
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Target};
 use conformant_judge::prove::Mode;
 use conformant_record::{KnownDefect, KnownDefects, RunEvent, RunRecord};
 use conformant_reference::Fault;
 use conformant_report::console::Look;
 use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
-use conformant_schema::Schemas;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 const FAULTS: [&str; 4] = [
     "media/content-type-lost",
@@ -64,30 +62,9 @@ fn record() -> RunRecord {
         ..Selection::default()
     };
     let planned = plan::plan(&rulebook, &selection, None);
-    let options = Options {
-        seed: 0,
-        jobs: 2,
-        shuffle: false,
-        run_max: Duration::from_secs(600),
-        prove: Mode::Rules,
-        evidence_writer: None,
-    };
-    let mut record = None;
-    conformant_engine::run(
-        &rulebook,
-        &Schemas::default(),
-        &planned,
-        &sessions,
-        &options,
-        &AtomicBool::new(false),
-        &mut |event| {
-            if let RunEvent::Finished { record: finished } = event {
-                record = Some(*finished);
-            }
-        },
-        |record, _| conformant_record::add_defects(record, &known(), false),
-    );
-    let mut record = record.expect("a run ends with its record");
+    let options = offline::options(0, 2, Mode::Rules);
+    let mut record = offline::record(&rulebook, &planned, &sessions, &options);
+    conformant_record::add_defects(&mut record, &known(), false);
     redact_record(&mut record, &Redactor::default());
     record
 }
@@ -154,15 +131,12 @@ fn examples_are_what_is_written_today() {
 #[test]
 fn events_are_streamed_as_lines_of_the_published_schema() {
     let folder = folder();
-    let arguments = "run --reference --prove off --filter flow/read-flows/* --report jsonl=- \
-                     --report jsonl=events.jsonl";
-    let arguments: Vec<&str> = arguments.split_whitespace().collect();
-    let (code, stdout, stderr) = run(folder.path(), &arguments);
-    assert_eq!(code, 0, "{stderr}");
-    let file = std::fs::read_to_string(folder.path().join("events.jsonl"));
-    let file = file.expect("the run has ended");
+    let reports = "--report jsonl=- --report jsonl=events.jsonl";
+    let line = format!("run --reference --prove off --filter flow/read-flows/* {reports}");
+    let (stdout, _) = folder.run(0, &line);
+    let file = folder.read("events.jsonl");
     assert_eq!(file.lines().count(), stdout.lines().count());
-    let (_, schema, _) = run(folder.path(), &["schema", "jsonl"]);
+    let (schema, _) = folder.run(0, "schema jsonl");
     let schema: Value = serde_json::from_str(&schema).expect("JSON");
     let schema = jsonschema::validator_for(&schema).expect("a schema");
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
@@ -179,52 +153,37 @@ fn events_are_streamed_as_lines_of_the_published_schema() {
 #[test]
 fn a_folder_of_reports_can_be_read_alone_and_needs_a_path() {
     let folder = folder();
-    let report = |report| {
-        let arguments = "run --reference --prove off --filter flow/read-flows/happy --report";
-        let arguments: Vec<&str> = arguments.split_whitespace().chain([report]).collect();
-        run(folder.path(), &arguments)
+    let report = |code: i32, report: &str| {
+        let line = "run --reference --prove off --filter flow/read-flows/happy --report";
+        folder.run(code, &format!("{line} {report}"))
     };
-    let (code, stdout, stderr) = report("dir=out");
-    assert_eq!(code, 0, "{stderr}");
+    let (stdout, _) = report(0, "dir=out");
     assert!(stdout.contains("out/README.md"), "{stdout}");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join("out").join(name));
-    let index = read("README.md").expect("an index");
+    let index = folder.read("out/README.md");
     assert!(index.starts_with("# passed: "), "{index}");
-    conformant_report::read(read("run.json").expect("a record").as_bytes()).expect("a record");
-    let (code, _, stderr) = report("dir=-");
-    assert_eq!(code, 2);
+    conformant_report::read(folder.read("out/run.json").as_bytes()).expect("a record");
+    let (_, stderr) = report(2, "dir=-");
     assert!(stderr.contains("expected its path"), "{stderr}");
 }
 
 #[test]
 fn a_live_run_of_a_ci_system_names_its_build() {
     let folder = folder();
-    let serving = Served::start(folder.path(), &[]);
-    let target = format!("flow={}/flow", serving.url);
-    let hooks = format!("{}/_control", serving.url);
-    let arguments =
-        "run --prove off --filter flow/read-flows/happy --report json=run.json --target";
-    let mut arguments: Vec<&str> = arguments.split_whitespace().collect();
-    arguments.extend([target.as_str(), "--hooks", hooks.as_str()]);
-    let output = conformant(folder.path(), &arguments)
-        .envs([
-            ("CI_JOB_URL", "https://ci.example/7"),
-            ("CI_COMMIT_SHA", "c0ffee"),
-        ])
-        .env_remove("GITHUB_SHA")
-        .env_remove("GITHUB_RUN_ID")
-        .output()
-        .expect("it starts");
-    let record = std::fs::read(folder.path().join("run.json"));
-    let record = record.unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
-    let record: Value = serde_json::from_slice(&record).expect("JSON");
+    let serving = Served::start(&folder, &[]);
+    let options = format!("--target flow={0}/flow --hooks {0}/_control", serving.url);
+    let selection = "--prove off --filter flow/read-flows/happy --report json=run.json";
+    let mut command = folder.command(&format!("run {selection} {options}"));
+    command.env("CI_JOB_URL", "https://ci.example/7");
+    command.env("CI_COMMIT_SHA", "c0ffee");
+    ended(command.env_remove("GITHUB_SHA").env_remove("GITHUB_RUN_ID"));
+    let record: Value = folder.json("run.json");
     assert_eq!(record["build"]["url"], "https://ci.example/7");
     assert_eq!(record["build"]["revision"], "c0ffee");
 }
 
 /// A folder that ends the search for a configuration.
-fn folder() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::create_dir(folder.path().join(".git")).expect("a folder");
+fn folder() -> Folder {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.join(".git")).expect("a folder");
     folder
 }

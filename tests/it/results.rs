@@ -1,8 +1,7 @@
 //! Results that others can check: statements, `verify`, claims, and the table of several implementations.
 
-use crate::program::run;
+use crate::program::Folder;
 use serde_json::{Value, json};
-use std::path::Path;
 
 const FILTER: &str = "flow/fetch-flow/*";
 const PASSED: &str = "flow/fetch-flow";
@@ -11,60 +10,31 @@ const OTHER_RULEBOOK: &str = "00000000000000000000000000000000000000000000000000
 const CHANGES: usize = 100;
 
 /// Runs some scenarios, and keeps the evidence and a statement.
-fn judged(folder: &Path, name: &str, seed: &str) {
-    let evidence = format!("{name}.gz");
-    let statement = format!("statement={name}.json");
-    let record = format!("json={name}.record.json");
-    let mut words = vec![
-        "run",
-        "--reference",
-        "-q",
-        "--filter",
-        FILTER,
-        "--seed",
-        seed,
-    ];
-    words.extend(["--keep-evidence", &evidence]);
-    words.extend(["--report", &statement, "--report", &record]);
-    let (code, out, err) = run(folder, &words);
-    assert_eq!(code, 0, "{out}{err}");
+fn judged(folder: &Folder, name: &str, seed: &str) {
+    let selection = format!("--filter {FILTER} --seed {seed} --keep-evidence {name}.gz");
+    let reports = format!("--report statement={name}.json --report json={name}.record.json");
+    folder.run(0, &format!("run --reference -q {selection} {reports}"));
 }
 
-fn verify(folder: &Path, words: &[&str]) -> (i32, String) {
-    let all: Vec<&str> = ["verify"].iter().chain(words).copied().collect();
-    let (code, out, err) = run(folder, &all);
-    (code, out + &err)
-}
-
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir().expect("the temporary folder is writable")
-}
-
-fn read(folder: &Path, name: &str) -> Value {
-    let bytes = std::fs::read(folder.join(name)).expect("it was written");
-    serde_json::from_slice(&bytes).expect("it is JSON")
-}
-
-fn write(folder: &Path, name: &str, text: impl AsRef<[u8]>) {
-    std::fs::write(folder.join(name), text).expect("the folder is writable");
+/// Runs it, which must end with that code; returns what it prints.
+fn said(folder: &Folder, code: i32, line: &str) -> String {
+    let (out, err) = folder.run(code, line);
+    out + &err
 }
 
 #[test]
 fn a_statement_is_verified_by_its_evidence() {
-    let folder = folder();
-    let folder = folder.path();
-    judged(folder, "run", "0");
-    let words = ["run.json", "--evidence", "run.gz", "--require", PASSED];
-    let (code, said) = verify(folder, &words);
-    assert_eq!(code, 0, "{said}");
+    let folder = Folder::new();
+    judged(&folder, "run", "0");
+    let line = format!("verify run.json --evidence run.gz --require {PASSED}");
+    let said = said(&folder, 0, &line);
     assert!(said.starts_with("verified: PASSED · "), "{said}");
     // `judge` makes a statement from the same evidence.
-    let words = ["judge", "run.gz", "-q", "--report", "statement=again.json"];
-    assert_eq!(run(folder, &words).0, 0);
-    let lists = |name| read(folder, name)["predicate"].clone();
+    folder.run(0, "judge run.gz -q --report statement=again.json");
+    let lists = |name| folder.json::<Value>(name)["predicate"].clone();
     assert_eq!(lists("again.json"), lists("run.json"));
-    let record = read(folder, "run.record.json");
-    let stated = read(folder, "run.json");
+    let record: Value = folder.json("run.record.json");
+    let stated: Value = folder.json("run.json");
     assert_eq!(
         record["evidence"]["sha256"],
         stated["subject"][2]["digest"]["sha256"]
@@ -73,17 +43,17 @@ fn a_statement_is_verified_by_its_evidence() {
 
 #[test]
 fn each_altered_byte_of_the_evidence_is_rejected() {
-    let folder = folder();
-    let folder = folder.path();
-    judged(folder, "run", "0");
+    let folder = Folder::new();
+    judged(&folder, "run", "0");
     let evidence = std::fs::read(folder.join("run.gz")).expect("it was kept");
     let mut accepted = Vec::new();
     for change in 0..CHANGES {
         let at = change * (evidence.len() - 1) / (CHANGES - 1);
         let mut altered = evidence.clone();
         altered[at] ^= 1 << (change % 8);
-        write(folder, "altered.gz", altered);
-        let (code, said) = verify(folder, &["run.json", "--evidence", "altered.gz"]);
+        folder.write("altered.gz", altered);
+        let (code, out, err) = folder.output("verify run.json --evidence altered.gz");
+        let said = out + &err;
         if code != 1 || !said.contains("was altered: expected sha256 ") {
             accepted.push((at, code, said));
         }
@@ -93,26 +63,22 @@ fn each_altered_byte_of_the_evidence_is_rejected() {
 
 #[test]
 fn verdicts_that_differ_and_required_rules_that_did_not_pass_fail() {
-    let folder = folder();
-    let folder = folder.path();
-    judged(folder, "run", "0");
-    let mut statement = read(folder, "run.json");
+    let folder = Folder::new();
+    judged(&folder, "run", "0");
+    let mut statement: Value = folder.json("run.json");
     statement["predicate"]["failedTests"] = json!([PASSED]);
     let passed = statement["predicate"]["passedTests"].as_array_mut();
     passed.expect("a list").retain(|rule| rule != PASSED);
-    write(folder, "other.json", statement.to_string());
-    let (code, said) = verify(folder, &["other.json", "--evidence", "run.gz"]);
-    assert_eq!(code, 1, "{said}");
+    folder.write("other.json", statement.to_string());
+    let verify = "verify other.json --evidence run.gz";
+    let printed = said(&folder, 1, verify);
     let expected = format!("{PASSED}: expected failed (statement), got passed (evidence)");
-    assert!(said.contains(&expected), "{said}");
+    assert!(printed.contains(&expected), "{printed}");
     statement["subject"][0]["digest"]["sha256"] = json!("00");
-    write(folder, "other.json", statement.to_string());
-    let (code, said) = verify(folder, &["other.json", "--evidence", "run.gz"]);
-    assert_eq!(code, 1, "{said}");
-    assert!(
-        said.contains("another target: expected the digest 00"),
-        "{said}"
-    );
+    folder.write("other.json", statement.to_string());
+    let printed = said(&folder, 1, verify);
+    let expected = "another target: expected the digest 00";
+    assert!(printed.contains(expected), "{printed}");
     for (required, exit, expected) in [
         (
             "flow/step/url",
@@ -126,25 +92,22 @@ fn verdicts_that_differ_and_required_rules_that_did_not_pass_fail() {
         ),
         ("flow/fetch-flaw", 2, "did you mean flow/fetch-flow?"),
     ] {
-        let words = ["run.json", "--evidence", "run.gz", "--require", required];
-        let (code, said) = verify(folder, &words);
-        assert_eq!(code, exit, "{required}: {said}");
-        assert!(said.contains(expected), "{said}");
+        let line = format!("verify run.json --evidence run.gz --require {required}");
+        let printed = said(&folder, exit, &line);
+        assert!(printed.contains(expected), "{printed}");
     }
 }
 
 #[test]
 fn inputs_that_do_not_belong_together_are_errors_of_usage() {
-    let folder = folder();
-    let folder = folder.path();
-    judged(folder, "run", "0");
-    judged(folder, "second", "5");
-    let mut other = read(folder, "run.json");
+    let folder = Folder::new();
+    judged(&folder, "run", "0");
+    judged(&folder, "second", "5");
+    let mut other: Value = folder.json("run.json");
     other["predicate"]["configuration"][0]["digest"]["sha256"] = json!(OTHER_RULEBOOK);
-    write(folder, "rulebook.json", other.to_string());
-    write(folder, "text.json", "no JSON");
-    write(
-        folder,
+    folder.write("rulebook.json", other.to_string());
+    folder.write("text.json", "no JSON");
+    folder.write(
         "envelope.json",
         json!({"payloadType": "application/vnd.in-toto+json", "payload": "", "signatures": []})
             .to_string(),
@@ -174,89 +137,66 @@ fn inputs_that_do_not_belong_together_are_errors_of_usage() {
             "expected _type `https://in-toto.io/Statement/v1`",
         ),
     ] {
-        let (code, said) = verify(folder, &[statement, "--evidence", evidence]);
-        assert_eq!(code, 2, "{statement} {evidence}: {said}");
-        assert!(said.contains(expected), "{said}");
+        let line = format!("verify {statement} --evidence {evidence}");
+        let printed = said(&folder, 2, &line);
+        assert!(printed.contains(expected), "{printed}");
     }
-    let words = ["run", "--reference", "--report", "statement=s.json"];
-    let (code, _, said) = run(folder, &words);
-    assert_eq!(code, 2, "{said}");
+    let (_, said) = folder.run(2, "run --reference --report statement=s.json");
     assert!(said.contains("add --keep-evidence FILE"), "{said}");
 }
 
 #[test]
 fn a_claim_that_was_not_judged_fails_the_run() {
-    let folder = folder();
-    let folder = folder.path();
-    let run_with = |claims: &str, more: &[&str]| {
+    let folder = Folder::new();
+    let run_with = |code: i32, claims: &str, more: &str| {
         let text = format!("implementation: Example 1.0\nservices: {claims}\n");
-        write(folder, "claims.yaml", text);
-        let words = [
-            "run",
-            "--reference",
-            "-q",
-            "--races",
-            "off",
-            "--prove",
-            "off",
-        ];
-        let words = words.iter().chain(&["--claims", "claims.yaml"]).chain(more);
-        let words: Vec<&str> = words.copied().collect();
-        let (code, out, err) = run(folder, &words);
-        (code, out + &err)
+        folder.write("claims.yaml", text);
+        let options = "--races off --prove off --claims claims.yaml";
+        said(
+            &folder,
+            code,
+            &format!("run --reference -q {options} {more}"),
+        )
     };
-    let media = ["--service", "media", "--report", "json=media.json"];
-    let (code, said) = run_with("{ media: [all] }", &media);
-    assert_eq!(code, 0, "{said}");
-    let (code, said) = run_with("{ media: [], flow: [] }", &media);
-    assert_eq!(code, 1, "{said}");
+    let media = "--service media --report json=media.json";
+    run_with(0, "{ media: [all] }", media);
+    let said = run_with(1, "{ media: [], flow: [] }", media);
     let expected = "claimed, but not judged: flow: the run did not include this service";
     assert!(said.contains(expected), "{said}");
-    let record = read(folder, "media.json");
+    let record: Value = folder.json("media.json");
     assert_eq!(record["claims"]["unjudged"][0]["service"], json!("flow"));
-    let one = ["--filter", "media/fetch-media/happy"];
-    let (code, said) = run_with("{ media: [] }", &one);
-    assert_eq!(code, 1, "{said}");
+    let one = "--filter media/fetch-media/happy";
+    let said = run_with(1, "{ media: [] }", one);
     assert!(said.contains("claimed, but not judged: media: "), "{said}");
     for (claims, more, expected) in [
         (
             "{ midia: [] }",
-            &one[..],
+            one,
             "unknown service `midia`: did you mean `media`?",
         ),
         (
             "{ flow: [hook end_exekution] }",
-            &one,
+            one,
             "did you mean `hook end_execution`?",
         ),
         (
             "{ flow: [] }",
-            &["--partition", "hash:1/2"],
+            "--partition hash:1/2",
             "give --claims to `merge`",
         ),
     ] {
-        let (code, said) = run_with(claims, more);
-        assert_eq!(code, 2, "{said}");
+        let said = run_with(2, claims, more);
         assert!(said.contains(expected), "{said}");
     }
 }
 
 #[test]
 fn implementations_stand_side_by_side() {
-    let folder = folder();
-    let folder = folder.path();
-    judged(folder, "first", "0");
-    judged(folder, "second", "5");
-    let words = [
-        "report",
-        "first.record.json",
-        "second.record.json",
-        "--out",
-        "table",
-    ];
-    let (code, out, err) = run(folder, &words);
-    assert_eq!(code, 0, "{out}{err}");
-    let markdown = std::fs::read_to_string(folder.join("table/matrix.md")).expect("it is there");
+    let folder = Folder::new();
+    judged(&folder, "first", "0");
+    judged(&folder, "second", "5");
+    folder.run(0, "report first.record.json second.record.json --out table");
+    let markdown = folder.read("table/matrix.md");
     assert!(
         markdown.contains("| `first.record` | `second.record` |"),
         "{markdown}"
@@ -265,8 +205,7 @@ fn implementations_stand_side_by_side() {
         markdown.contains("`flow: hook end_execution`"),
         "{markdown}"
     );
-    let page = std::fs::read_to_string(folder.join("table/index.html")).expect("it is there");
+    let page = folder.read("table/index.html");
     assert!(page.contains("<th scope=\"col\">first.record</th>"));
-    let (code, _, said) = run(folder, &["report", "first.gz", "--out", "table"]);
-    assert_eq!(code, 2, "{said}");
+    folder.run(2, "report first.gz --out table");
 }

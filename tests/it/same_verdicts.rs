@@ -1,18 +1,15 @@
 //! The same seed gives the same record, byte for byte: with one job or sixteen, in any order, in process or over TCP.
 
+use crate::offline;
 use crate::program::{is_campaign, one_in};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Sessions, Target};
+use conformant_engine::{Sessions, Target};
 use conformant_judge::load::shared as rulebook;
 use conformant_judge::prove::Mode;
-use conformant_record::{RunEvent, RunRecord};
 use conformant_reference::Fault;
-use conformant_schema::Schemas;
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 const SEED: u64 = 7;
 
@@ -52,37 +49,9 @@ fn in_process() -> Offline<'static> {
 /// The record as in the JSON report.
 fn record(sessions: &dyn Sessions, jobs: usize, shuffle: Option<u64>) -> String {
     let planned = plan::plan(rulebook(), &selection(), shuffle);
-    let options = Options {
-        seed: SEED,
-        jobs,
-        shuffle: shuffle.is_some(),
-        run_max: Duration::from_secs(600),
-        prove: Mode::Sample,
-        evidence_writer: None,
-    };
-    let calm = AtomicBool::new(false);
-    let mut record: Option<RunRecord> = None;
-    let mut emit = |event: RunEvent| match event {
-        RunEvent::Finished { record: finished } => record = Some(*finished),
-        RunEvent::Started { .. }
-        | RunEvent::ScenarioBegan { .. }
-        | RunEvent::ScenarioPlayed { .. }
-        | RunEvent::Waiting { .. }
-        | RunEvent::Alive { .. }
-        | RunEvent::ScenarioEnded { .. } => {}
-    };
-    let schemas = Schemas::default();
-    conformant_engine::run(
-        rulebook(),
-        &schemas,
-        &planned,
-        sessions,
-        &options,
-        &calm,
-        &mut emit,
-        |_, _| {},
-    );
-    let record = record.expect("a run ends with its record");
+    let mut options = offline::options(SEED, jobs, Mode::Sample);
+    options.shuffle = shuffle.is_some();
+    let record = offline::record(rulebook(), &planned, sessions, &options);
     assert!(
         record.complete && record.findings.len() > 2,
         "the run has something to differ in"

@@ -3,7 +3,7 @@
 //!
 //! These tests run a sample of its rows; `.ci/campaigns selftest` runs all of them.
 
-use crate::program::{is_campaign, one_in, root, run};
+use crate::program::{Folder, is_campaign, one_in, root};
 use conformant_engine::Target;
 use conformant_judge::load::shared as rulebook;
 use conformant_reference::{Fault, Switch, Variant};
@@ -169,14 +169,14 @@ fn the_kill_matrix_records_every_fault_and_no_other() {
 
 #[test]
 fn a_self_test_has_json_and_markdown_reports() {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
+    let folder = Folder::new();
     let fault = "fault flow/meta-page-size-wrong";
-    let filter = ["selftest", "--filter", fault];
-    let reports = ["--report", "json=report.json", "--report", "markdown=-"];
-    let (code, out, err) = run(folder.path(), &[&filter[..], &reports].concat());
-    assert_eq!(code, 0, "{out}{err}");
-    let report = std::fs::read(folder.path().join("report.json")).expect("a report");
-    let report: serde_json::Value = serde_json::from_slice(&report).expect("it is JSON");
+    let selftest = format!("selftest --filter '{fault}' --report");
+    let (out, _) = folder.run(
+        0,
+        &format!("{selftest} json=report.json --report markdown=-"),
+    );
+    let report: serde_json::Value = folder.json("report.json");
     assert_eq!(report["holds"], true);
     let trials = report["trials"].as_array().expect("a list");
     assert_eq!(trials.len(), 1);
@@ -187,13 +187,9 @@ fn a_self_test_has_json_and_markdown_reports() {
     assert_eq!(trials[0]["failed_by"], trials[0]["killed_by"]);
     assert!(out.contains(&format!("| `{fault}` | killed |")), "{out}");
 
-    let (code, out, err) = run(
-        folder.path(),
-        &[&filter[..], &["--report", "html=x.html"]].concat(),
-    );
-    assert_eq!(code, 2, "{out}{err}");
+    let (_, err) = folder.run(2, &format!("{selftest} html=x.html"));
     assert!(err.contains("expected json or markdown"), "{err}");
-    assert!(!folder.path().join("x.html").exists());
+    assert!(!folder.join("x.html").exists());
 }
 
 #[test]

@@ -1,63 +1,34 @@
 //! Services that no document of ours knows: the tutorial of the rulebook's guide, and the services of `tests/services`.
 
-use crate::program::{root, run};
+use crate::program::{Folder, Served, root};
 use crate::sessions;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 const GUIDE: &str = "specs/README.md";
 /// Ports of the tutorial's servers: as described, and with its defect.
 const PORTS: [(&str, &[&str]); 2] = [("4020", &[]), ("4021", &["lossy"])];
 
-/// A server in Python; it ends when dropped.
-pub(crate) struct PythonServer {
-    child: Child,
-    /// Its address.
-    pub(crate) url: String,
+/// Starts a server in Python that prints its address.
+fn python_server(script: &Path, arguments: &[&str]) -> Served {
+    let mut command = Command::new("python3");
+    command.arg("-B").arg(script).args(arguments);
+    Served::listen(command.stdin(Stdio::piped()))
 }
 
-impl Drop for PythonServer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A server of `tests/services`.
+pub(crate) fn server_of(service: &str) -> Served {
+    let services = root().join("tests/services");
+    python_server(&services.join(service).join("server.py"), &[])
 }
 
-impl PythonServer {
-    /// Starts a server that prints its address.
-    fn start(script: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new("python3");
-        command.arg("-B").arg(script).args(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.stderr(Stdio::null());
-        let mut child = command.spawn().expect("Python is there");
-        let out = child.stdout.take().expect("it is piped");
-        let mut first = String::new();
-        BufReader::new(out)
-            .read_line(&mut first)
-            .expect("it prints its address");
-        let url = first.trim().strip_prefix("listening ").expect("an address");
-        Self {
-            url: url.to_owned(),
-            child,
-        }
-    }
-
-    /// A server of `tests/services`.
-    pub(crate) fn of(service: &str, arguments: &[&str]) -> Self {
-        let services = root().join("tests/services");
-        Self::start(&services.join(service).join("server.py"), arguments)
-    }
-
-    /// The server of the tutorial, on a free port in place of the one that it names.
-    pub(crate) fn of_tutorial(folder: &Path, arguments: &[&str]) -> Self {
-        let text = std::fs::read_to_string(folder.join("orders.py")).expect("the guide shows it");
-        let script = folder.join("free-port.py");
-        std::fs::write(&script, text.replace(PORTS[0].0, "0"))
-            .expect("the temporary folder is writable");
-        Self::start(&script, arguments)
-    }
+/// The server of the tutorial, on a free port in place of the one that it names.
+pub(crate) fn tutorial_server(folder: &Path, arguments: &[&str]) -> Served {
+    let text = std::fs::read_to_string(folder.join("orders.py")).expect("it is there");
+    let script = folder.join("free-port.py");
+    std::fs::write(&script, text.replace(PORTS[0].0, "0"))
+        .expect("the temporary folder is writable");
+    python_server(&script, arguments)
 }
 
 /// The files of the tutorial.
@@ -93,9 +64,9 @@ fn write_files(text: &str, folder: &Path) {
 }
 
 /// The rulebook of the tutorial in a folder.
-fn orders() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("the temporary folder is writable");
-    tutorial_files(folder.path());
+fn orders() -> Folder {
+    let folder = Folder::new();
+    tutorial_files(&folder);
     folder
 }
 
@@ -104,9 +75,9 @@ fn the_tutorial_prints_what_it_shows() {
     let folder = orders();
     let mut sessions = sessions::of(GUIDE);
     let with_server = sessions.split_off(1);
-    std::fs::remove_file(folder.path().join("specs/orders/laws.yaml")).expect("it is there");
+    std::fs::remove_file(folder.join("specs/orders/laws.yaml")).expect("it is there");
     for session in sessions {
-        session.run(folder.path());
+        session.run(&folder);
     }
     assert_eq!(with_server.len(), PORTS.len());
     std::thread::scope(|scope| {
@@ -114,9 +85,9 @@ fn the_tutorial_prints_what_it_shows() {
             scope.spawn(move || {
                 // Two runs cannot write the same report.
                 let folder = orders();
-                let server = PythonServer::of_tutorial(folder.path(), arguments);
+                let server = tutorial_server(&folder, arguments);
                 let shown = format!("http://127.0.0.1:{port}");
-                session.with(&shown, &server.url).run(folder.path());
+                session.with(&shown, &server.url).run(&folder);
             });
         }
     });
@@ -137,27 +108,20 @@ fn services_of_other_documents_are_judged() {
 #[test]
 fn a_service_without_a_reference_and_a_target_is_a_usage_error() {
     let folder = orders();
-    let (code, out, err) = run(folder.path(), &["run", "--specs", "specs"]);
-    assert_eq!(code, 2, "{out}{err}");
+    let (_, err) = folder.run(2, "run --specs specs");
     assert!(err.contains("--target orders=URL"), "{err}");
 }
 
 #[test]
 fn what_needs_the_reference_is_a_usage_error_without_it() {
     let folder = orders();
-    for arguments in [
-        &["selftest"][..],
-        &["fixtures", "generate", "--world", "--out", "world"],
-        &["fixtures", "export", "--format", "hurl", "out"],
-        &["fixtures", "export", "--format", "har", "out"],
+    for line in [
+        "selftest",
+        "fixtures generate --world --out world",
+        "fixtures export --format hurl out",
+        "fixtures export --format har out",
     ] {
-        let arguments: Vec<&str> = arguments
-            .iter()
-            .copied()
-            .chain(["--specs", "specs"])
-            .collect();
-        let (code, out, err) = run(folder.path(), &arguments);
-        assert_eq!(code, 2, "{arguments:?}: {out}{err}");
+        let (_, err) = folder.run(2, &format!("{line} --specs specs"));
         assert!(err.contains("does not implement orders"), "{err}");
     }
 }
@@ -166,19 +130,16 @@ fn what_needs_the_reference_is_a_usage_error_without_it() {
 fn a_setting_that_no_service_has_is_an_unknown_key() {
     let folder = orders();
     let config = "targets: { orders: { url: \"http://127.0.0.1:9\", usernam: a } }\n";
-    std::fs::write(folder.path().join("conformant.yaml"), config)
-        .expect("the temporary folder is writable");
-    let (code, _, err) = run(folder.path(), &["run", "--specs", "specs"]);
-    assert_eq!(code, 2, "{err}");
+    folder.write("conformant.yaml", config);
+    let (_, err) = folder.run(2, "run --specs specs");
     assert!(err.contains("usernam") && err.contains("username"), "{err}");
 }
 
 /// Loads the tutorial's rulebook after a change, which must not load.
 fn refused(change: impl Fn(&Path)) -> String {
     let folder = orders();
-    change(&folder.path().join("specs"));
-    let (code, _, err) = run(folder.path(), &["list", "rules", "--specs", "specs"]);
-    assert_eq!(code, 2, "{err}");
+    change(&folder.join("specs"));
+    let (_, err) = folder.run(2, "list rules --specs specs");
     err
 }
 

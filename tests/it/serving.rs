@@ -1,29 +1,14 @@
 //! `serve` for development: scripted answers, seed data, export, switches, CORS, log, start and stop.
 
-use crate::hostile::command::{conformant, folder, write};
+use crate::hostile::command::{conformant, write};
+use crate::program::{BASIC, Folder, Served};
 use conformant_base::clock;
 use serde_json::{Value, json};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
-
-/// Valid credentials of the reference.
-const BASIC: &str = "cmVmZXJlbmNlLWFwaS1rZXk6cmVmZXJlbmNlLWFwaS1zZWNyZXQ=";
-
-/// A server that is killed when dropped.
-struct Serving {
-    child: Child,
-    url: String,
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
-    }
-}
 
 /// The received part of a response.
 #[derive(Debug)]
@@ -45,22 +30,7 @@ impl Answer {
     }
 }
 
-impl Serving {
-    fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = conformant(folder);
-        command.arg("serve").args(arguments);
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-        let mut child = child.expect("the program starts");
-        let mut line = String::new();
-        let mut lines = BufReader::new(child.stdout.take().expect("piped"));
-        lines.read_line(&mut line).expect("it says where it is");
-        let url = line.trim().strip_prefix("listening ").expect("an address");
-        let url = url.to_owned();
-        // Later output must not block it.
-        std::thread::spawn(move || std::io::copy(&mut lines, &mut std::io::sink()));
-        Self { child, url }
-    }
-
+impl Served {
     /// One exchange on a connection of its own; none without a response.
     fn ask(&self, method: &str, target: &str, fields: &str, body: &str) -> Option<Answer> {
         let host = self.url.strip_prefix("http://").expect("plain HTTP");
@@ -109,14 +79,14 @@ impl Serving {
 
 #[test]
 fn the_nth_call_gets_the_scripted_answer() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let script = json!([
         {"name": "gone", "on": "chat/create-service", "calls": "3-4", "answer": "503:7"},
         {"name": "lost", "on": "POST /chat/v2/Services", "calls": 5, "answer": "cut"},
     ]);
-    write(&folder.path().join("script.json"), script.to_string());
-    let serving = Serving::start(
-        folder.path(),
+    folder.write("script.json", script.to_string());
+    let serving = Served::start(
+        &folder,
         &[
             "--script",
             "script.json",
@@ -149,8 +119,8 @@ fn the_nth_call_gets_the_scripted_answer() {
 
 #[test]
 fn the_control_plane_scripts_while_it_runs() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &[]);
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &[]);
     assert_eq!(serving.statuses("", 1), [201]);
     let whole = serving.get("/chat/v2/Services");
     let add = |script: Value| serving.control("script", &script);
@@ -185,9 +155,9 @@ fn the_control_plane_scripts_while_it_runs() {
 
 #[test]
 fn faults_and_variants_are_switched_while_it_runs() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &[]);
-    let size = |serving: &Serving| {
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &[]);
+    let size = |serving: &Served| {
         serving.get("/flow/v1/Flows?PageSize=3").json()["meta"]["page_size"].clone()
     };
     assert_eq!(size(&serving), 3);
@@ -207,8 +177,8 @@ fn faults_and_variants_are_switched_while_it_runs() {
 
 #[test]
 fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
-    let folder = folder();
-    let one = Serving::start(folder.path(), &["--seed", "7"]);
+    let folder = Folder::with_limits();
+    let one = Served::start(&folder, &["--seed", "7"]);
     let made = one
         .form("/chat/v2/Services", "FriendlyName=%C3%A4%26b")
         .expect("an answer");
@@ -219,7 +189,7 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     one.form(&users, "Identity=alice").expect("a refusal");
     one.control("create_flow", &json!({"friendly_name": "mine"}));
     let lists = [users.as_str(), "/chat/v2/Services", "/flow/v1/Flows"];
-    let shown = |serving: &Serving| {
+    let shown = |serving: &Served| {
         let shown = lists.map(|list| serving.get(list).body.replace(&serving.url, ""));
         // Each process has its own dates.
         let dates = regex::Regex::new(r"\d{4}-\d\d-\d\dT[^\x22]*").expect("a pattern");
@@ -227,8 +197,8 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
     };
     let export = one.get("/_control/export");
     assert!(!export.body.contains(BASIC), "{export:?}");
-    write(&folder.path().join("world.ndjson"), export.body);
-    let other = Serving::start(folder.path(), &["--seed-data", "world.ndjson"]);
+    folder.write("world.ndjson", export.body);
+    let other = Served::start(&folder, &["--seed-data", "world.ndjson"]);
     assert_eq!(shown(&one), shown(&other));
     // Each instance begins with this state, also after a reset.
     let first = shown(&other);
@@ -262,16 +232,16 @@ fn a_world_is_exported_and_begins_elsewhere_as_it_was() {
 
 #[test]
 fn a_generated_data_set_is_served() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let words = "fixtures generate --world --count 500 --seed 3 --format seed-data";
-    let made = conformant(folder.path())
+    let made = conformant(&folder)
         .args(words.split(' '))
         .output()
         .expect("it starts");
     assert!(made.status.success(), "{made:?}");
     let text = String::from_utf8(made.stdout).expect("text");
-    write(&folder.path().join("world.ndjson"), text);
-    let serving = Serving::start(folder.path(), &["--seed-data", "world.ndjson"]);
+    folder.write("world.ndjson", text);
+    let serving = Served::start(&folder, &["--seed-data", "world.ndjson"]);
     let worlds = serving.get("/_control/worlds").json();
     assert_eq!(worlds, json!({"worlds": ["account-1"]}));
     for world in ["", "/_world/account-1"] {
@@ -292,8 +262,8 @@ fn a_generated_data_set_is_served() {
 
 #[test]
 fn cors_allows_given_origins_but_never_the_control_plane() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &["--cors", "http://app.example"]);
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &["--cors", "http://app.example"]);
     let origin = "Origin: http://app.example\r\n";
     let asked =
         "Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n";
@@ -327,10 +297,10 @@ fn cors_allows_given_origins_but_never_the_control_plane() {
 
 #[test]
 fn the_log_lists_requests_without_secrets() {
-    let folder = folder();
-    let log = folder.path().join("log.ndjson");
-    let serving = Serving::start(
-        folder.path(),
+    let folder = Folder::with_limits();
+    let log = folder.join("log.ndjson");
+    let serving = Served::start(
+        &folder,
         &["--log", "log.ndjson", "--answer", "1@flow/read-flows=429"],
     );
     serving.get("/flow/v1/Flows");
@@ -354,8 +324,8 @@ fn the_log_lists_requests_without_secrets() {
 
 #[test]
 fn the_ready_file_is_complete_and_the_process_exits_with_its_parent() {
-    let folder = folder();
-    let ready = folder.path().join("ready");
+    let folder = Folder::with_limits();
+    let ready = folder.join("ready");
     // A shell that starts it and ends.
     let line = format!(
         "{} serve --ready-file ready --exit-with-parent >out 2>&1 & while [ ! -e ready ]; do sleep 0.05; done; echo $!",
@@ -363,7 +333,7 @@ fn the_ready_file_is_complete_and_the_process_exits_with_its_parent() {
     );
     let shell = Command::new("sh")
         .args(["-c", &line])
-        .current_dir(folder.path())
+        .current_dir(&*folder)
         .output();
     let shell = shell.expect("a shell");
     let url = std::fs::read_to_string(ready).expect("it is there");
@@ -381,11 +351,8 @@ fn the_ready_file_is_complete_and_the_process_exits_with_its_parent() {
 
 #[test]
 fn invalid_settings_are_reported_at_start() {
-    let folder = folder();
-    write(
-        &folder.path().join("bad.ndjson"),
-        "{\"path\": \"/chat/v2/Services/IS1\"}\n",
-    );
+    let folder = Folder::with_limits();
+    folder.write("bad.ndjson", "{\"path\": \"/chat/v2/Services/IS1\"}\n");
     for (arguments, expected) in [
         (
             ["--seed-data", "bad.ndjson"],
@@ -397,10 +364,7 @@ fn invalid_settings_are_reported_at_start() {
             "invalid scripted answer",
         ),
     ] {
-        let ended = conformant(folder.path())
-            .arg("serve")
-            .args(arguments)
-            .output();
+        let ended = conformant(&folder).arg("serve").args(arguments).output();
         let ended = ended.expect("it starts");
         assert_eq!(ended.status.code(), Some(2), "{ended:?}");
         let error = String::from_utf8_lossy(&ended.stderr);
@@ -410,8 +374,8 @@ fn invalid_settings_are_reported_at_start() {
 
 #[test]
 fn a_thousand_idle_clients_do_not_block_others() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &[]);
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &[]);
     let host = serving.url.strip_prefix("http://").expect("plain HTTP");
     let idle: Vec<TcpStream> = (0..1_000)
         .map(|_| TcpStream::connect(host).expect("it listens"))
@@ -422,8 +386,8 @@ fn a_thousand_idle_clients_do_not_block_others() {
 
 #[test]
 fn the_page_is_complete_and_shows_events() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &[]);
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &[]);
     let page = serving.get("/");
     assert_eq!(page.status, 200);
     let policy = page.field("Content-Security-Policy").expect("a policy");
@@ -533,20 +497,20 @@ fn judged_with_certificate(
 
 #[test]
 fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
-    let folder = folder();
-    let made_up = Serving::start(folder.path(), &["--tls", "ca.pem"]);
+    let folder = Folder::with_limits();
+    let made_up = Served::start(&folder, &["--tls", "ca.pem"]);
     assert!(
         made_up.url.starts_with("https://127.0.0.1:"),
         "{}",
         made_up.url
     );
-    let (code, output) = judged_over_tls(folder.path(), &made_up.url, "ca.pem");
+    let (code, output) = judged_over_tls(&folder, &made_up.url, "ca.pem");
     assert_eq!(code, Some(0), "{output}");
     assert!(output.contains("passed: "), "{output}");
 
     // The certificate of another server is not trusted.
-    let other = Serving::start(folder.path(), &["--tls", "other.pem"]);
-    let (code, output) = judged_over_tls(folder.path(), &other.url, "ca.pem");
+    let other = Served::start(&folder, &["--tls", "other.pem"]);
+    let (code, output) = judged_over_tls(&folder, &other.url, "ca.pem");
     assert_eq!(code, Some(4), "{output}");
     assert!(output.contains("invalid peer certificate"), "{output}");
 
@@ -556,18 +520,18 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
         ("given.pem", given.cert.pem()),
         ("key.pem", given.signing_key.serialize_pem()),
     ] {
-        std::fs::write(folder.path().join(file), pem).expect("the disk is writable");
+        std::fs::write(folder.join(file), pem).expect("the disk is writable");
     }
     let flags = ["--tls-certificate", "given.pem", "--tls-key", "key.pem"];
-    let given = Serving::start(folder.path(), &flags);
-    let (code, output) = judged_over_tls(folder.path(), &given.url, "given.pem");
+    let given = Served::start(&folder, &flags);
+    let (code, output) = judged_over_tls(&folder, &given.url, "given.pem");
     assert_eq!(code, Some(0), "{output}");
 
     for words in [
         &["--tls-certificate", "ca.pem"][..],
         &["--tls-certificate", "ca.pem", "--tls-key", "ca.pem"],
     ] {
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         let out = command.arg("serve").args(words).output();
         assert_eq!(
             out.expect("the program starts").status.code(),
@@ -579,7 +543,7 @@ fn tls_is_spoken_with_a_certificate_that_clients_can_be_given() {
 
 #[test]
 fn a_race_over_tls_is_found_and_a_clean_target_passes() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let filter = ["chat/create-channel/race-unique-name", "--rounds", "20"];
     for (flags, expected) in [
         (&["--tls", "ca.pem"][..], 0),
@@ -588,9 +552,9 @@ fn a_race_over_tls_is_found_and_a_clean_target_passes() {
             1,
         ),
     ] {
-        let serving = Serving::start(folder.path(), flags);
+        let serving = Served::start(&folder, flags);
         let target = (serving.url.as_str(), "ca.pem");
-        let (code, output) = judged_with_certificate(folder.path(), target, "chat", &filter);
+        let (code, output) = judged_with_certificate(&folder, target, "chat", &filter);
         assert_eq!(code, Some(expected), "{flags:?}: {output}");
         let names_the_race = output.contains("requests sent at the same time");
         assert_eq!(names_the_race, expected == 1, "{output}");
@@ -599,8 +563,8 @@ fn a_race_over_tls_is_found_and_a_clean_target_passes() {
 
 #[test]
 fn links_begin_with_the_name_that_a_client_used() {
-    let folder = folder();
-    let serving = Serving::start(folder.path(), &["--host", "0.0.0.0"]);
+    let folder = Folder::with_limits();
+    let serving = Served::start(&folder, &["--host", "0.0.0.0"]);
     let port = serving.url.rsplit(':').next().expect("a port");
     let links = |host: &str| {
         let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).expect("it listens");

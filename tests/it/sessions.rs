@@ -41,7 +41,7 @@ pub(crate) fn of(page: &str) -> Vec<Session> {
 }
 
 /// The words of a command as a shell reads them, with quotes.
-fn words(command: &str) -> Vec<String> {
+pub(crate) fn words(command: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut quote = None;
     for c in command.trim().chars() {

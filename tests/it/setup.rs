@@ -1,43 +1,23 @@
 //! Setting up a target: `init`, `doctor`, `baseline`, and the preview of a run.
 
-use crate::program::{Served, conformant, run};
+use crate::program::{Folder, Served, ended};
 use serde_json::{Value, json};
-use std::path::Path;
 use std::process::Command;
-
-fn read(folder: &Path, name: &str) -> String {
-    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|e| panic!("{name}: {e}"))
-}
 
 #[test]
 fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let arguments = [
-        "init",
-        "--target",
-        "flow=http://127.0.0.1:9/flow",
-        "--ci",
-        "gitlab",
-    ];
-    let (code, out, err) = run(folder.path(), &arguments);
-    assert_eq!(code, 0, "{out}{err}");
-    let written = read(folder.path(), "conformant.yaml");
+    let folder = Folder::new();
+    let init = "init --target flow=http://127.0.0.1:9/flow --ci gitlab";
+    folder.run(0, init);
+    let written = folder.read("conformant.yaml");
     assert!(written.contains("did not answer: refused"), "{written}");
-    assert!(read(folder.path(), ".gitlab-ci.yml").contains("conformant run"));
+    assert!(folder.read(".gitlab-ci.yml").contains("conformant run"));
     // Editors use the schema file next to the configuration.
     assert!(written.starts_with("# yaml-language-server: $schema=conformant.schema.json\n"));
-    let schema: serde_json::Value =
-        serde_json::from_str(&read(folder.path(), "conformant.schema.json")).expect("it is JSON");
+    let schema: Value = folder.json("conformant.schema.json");
     assert!(schema["properties"]["targets"].is_object(), "{schema}");
 
-    let dry = [
-        "run",
-        "--dry-run",
-        "--filter",
-        "flow/create-execution/happy",
-    ];
-    let (code, out, err) = run(folder.path(), &dry);
-    assert_eq!(code, 0, "{written}{err}");
+    let (out, _) = folder.run(0, "run --dry-run --filter flow/create-execution/happy");
     assert!(
         out.contains("POST http://127.0.0.1:9/flow/v1/Flows/"),
         "{out}"
@@ -46,27 +26,21 @@ fn init_writes_what_a_run_can_read_and_never_writes_over_it() {
     let hook = ["sh", "hooks/hook.sh", "approve_request", "uuid=1"];
     let status = Command::new(hook[0])
         .args(&hook[1..])
-        .current_dir(folder.path())
+        .current_dir(&*folder)
         .status();
     assert_eq!(status.expect("there is a shell").code(), Some(95));
 
-    let (code, _, err) = run(folder.path(), &arguments);
-    assert_eq!(code, 2, "{err}");
-    assert_eq!(read(folder.path(), "conformant.yaml"), written);
+    let (_, err) = folder.run(2, init);
+    assert_eq!(folder.read("conformant.yaml"), written);
     assert!(err.contains("exists and is kept"), "{err}");
 }
 
 #[test]
 fn doctor_reports_what_a_run_would_leave_out() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let (code, out, err) = run(
-        folder.path(),
-        &["doctor", "--target", &target, "--hooks", &hooks],
-    );
-    assert_eq!(code, 0, "{out}{err}");
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let options = served.options();
+    let (out, _) = folder.run(0, &format!("doctor {options}"));
     for expected in [
         "ok   flow: reachable",
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
@@ -78,11 +52,7 @@ fn doctor_reports_what_a_run_would_leave_out() {
     }
 
     let flow = format!("flow={}/flow", served.url);
-    let (code, out, _) = run(
-        folder.path(),
-        &["doctor", "--target", &flow, "--format", "json"],
-    );
-    assert_eq!(code, 3, "{out}");
+    let (out, _) = folder.run(3, &format!("doctor --target {flow} --format json"));
     let report: Value = serde_json::from_str(&out).expect("it is JSON");
     let checks = report["checks"].as_array().expect("a list");
     let credentials = checks
@@ -118,18 +88,13 @@ fn doctor_reports_what_a_run_would_leave_out() {
         "{reasons:?}"
     );
 
-    let (code, _, err) = run(folder.path(), &["doctor"]);
-    assert_eq!(code, 2, "{err}");
+    folder.run(2, "doctor");
 }
 
 #[test]
 fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let (code, out, err) = run(
-        folder.path(),
-        &["doctor", "--target", "flow=http://127.0.0.1:9"],
-    );
-    assert_eq!(code, 3, "{out}{err}");
+    let folder = Folder::new();
+    let (out, _) = folder.run(3, "doctor --target flow=http://127.0.0.1:9");
     let headline = "cannot judge: flow cannot be reached at http://127.0.0.1:9: refused: ";
     assert!(out.starts_with(headline), "{out}");
     let tasks = out.split_once("\nto do\n").expect("tasks are listed").1;
@@ -160,9 +125,8 @@ fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
 /// The base URL without its path, and a page in place of the service.
 #[test]
 fn doctor_detects_an_address_of_another_server() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
-    let served = Served::start(folder, &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     for (url, why) in [
         (
             served.url.clone(),
@@ -174,8 +138,7 @@ fn doctor_detects_an_address_of_another_server() {
         ),
     ] {
         let target = format!("flow={url}");
-        let (code, out, err) = run(folder, &["doctor", "--target", &target]);
-        assert_eq!(code, 3, "{out}{err}");
+        let (out, _) = folder.run(3, &format!("doctor --target {target}"));
         assert!(out.starts_with("cannot judge: flow at "), "{out}");
         assert!(
             out.lines().next().is_some_and(|line| line.ends_with(why)),
@@ -189,14 +152,11 @@ fn doctor_detects_an_address_of_another_server() {
 /// The stub of `init` reports that it is not supported; absent credentials differ from wrong ones.
 #[test]
 fn doctor_separates_what_is_missing_from_what_is_wrong() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
-    let served = Served::start(folder, &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let target = format!("flow={}/flow", served.url);
-    let (code, _, err) = run(folder, &["init", "--target", &target]);
-    assert_eq!(code, 0, "{err}");
-    let (code, out, _) = run(folder, &["doctor"]);
-    assert_eq!(code, 3, "{out}");
+    folder.run(0, &format!("init --target {target}"));
+    let (out, _) = folder.run(3, "doctor");
     let headline = format!(
         "cannot judge: flow at {}/flow needs credentials, and none are configured: status 401\n",
         served.url
@@ -217,9 +177,8 @@ fn doctor_separates_what_is_missing_from_what_is_wrong() {
 
 #[test]
 fn a_hook_is_ok_only_after_a_call_that_succeeded() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
-    let served = Served::start(folder, &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let stub = ["sh", "hooks/hook.sh", "deny_request", "uuid=${uuid}"];
     let control = format!("{}/_control/collect_events", served.url);
     let config = json!({
@@ -234,14 +193,12 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
             "publish_flow": {"command": ["true"]},
         },
     });
-    let written = std::fs::write(folder.join("conformant.yaml"), config.to_string());
-    written.expect("the disk is writable");
-    let (code, _, err) = run(folder, &["init", "--out", "made"]);
-    assert_eq!(code, 0, "{err}");
+    folder.write("conformant.yaml", config.to_string());
+    folder.run(0, "init --out made");
     let moved = std::fs::rename(folder.join("made/hooks"), folder.join("hooks"));
     moved.expect("the disk is writable");
 
-    let (_, out, _) = run(folder, &["doctor"]);
+    let (_, out, _) = folder.output("doctor");
     assert!(!out.contains("ok   hook "), "{out}");
     assert!(
         out.contains("--   hook deny_request: sh found, not called; add --probe; "),
@@ -252,8 +209,7 @@ fn a_hook_is_ok_only_after_a_call_that_succeeded() {
         "{out}"
     );
 
-    let (code, out, _) = run(folder, &["doctor", "--probe"]);
-    assert_eq!(code, 3, "{out}");
+    let (out, _) = folder.run(3, "doctor --probe");
     for expected in [
         "ok   hook collect_events: called with {}; needed by ",
         "--   hook deny_request: reports that it is not supported; needed by ",
@@ -302,12 +258,8 @@ fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
         true => ("415 Unsupported Media Type", "", "{}"),
         false => ("400 Bad Request", "", "{}"),
     });
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let (code, out, err) = run(
-        folder.path(),
-        &["doctor", "--target", &format!("auth={url}")],
-    );
-    assert_eq!(code, 3, "{out}{err}");
+    let folder = Folder::new();
+    let (out, _) = folder.run(3, &format!("doctor --target auth={url}"));
     for expected in [
         "FAIL auth: body of create-user: sent as form; an empty body got 415 as form and 400 as json",
         ". set `targets.auth.body: { create-user: json }`\n",
@@ -316,9 +268,8 @@ fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
         assert!(out.contains(expected), "{expected} is missing:\n{out}");
     }
     let config = json!({"targets": {"auth": {"url": url, "body": "json"}}});
-    let written = std::fs::write(folder.path().join("conformant.yaml"), config.to_string());
-    written.expect("the disk is writable");
-    let (_, out, _) = run(folder.path(), &["doctor"]);
+    folder.write("conformant.yaml", config.to_string());
+    let (_, out, _) = folder.output("doctor");
     assert!(
         out.contains("ok   auth: body of create-user: sent as json"),
         "{out}"
@@ -328,17 +279,15 @@ fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {
 /// The hook succeeded, but no callback arrived: this is how a firewall between the two is detected.
 #[test]
 fn doctor_detects_missing_callbacks() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let config = json!({
         "targets": {"flow": {"url": format!("{}/flow", served.url)}},
         "hooks": {"call_back": {"command": ["true", "${url}"]}},
         "limits": {"callback": "100ms"},
     });
-    let written = std::fs::write(folder.path().join("conformant.yaml"), config.to_string());
-    written.expect("the disk is writable");
-    let (code, out, err) = run(folder.path(), &["doctor"]);
-    assert_eq!(code, 3, "{out}{err}");
+    folder.write("conformant.yaml", config.to_string());
+    let (out, _) = folder.run(3, "doctor");
     assert!(out.contains("FAIL callback address: "), "{out}");
     assert!(
         out.contains("not from the target: no callback arrived within 100ms"),
@@ -347,43 +296,26 @@ fn doctor_detects_missing_callbacks() {
 }
 
 /// Judges the flow service with waivers; returns the exit code.
-fn judged(served: &Served, folder: &Path) -> i32 {
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let arguments = ["run", "--target", &target, "--hooks", &hooks];
-    let selection = [
-        "--prove",
-        "off",
-        "--filter",
-        "flow/read-flows/*",
-        "--filter",
-        "flow/fetch-flow/*",
-    ];
-    let reports = ["--report", "json=run.json", "--waivers", "waivers.yaml"];
-    let done = conformant(folder, &[&arguments[..], &selection, &reports].concat()).output();
-    done.expect("it can be started")
-        .status
-        .code()
-        .expect("it ends")
+fn judged(served: &Served, folder: &Folder) -> i32 {
+    let options = served.options();
+    let selection = "--prove off --filter flow/read-flows/* --filter flow/fetch-flow/*";
+    let reports = "--report json=run.json --waivers waivers.yaml";
+    folder
+        .output(&format!("run {options} {selection} {reports}"))
+        .0
 }
 
 #[test]
 fn a_baseline_accepts_present_failures_only() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let broken = Served::start(folder.path(), &["--fault", "flow/meta-page-size-wrong"]);
-    std::fs::write(folder.path().join("waivers.yaml"), "waivers: []\n")
-        .expect("the disk is writable");
-    assert_eq!(judged(&broken, folder.path()), 1);
+    let folder = Folder::new();
+    let broken = Served::start(&folder, &["--fault", "flow/meta-page-size-wrong"]);
+    folder.write("waivers.yaml", "waivers: []\n");
+    assert_eq!(judged(&broken, &folder), 1);
 
-    let (code, _, err) = run(folder.path(), &["baseline", "run.json"]);
-    assert_eq!(code, 2, "without a reason: {err}");
-    let who = ["--reason", "ticket 4711", "--owner", "the flow team"];
-    let (code, _, err) = run(
-        folder.path(),
-        &[&["baseline", "run.json"], &who[..]].concat(),
-    );
-    assert_eq!(code, 0, "{err}");
-    let accepted = read(folder.path(), "waivers.yaml");
+    folder.run(2, "baseline run.json");
+    let line = "baseline run.json --reason 'ticket 4711' --owner 'the flow team'";
+    folder.run(0, line);
+    let accepted = folder.read("waivers.yaml");
     for expected in [
         "operation: \"flow/read-flows\"",
         "pointer: \"/meta/page_size\"",
@@ -391,63 +323,57 @@ fn a_baseline_accepts_present_failures_only() {
     ] {
         assert!(accepted.contains(expected), "{accepted}");
     }
-    assert_eq!(judged(&broken, folder.path()), 0);
+    assert_eq!(judged(&broken, &folder), 0);
 
     // What is still broken is kept.
-    let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
-    assert_eq!(code, 0, "{err}");
-    assert_eq!(read(folder.path(), "waivers.yaml"), accepted);
+    folder.run(0, "baseline run.json --update");
+    assert_eq!(folder.read("waivers.yaml"), accepted);
 
-    let mended = Served::start(folder.path(), &[]);
+    let mended = Served::start(&folder, &[]);
     assert_eq!(
-        judged(&mended, folder.path()),
+        judged(&mended, &folder),
         0,
         "a part of a run does not report stale waivers"
     );
-    let (code, _, err) = run(folder.path(), &["baseline", "run.json", "--update"]);
-    assert_eq!(code, 0, "{err}");
-    assert!(read(folder.path(), "waivers.yaml").ends_with("waivers: []\n"));
+    folder.run(0, "baseline run.json --update");
+    assert!(folder.read("waivers.yaml").ends_with("waivers: []\n"));
 }
 
 #[test]
 fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
-    let one = ["run", "--filter", "flow/read-flows/happy", "--prove", "off"];
-    let ended = |more: &[&str], ci: &str| {
-        let mut command = conformant(folder, &[&one[..], more].concat());
-        let output = command.env("CI", ci).output().expect("it can be started");
-        let code = output.status.code().expect("it ends");
-        let text = [output.stdout, output.stderr].concat();
-        (code, String::from_utf8_lossy(&text).into_owned())
+    let folder = Folder::new();
+    let run_with = |more: &str, ci: &str| {
+        let line = format!("run --filter flow/read-flows/happy --prove off {more}");
+        let (code, out, err) = ended(folder.command(&line).env("CI", ci));
+        (code, out + &err)
     };
     for (more, ci, expected, says) in [
         (
-            &[][..],
+            "",
             "",
             0,
             "target: built-in reference (no target configured)\n",
         ),
         (
-            &[],
+            "",
             "true",
             2,
             "no target to judge: there is no conformant.yaml, and CI is set",
         ),
-        (&["--reference"], "true", 0, "target: built-in reference\n"),
-        (&["--require-target"], "", 2, "no target to judge"),
+        ("--reference", "true", 0, "target: built-in reference\n"),
+        ("--require-target", "", 2, "no target to judge"),
         (
-            &["--target", "flow=http://127.0.0.1:9"],
+            "--target flow=http://127.0.0.1:9",
             "true",
             3,
             "target: http://127.0.0.1:9\n",
         ),
     ] {
-        let (code, text) = ended(more, ci);
+        let (code, text) = run_with(more, ci);
         assert_eq!(code, expected, "{more:?} {text}");
         assert!(text.contains(says), "{more:?} {text}");
     }
-    let (_, text) = ended(&[], "");
+    let (_, text) = run_with("", "");
     let verdict = text.lines().find(|line| line.starts_with("passed: "));
     let verdict = verdict.expect("the verdict is printed");
     assert!(
@@ -458,60 +384,47 @@ fn a_run_without_a_target_is_refused_in_ci_and_where_one_is_required() {
 
 #[test]
 fn mistakes_that_would_waste_a_run_are_refused_before_it() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
+    let folder = Folder::new();
     std::fs::create_dir(folder.join("taken")).expect("the disk is writable");
-    std::fs::write(folder.join("file"), "").expect("the disk is writable");
+    folder.write("file", "");
     let waivers =
         "waivers:\n  - { rule: flow/read-flows/page-sise, reason: x, expires: 2099-01-01 }\n";
-    std::fs::write(folder.join("w.yaml"), waivers).expect("the disk is writable");
+    folder.write("w.yaml", waivers);
     for (more, expected) in [
         (
-            &["--jobs", "0"][..],
+            "--jobs 0",
             "invalid value '0' for '--jobs <N>': expected a number from 1",
         ),
-        (&["--report", "json=taken"], "--report: taken is a folder"),
+        ("--report json=taken", "--report: taken is a folder"),
         (
-            &["--report", "json=file/run.json"],
+            "--report json=file/run.json",
             "--report: file/run.json cannot be written: ",
         ),
         (
-            &["--waivers", "w.yaml"],
+            "--waivers w.yaml",
             "no rule is named flow/read-flows/page-sise; did you mean flow/read-flows/page-size?",
         ),
         (
-            &["--filter", "flow/raed-flows/*"],
+            "--filter flow/raed-flows/*",
             "error: --filter flow/raed-flows/*: no scenario of the rulebook has such an id",
         ),
         (
-            &["--history", "file/runs"],
+            "--history file/runs",
             "--history: file/runs cannot be written: ",
         ),
         (
-            &["--specs", "none"],
+            "--specs none",
             "error: --specs none: expected a folder with a rulebook",
         ),
     ] {
-        let arguments = [
-            &["run", "--reference", "--filter", "flow/read-flows/happy"],
-            more,
-        ]
-        .concat();
-        let (code, out, err) = run(folder, &arguments);
-        assert_eq!(code, 2, "{more:?} {out}{err}");
+        let line = format!("run --reference --filter flow/read-flows/happy {more}");
+        let (out, err) = folder.run(2, &line);
         assert!(
             err.contains(expected) && out.is_empty(),
-            "{more:?} {out}{err}"
+            "{more} {out}{err}"
         );
     }
-    let (code, _, err) = run(
-        folder,
-        &["fixtures", "generate", "--count", "0", "--out", "x"],
-    );
-    assert_eq!(code, 2, "{err}");
-    let (code, out, err) = run(
-        folder,
-        &["run", "--reference", "--filter", "flow/none-such"],
-    );
-    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+    folder.run(2, "fixtures generate --count 0 --out x");
+    let (out, _) = folder.run(4, "run --reference --filter flow/none-such");
+    assert_eq!(out, "");
 }

@@ -4,26 +4,25 @@
 //! `SIMULATE=10000 cargo test --test it -- simulation` tries more of them; `SIMULATE_SEED=N` repeats a schedule, as the
 //! message of a failure states.
 
+use crate::offline;
 use crate::program::setting;
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::session::{Callbacks, HookFault, OpenError, SendFault, Session};
 use conformant_engine::sessions::{Network, Offline};
-use conformant_engine::{Options, Planned, Sessions, Settings, Target};
+use conformant_engine::{Planned, Sessions, Settings, Target};
 use conformant_judge::prove::Mode;
 use conformant_net::server::{Deliver, Outcome};
-use conformant_record::{RunEvent, RunRecord, Verdict};
+use conformant_record::{RunRecord, Verdict};
 use conformant_reference::{Callback, Fault};
 use conformant_rulebook::Rulebook;
-use conformant_schema::Schemas;
 use rand::{Rng as _, RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -34,7 +33,6 @@ const STORIES: usize = 3;
 
 static RULEBOOK: LazyLock<Rulebook> =
     LazyLock::new(|| conformant_judge::load::embedded().expect("the embedded rulebook is sound"));
-static SCHEMAS: LazyLock<Schemas> = LazyLock::new(Schemas::default);
 static ALL: LazyLock<Vec<Planned<'static>>> =
     LazyLock::new(|| plan::plan(&RULEBOOK, &Selection::default(), None));
 
@@ -263,32 +261,8 @@ impl Session for Exposed<'_> {
 }
 
 fn run(sessions: &dyn Sessions, planned: &[Planned<'_>], jobs: usize) -> RunRecord {
-    let options = Options {
-        seed: 7,
-        jobs,
-        shuffle: false,
-        run_max: Duration::from_secs(600),
-        prove: Mode::Off,
-        evidence_writer: None,
-    };
-    let calm = AtomicBool::new(false);
-    let mut record = None;
-    let mut emit = |event: RunEvent| {
-        if let RunEvent::Finished { record: finished } = event {
-            record = Some(*finished);
-        }
-    };
-    conformant_engine::run(
-        &RULEBOOK,
-        &SCHEMAS,
-        planned,
-        sessions,
-        &options,
-        &calm,
-        &mut emit,
-        |_, _| {},
-    );
-    record.expect("a run ends with its record")
+    let options = offline::options(7, jobs, Mode::Off);
+    offline::record(&RULEBOOK, planned, sessions, &options)
 }
 
 /// The scenarios of one run.

@@ -1,53 +1,27 @@
 //! Unattended runs: targets that limit, refuse or serve other runs as well, and failing hooks.
 
-use crate::hostile::pages::{ok, only_page};
-use crate::hostile::target::{Act, Target};
-use crate::program::{Served, conformant, run};
+use crate::hostile::pages::{flows, ok};
+use crate::hostile::target::{Target, keep};
+use crate::program::{Folder, Served, ended};
 use conformant_record::{RunRecord, Verdict};
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-fn record(folder: &Path, name: &str) -> RunRecord {
-    let json = std::fs::read(folder.join(name)).expect("a report");
-    serde_json::from_slice(&json).expect("the report is a record")
-}
-
-fn write(folder: &Path, configuration: &str) {
-    std::fs::write(folder.join("conformant.yaml"), configuration).expect("the disk is writable");
-}
-
 #[test]
 fn a_target_that_limits_is_judged_completely_only_later() {
-    let page = || {
-        vec![
-            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
-            Act::Keep,
-        ]
-    };
+    let page = || keep(flows());
     let busy = "HTTP/1.1 429 Too Many\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n";
     let target = Target::answering(move |asked| match asked.number % 3 {
         0 => page(),
-        _ => vec![Act::Send(busy.as_bytes().to_vec()), Act::Keep],
+        _ => keep(busy),
     });
-    let folder = tempfile::tempdir().expect("the disk is writable");
+    let folder = Folder::new();
     let flow = format!("flow={}/flow", target.origin());
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "run",
-            "--target",
-            &flow,
-            "--filter",
-            "flow/read-flows/happy",
-            "--report",
-            "json=run.json",
-        ],
-    );
-    assert_eq!(code, 0, "{out}{err}");
-    let record = record(folder.path(), "run.json");
+    let line = format!("run --target {flow} --filter flow/read-flows/happy --report json=run.json");
+    let (out, err) = folder.run(0, &line);
+    let record = folder.json::<RunRecord>("run.json");
     assert_eq!(record.scenarios[0].verdict, Verdict::Pass, "{out}");
     assert_eq!(err.matches("has a rate limit").count(), 1, "{err}");
 }
@@ -55,27 +29,15 @@ fn a_target_that_limits_is_judged_completely_only_later() {
 #[test]
 fn wrong_credentials_stop_the_run_soon() {
     let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
-    let target =
-        Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
-    let folder = tempfile::tempdir().expect("the disk is writable");
+    let target = Target::answering(move |_| keep(refusal));
+    let folder = Folder::new();
     let flow = format!("flow={}/flow", target.origin());
-    let mut command = conformant(
-        folder.path(),
-        &[
-            "run",
-            "--target",
-            &flow,
-            "--service",
-            "flow",
-            "--report",
-            "json=run.json",
-        ],
-    );
+    let line = format!("run --target {flow} --service flow --report json=run.json");
+    let mut command = folder.command(&line);
     command.env("CONFORMANT_FLOW_USERNAME", "somebody");
     command.env("CONFORMANT_FLOW_PASSWORD", "not-the-password");
-    let output = command.output().expect("the program can be started");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, 3, "{err}");
     assert_eq!(
         err.matches("answers nothing but 401 and 403").count(),
         1,
@@ -86,7 +48,7 @@ fn wrong_credentials_stop_the_run_soon() {
         "{} requests",
         target.asked().len()
     );
-    let record = record(folder.path(), "run.json");
+    let record = folder.json::<RunRecord>("run.json");
     assert!(!record.complete);
     assert_eq!(record.findings, [], "our mistake is not a finding");
 }
@@ -94,24 +56,13 @@ fn wrong_credentials_stop_the_run_soon() {
 #[test]
 fn one_rejected_request_without_credentials_is_no_finding() {
     let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
-    let target =
-        Target::answering(move |_| vec![Act::Send(refusal.as_bytes().to_vec()), Act::Keep]);
-    let folder = tempfile::tempdir().expect("the disk is writable");
+    let target = Target::answering(move |_| keep(refusal));
+    let folder = Folder::new();
     let flow = format!("flow={}/flow", target.origin());
-    let only = [
-        "--filter",
-        "flow/read-flows/happy",
-        "--report",
-        "json=run.json",
-    ];
-    let arguments = [&["run", "--target", flow.as_str()], only.as_slice()].concat();
-    let output = conformant(folder.path(), &arguments)
-        .output()
-        .expect("the program can be started");
-    let err = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{err}");
+    let only = "--filter flow/read-flows/happy --report json=run.json";
+    let (_, err) = folder.run(3, &format!("run --target {flow} {only}"));
     assert!(err.contains("because none are configured"), "{err}");
-    assert_eq!(record(folder.path(), "run.json").findings, []);
+    assert_eq!(folder.json::<RunRecord>("run.json").findings, []);
 }
 
 /// A route to a target that closes every connection at its third request; returns how many it closed.
@@ -147,28 +98,15 @@ fn relayed(mut client: TcpStream, target: &str, cut: &AtomicUsize) -> std::io::R
 
 #[test]
 fn closed_connections_are_not_findings() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
     let address = served.url.trim_start_matches("http://");
     let (url, cut) = cutting_relay(address.to_owned());
-    let (target, hooks) = (format!("all={url}"), format!("{}/_control", served.url));
-    let arguments = [
-        "run",
-        "--target",
-        &target,
-        "--hooks",
-        &hooks,
-        "--filter",
-        "chat/*/happy",
-        "--jobs",
-        "1",
-        "--report",
-        "json=run.json",
-    ];
-    let (code, out, err) = run(folder.path(), &arguments);
-    assert_eq!(code, 0, "{out}{err}");
+    let options = format!("--target all={url} --hooks {}/_control", served.url);
+    let line = format!("run {options} --filter chat/*/happy --jobs 1 --report json=run.json");
+    let (out, _) = folder.run(0, &line);
     assert!(cut.load(Ordering::Relaxed) > 0, "no connection was cut");
-    let record = record(folder.path(), "run.json");
+    let record = folder.json::<RunRecord>("run.json");
     let verdicts = record.scenarios.iter().map(|s| s.verdict);
     assert!(verdicts.clone().count() > 10, "{out}");
     assert!(verdicts.clone().all(|v| v == Verdict::Pass), "{out}");
@@ -176,22 +114,14 @@ fn closed_connections_are_not_findings() {
 
 #[test]
 fn a_hook_that_is_down_is_trouble_and_is_named() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
-    write(
-        folder.path(),
-        "hooks: {end_execution: {http: {url: 'http://127.0.0.1:9/end'}}}",
-    );
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let hooks = "hooks: {end_execution: {http: {url: 'http://127.0.0.1:9/end'}}}";
+    folder.write("conformant.yaml", hooks);
+    let options = served.options();
     let filter = "flow/executions/ended";
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "run", "--target", &target, "--hooks", &hooks, "--filter", filter,
-        ],
-    );
-    assert_eq!(code, 3, "{out}{err}");
+    let line = format!("run {options} --filter {filter}");
+    let (out, err) = folder.run(3, &line);
     assert!(
         out.contains("hook end_execution failed: POST http://127.0.0.1:9/end"),
         "{out}{err}"
@@ -202,36 +132,29 @@ fn a_hook_that_is_down_is_trouble_and_is_named() {
 #[test]
 fn a_target_that_dies_during_a_wait_is_not_flagged() {
     for dies in [true, false] {
-        let folder = tempfile::tempdir().expect("the disk is writable");
-        let served = Served::start(folder.path(), &["--fault", "auth/failed-webhook-missing"]);
-        let target = format!("all={}", served.url);
-        let hooks = format!("{}/_control", served.url);
+        let folder = Folder::new();
+        let served = Served::start(&folder, &["--fault", "auth/failed-webhook-missing"]);
+        let options = served.options();
         let living = Mutex::new(Some(served));
         // The last step before the wait is a user action.
         let scanned = Target::answering(move |_| {
             if dies {
                 drop(living.lock().expect("no holder panics").take());
             }
-            vec![Act::Send(ok(r#"{"registered": false}"#)), Act::Keep]
+            keep(ok(r#"{"registered": false}"#))
         });
         let scan = format!("{}/scan", scanned.origin());
-        write(
-            folder.path(),
-            &format!(
-                "limits: {{callback: 200ms}}\nhooks: {{scan_registration: {{http: {{url: '{scan}'}}}}}}"
-            ),
+        let hooks = format!("hooks: {{scan_registration: {{http: {{url: '{scan}'}}}}}}");
+        folder.write(
+            "conformant.yaml",
+            format!("limits: {{callback: 200ms}}\n{hooks}"),
         );
-        let filter = "auth/registrations/failed-webhook";
-        let report = "json=run.json";
-        let target = ["run", "--target", &target, "--hooks", &hooks];
-        let (code, out, err) = run(
-            folder.path(),
-            &[&target[..], &["--filter", filter, "--report", report]].concat(),
-        );
+        let selection = "--filter auth/registrations/failed-webhook --report json=run.json";
+        let (code, out, err) = folder.output(&format!("run {options} {selection}"));
         // A live target gets a second chance to send the callback.
         let scans = if dies { 1 } else { 2 };
         assert_eq!(scanned.asked().len(), scans, "{out}{err}");
-        let record = record(folder.path(), "run.json");
+        let record = folder.json::<RunRecord>("run.json");
         let findings = record.findings.iter().map(|f| f.rule.as_str());
         let accused: Vec<&str> = findings.collect();
         let scenario = &record.scenarios[0];
@@ -256,40 +179,28 @@ fn a_target_that_dies_during_a_wait_is_not_flagged() {
 /// a single run.
 #[test]
 fn four_parts_at_once_are_one_run() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
-    let target = format!("all={}", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let part = |part: &str, report: &str| {
-        let own = folder.path().join(report);
-        std::fs::create_dir(&own).expect("the disk is writable");
-        let mut arguments = vec!["run", "--target", &target, "--hooks", &hooks];
-        arguments.extend(["--filter", "auth/registrations", "--filter", "auth/tokens"]);
-        arguments.extend([
-            "--filter",
-            "auth/approval-requests",
-            "--report",
-            "json=run.json",
-            "--prove",
-            "off",
-        ]);
-        if !part.is_empty() {
-            arguments.extend(["--partition", part]);
-        }
-        let (code, out, err) = run(&own, &arguments);
-        assert_eq!(code, 0, "{part}: {out}{err}");
-        record(&own, "run.json")
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let options = served.options();
+    let part = |part: &str| {
+        let own = Folder::new();
+        let filters = ["registrations", "tokens", "approval-requests"]
+            .map(|topic| format!("--filter auth/{topic} "))
+            .concat();
+        let more = format!("{filters} --report json=run.json --prove off {part}");
+        own.run(0, &format!("run {options} {more}"));
+        own.json::<RunRecord>("run.json")
     };
-    let parts = ["slice:1/4", "slice:2/4", "slice:3/4", "slice:4/4"];
     let part = &part;
+    let parts = [1, 2, 3, 4].map(|number| format!("--partition slice:{number}/4"));
     let parts: Vec<RunRecord> = std::thread::scope(|scope| {
-        let running = parts.map(|p| scope.spawn(move || part(p, &p.replace([':', '/'], "-"))));
+        let running = parts.map(|p| scope.spawn(move || part(&p)));
         running
             .map(|r| r.join().expect("each part is clean"))
             .into()
     });
     let merged = conformant_versions::merge(&parts).expect("they belong together");
-    let whole = part("", "whole");
+    let whole = part("");
     // Where another run has just moved the clock, a rule about time may be inconclusive; other verdicts agree.
     let is_open = |verdict| matches!(verdict, Verdict::NotJudged | Verdict::Inconclusive);
     let both = merged.rules.iter().zip(&whole.rules);
@@ -314,21 +225,17 @@ fn an_error_answer_brings_one_finding_of_its_operation() {
             "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        let target = Target::answering(move |_| vec![Act::Send(answer.clone().into()), Act::Keep]);
-        let folder = tempfile::tempdir().expect("the disk is writable");
+        let target = Target::answering(move |_| keep(&answer));
+        let folder = Folder::new();
         let flow = format!("flow={}/flow", target.origin());
-        let filter = "flow/read-flows/happy";
-        let report = "json=run.json";
-        let arguments = [
-            "run", "--target", &flow, "--filter", filter, "--report", report,
-        ];
-        let mut command = conformant(folder.path(), &arguments);
+        let selection = "--filter flow/read-flows/happy --report json=run.json";
+        let mut command = folder.command(&format!("run --target {flow} {selection}"));
         command.envs([
             ("CONFORMANT_FLOW_USERNAME", "a"),
             ("CONFORMANT_FLOW_PASSWORD", "b"),
         ]);
-        let output = command.output().expect("the program can be started");
-        let findings = record(folder.path(), "run.json").findings;
+        let output = ended(&mut command);
+        let findings = folder.json::<RunRecord>("run.json").findings;
         let rules: Vec<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
         assert_eq!(rules, ["flow/read-flows"], "{status}: {output:?}");
     }

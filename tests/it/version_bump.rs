@@ -1,7 +1,7 @@
 //! A version bump as a user does it: create the version, edit it, see what breaks and which fixtures and scenarios are
 //! affected, and declare it.
 
-use crate::program::{copy_of, run};
+use crate::program::{Folder, copy_of};
 use conformant_schema::Schemas;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -16,13 +16,9 @@ fn edit(path: &Path, from: &str, to: &str) {
 }
 
 /// One more field, one enumerated value less.
-fn bumped(folder: &Path) {
+fn bumped(folder: &Folder) {
     copy_of(&["specs", "fixtures"], folder);
-    let (code, out, err) = run(
-        folder,
-        &["events", "new", "MessageSent", "--specs", "specs"],
-    );
-    assert_eq!(code, 0, "{out}{err}");
+    folder.run(0, "events new MessageSent --specs specs");
     let carrier = "  carrier:\n    type: [string, \"null\"]\n    description: Carrier that took it.\n    \
                    x-source: { section: Message event payload fields, lines: [21] }\n  downstream_id:";
     edit(&folder.join(VERSION), "  downstream_id:", carrier);
@@ -32,23 +28,11 @@ fn bumped(folder: &Path) {
 
 #[test]
 fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    bumped(folder.path());
-    let diff = [
-        "diff",
-        "--specs",
-        "specs",
-        "--fixtures",
-        "fixtures",
-        "--report",
-        "json=diff.json",
-        "MessageSent/4",
-        "MessageSent/5",
-    ];
-    let (code, out, err) = run(folder.path(), &diff);
-    assert_eq!(code, 1, "{out}{err}");
-    let json = std::fs::read(folder.path().join("diff.json")).expect("the report is written");
-    let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    let folder = Folder::new();
+    bumped(&folder);
+    let diff = "diff --specs specs --fixtures fixtures --report json=diff.json MessageSent/4 MessageSent/5";
+    let (out, _) = folder.run(1, diff);
+    let json: serde_json::Value = folder.json("diff.json");
     let changes: Vec<(&str, &serde_json::Value)> = json["changes"]
         .as_array()
         .expect("changes are listed")
@@ -80,19 +64,8 @@ fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
     );
 
     // Old fixtures with the removed value fail.
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "fixtures",
-            "verify",
-            "fixtures",
-            "--specs",
-            "specs",
-            "--against",
-            "MessageSent/5",
-        ],
-    );
-    assert_eq!(code, 1, "{out}{err}");
+    let verify = "fixtures verify fixtures --specs specs --against";
+    let (out, _) = folder.run(1, &format!("{verify} MessageSent/5"));
     let failing: Vec<&str> = out.lines().filter(|l| l.contains(" at `")).collect();
     assert!(!failing.is_empty(), "{out}");
     for line in failing {
@@ -103,10 +76,10 @@ fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
     }
 
     // Several versions are in use: each has its own result.
-    let asked = ["fixtures", "verify", "fixtures", "--specs", "specs"];
-    let both = ["--against", "MessageSent/5", "--against", "MessageSent/4"];
-    let (code, out, err) = run(folder.path(), &[&asked[..], &both].concat());
-    assert_eq!(code, 1, "{out}{err}");
+    let (out, err) = folder.run(
+        1,
+        &format!("{verify} MessageSent/5 --against MessageSent/4"),
+    );
     assert!(
         out.contains(" fail against events/MessageSent/5\n"),
         "{out}"
@@ -115,42 +88,36 @@ fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
         err.contains("nothing was judged against events/MessageSent/4"),
         "{err}"
     );
-    let (code, out, err) = run(folder.path(), &[&asked[..], &both[2..]].concat());
-    assert_eq!((code, out.as_str()), (4, ""), "{err}");
+    let (out, _) = folder.run(4, &format!("{verify} MessageSent/4"));
+    assert_eq!(out, "");
 
     // With declarations both pass; a stale declaration fails.
-    let declared = |ids: &[&str]| {
+    let declared = |code: i32, ids: &[&str]| {
         let mut text = "changes:\n".to_owned();
         for id in ids {
             text += &format!("  - {{ id: {id}, reason: agreed with all consumers }}\n");
         }
-        std::fs::write(folder.path().join("declared.yaml"), text).expect("the disk is writable");
-        let diff = [
-            &diff[..],
-            &["--report", "text=-", "--declare", "declared.yaml"],
-        ]
-        .concat();
-        run(folder.path(), &diff)
+        folder.write("declared.yaml", text);
+        let line = format!("{diff} --report text=- --declare declared.yaml");
+        folder.run(code, &line).0
     };
-    let (code, out, err) = declared(&[field, value]);
-    assert_eq!(code, 0, "{out}{err}");
-    let (code, out, err) = declared(&[field, value, "events/message-sent/5/gone/property-removed"]);
-    assert_eq!(code, 1, "{out}{err}");
+    declared(0, &[field, value]);
+    let out = declared(
+        1,
+        &[field, value, "events/message-sent/5/gone/property-removed"],
+    );
     let last = out.lines().last().unwrap_or_default();
     assert!(last.ends_with(", 1 stale"), "{last}");
 }
 
 #[test]
 fn rules_contain_the_event_and_findings_the_version() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    bumped(folder.path());
-    std::fs::write(folder.path().join("sent.json"), "{\"attempt\": 1}")
-        .expect("the disk is writable");
+    let folder = Folder::new();
+    bumped(&folder);
+    folder.write("sent.json", "{\"attempt\": 1}");
     for version in ["4", "5"] {
         let kind = format!("events/MessageSent/{version}");
-        let check = ["check", "sent.json", "--specs", "specs", "--as", &kind];
-        let (code, out, err) = run(folder.path(), &check);
-        assert_eq!(code, 1, "{out}{err}");
+        let (out, err) = folder.run(1, &format!("check sent.json --specs specs --as {kind}"));
         assert!(out.contains("events/message-sent/attempt"), "{out}{err}");
         let by = format!("(MessageSent version {version})");
         let words: Vec<&str> = out.split_whitespace().collect();
@@ -175,14 +142,11 @@ fn commit(folder: &Path) {
 
 #[test]
 fn since_a_revision_only_changed_scenarios_run() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let folder = folder.path();
-    copy_of(&["specs"], folder);
-    commit(folder);
-    let since = ["run", "--specs", "specs", "--since", "HEAD"];
-    let report = ["--report", "json=run.json", "--prove", "off"];
-    let (code, out, err) = run(folder, &[&since[..], &report].concat());
-    assert_eq!(code, 4, "{out}{err}");
+    let folder = Folder::new();
+    copy_of(&["specs"], &folder);
+    commit(&folder);
+    let since = "run --specs specs --since HEAD --report json=run.json --prove off";
+    let (_, err) = folder.run(4, since);
     assert!(
         err.contains("no selected scenario has changed since HEAD"),
         "{err}"
@@ -194,10 +158,8 @@ fn since_a_revision_only_changed_scenarios_run() {
         "  name:\n    type: string",
         "  name:\n    type: integer",
     );
-    let (code, out, err) = run(folder, &[&since[..], &report].concat());
-    assert_eq!(code, 1, "{out}{err}");
-    let record = std::fs::read(folder.join("run.json")).expect("the report is written");
-    let record: Value = serde_json::from_slice(&record).expect("it is JSON");
+    folder.run(1, since);
+    let record: Value = folder.json("run.json");
     let executed: Vec<&str> = record["scenarios"]
         .as_array()
         .expect("scenarios are listed")
@@ -210,7 +172,6 @@ fn since_a_revision_only_changed_scenarios_run() {
     );
 
     // Only recorded responses with a step break.
-    std::fs::create_dir(folder.join("sdk")).expect("the disk is writable");
     let committed = |kind: &str| -> Value {
         let path = crate::program::root().join(format!("fixtures/flow/{kind}.ndjson"));
         let lines = std::fs::read_to_string(path).expect("it is committed");
@@ -232,10 +193,8 @@ fn since_a_revision_only_changed_scenarios_run() {
         })
         .collect();
     let recording = json!({ "log": { "version": "1.2", "creator": { "name": "t", "version": "1" }, "entries": entries } });
-    std::fs::write(folder.join("sdk/traffic.har"), recording.to_string())
-        .expect("the disk is writable");
-    let (code, out, err) = run(folder, &["diff", "HEAD", "specs", "--sdk", "sdk"]);
-    assert_eq!(code, 1, "{out}{err}");
+    folder.write("sdk/traffic.har", recording.to_string());
+    let (out, _) = folder.run(1, "diff HEAD specs --sdk sdk");
     let broken: Vec<&str> = out.lines().filter(|l| l.contains("traffic.har")).collect();
     assert_eq!(broken.len(), 1, "{out}");
     assert!(
@@ -246,21 +205,12 @@ fn since_a_revision_only_changed_scenarios_run() {
 
 #[test]
 fn the_old_version_fails_after_the_event_type_has_moved() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    bumped(folder.path());
-    let asyncapi = folder.path().join("specs/events/asyncapi.yaml");
+    let folder = Folder::new();
+    bumped(&folder);
+    let asyncapi = folder.join("specs/events/asyncapi.yaml");
     edit(&asyncapi, "MessageSent/4.yaml", "MessageSent/5.yaml");
-    let run = |arguments: &[&str]| run(folder.path(), arguments);
-    let (code, out, err) = run(&[
-        "run",
-        "--specs",
-        "specs",
-        "--filter",
-        "events/bulk-send/delivered*",
-        "--report",
-        "json=run.json",
-    ]);
-    assert_eq!(code, 1, "{out}{err}");
+    let line = "run --specs specs --filter events/bulk-send/delivered* --report json=run.json";
+    let (out, _) = folder.run(1, line);
     let is_broken = |rule: &str| {
         let heading = format!("  {rule} (must");
         out.lines().any(|line| line.starts_with(&heading))
@@ -269,49 +219,32 @@ fn the_old_version_fails_after_the_event_type_has_moved() {
     // It sends valid data for the version that it announces.
     assert!(!is_broken("events/message-sent/from"), "{out}");
     // Old fixtures stay valid for their version.
-    let (code, out, err) = run(&["fixtures", "verify", "fixtures", "--specs", "specs"]);
-    assert_eq!(code, 0, "{out}{err}");
+    folder.run(0, "fixtures verify fixtures --specs specs");
 }
 
 #[test]
 fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    bumped(folder.path());
-    let sdk = folder.path().join("sdk");
-    std::fs::create_dir_all(sdk.join("recorded")).expect("the disk is writable");
+    let folder = Folder::new();
+    bumped(&folder);
     let committed = crate::program::root().join("fixtures/events/MessageSent/4.ndjson");
     let lines = std::fs::read_to_string(committed).expect("it is committed");
     // By path, by content, and some of no type.
-    std::fs::create_dir_all(sdk.join("events/MessageSent")).expect("the disk is writable");
-    std::fs::write(sdk.join("events/MessageSent/4.ndjson"), &lines).expect("the disk is writable");
+    folder.write("sdk/events/MessageSent/4.ndjson", &lines);
     let with_value = lines
         .lines()
         .find(|line| line.contains("\"channel\":\"rcs\""));
     let with_value = with_value.expect("a fixture shows the value");
-    std::fs::write(sdk.join("recorded/one.json"), with_value).expect("the disk is writable");
-    std::fs::write(sdk.join("recorded/other.json"), "{\"a\": 1}").expect("the disk is writable");
-    let diff = [
-        "diff",
-        "--specs",
-        "specs",
-        "--sdk",
-        "sdk",
-        "--report",
-        "json=diff.json",
-        "--report",
-        "changelog=-",
-        "MessageSent/4",
-        "MessageSent/5",
-    ];
-    let (code, out, err) = run(folder.path(), &diff);
-    assert_eq!(code, 1, "{out}{err}");
+    folder.write("sdk/recorded/one.json", with_value);
+    folder.write("sdk/recorded/other.json", "{\"a\": 1}");
+    let reports = "--report json=diff.json --report changelog=-";
+    let line = format!("diff --specs specs --sdk sdk {reports} MessageSent/4 MessageSent/5");
+    let (out, _) = folder.run(1, &line);
     assert!(
         out.contains("## Breaks services that respond or send events"),
         "{out}"
     );
     assert!(out.contains("was valid and is now invalid"), "{out}");
-    let json = std::fs::read(folder.path().join("diff.json")).expect("the report is written");
-    let json: serde_json::Value = serde_json::from_slice(&json).expect("it is JSON");
+    let json: serde_json::Value = folder.json("diff.json");
     let broken: Vec<&str> = json["broken"]
         .as_array()
         .expect("payloads are listed")
@@ -335,130 +268,32 @@ fn the_payloads_of_a_team_that_a_bump_breaks_are_listed() {
     );
 }
 
-/// Edits, the expected changes with what they break, and the place of a witness in an event.
-type Edit = (
-    [&'static str; 2],
-    &'static [(&'static str, Breaks)],
-    &'static str,
-);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Breaks {
-    Producers,
-    Consumers,
-    Both,
+/// An edit of `edits.yaml`.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Edit {
+    from: String,
+    to: String,
+    /// Classes of the expected changes, by the end of their ids.
+    changes: BTreeMap<String, Value>,
+    /// Place of a witness in an event.
+    place: String,
 }
-
-impl Breaks {
-    fn words(self) -> &'static [&'static str] {
-        match self {
-            Self::Producers => &["breaking-for-producers"],
-            Self::Consumers => &["breaking-for-consumers"],
-            Self::Both => &["breaking-for-consumers", "breaking-for-producers"],
-        }
-    }
-}
-
-const EDITS: [Edit; 10] = [
-    (
-        [
-            "  operation_id:\n    type: [string, \"null\"]",
-            "  operation_id:\n    type: string",
-        ],
-        &[("operation-id/type-narrowed", Breaks::Producers)],
-        "/operation_id",
-    ),
-    (
-        [
-            "  message_id:\n    type: [string, \"null\"]",
-            "  message_id:\n    type: [string, \"null\"]\n    maxLength: 40",
-        ],
-        &[("message-id/max-length/bound-narrowed", Breaks::Producers)],
-        "/message_id",
-    ),
-    (
-        [
-            "  attempt:\n    type: [string, \"null\"]",
-            "  attempt:\n    type: [integer, \"null\"]",
-        ],
-        &[("attempt/type-changed", Breaks::Both)],
-        "/attempt",
-    ),
-    (
-        ["  downstream_id:", "  system_id:"],
-        &[
-            ("downstream-id/property-removed", Breaks::Both),
-            ("system-id/property-added", Breaks::Consumers),
-        ],
-        "",
-    ),
-    (
-        [
-            "address:\n        type: [string, \"null\"]\n        description: \"`from.address` is a string, the address of the source.\"",
-            "address:\n        anyOf: [{ type: string, pattern: \"^[+]?[0-9]+$\" }, { type: \"null\" }]\n        description: \"`from.address` is a string, the address of the source.\"",
-        ],
-        &[("from/address/pattern/form-narrowed", Breaks::Producers)],
-        "/from/address",
-    ),
-    (
-        [
-            "[sms, whatsapp, rcs, null]\n        description: The value of `from.channel` is `sms`, `whatsapp` or `rcs`.",
-            "[sms, whatsapp, null]\n        description: The value of `from.channel` is `sms`, `whatsapp` or `rcs`.",
-        ],
-        &[("from/channel/rcs/enum-value-removed", Breaks::Producers)],
-        "/from/channel",
-    ),
-    (
-        [
-            "[sms, whatsapp, rcs, null]\n        description: The value of `to.channel` is `sms`, `whatsapp` or `rcs`.",
-            "[sms, whatsapp, rcs, mms, null]\n        description: The value of `to.channel` is `sms`, `whatsapp` or `rcs`.",
-        ],
-        &[("to/channel/mms/enum-value-added", Breaks::Consumers)],
-        "/to/channel",
-    ),
-    (
-        [
-            "    description: \"`to` is an object that describes where the message goes.\"",
-            "    required: [address]\n    description: \"`to` is an object that describes where the message goes.\"",
-        ],
-        &[("to/address/required-added", Breaks::Producers)],
-        "/to",
-    ),
-    (
-        [
-            "additionalProperties: { type: [string, \"null\"] }",
-            "additionalProperties: { type: string }",
-        ],
-        &[("tags/each/type-narrowed", Breaks::Producers)],
-        "/tags/each",
-    ),
-    // Another notation of the same schema breaks nothing and is not reported.
-    (
-        [
-            "id:\n        type: [string, \"null\"]\n        description: \"`to.id` is a string that identifies the destination.\"",
-            "id:\n        anyOf: [{ type: \"null\" }, { type: string }]\n        description: \"`to.id` is a string that identifies the destination.\"",
-        ],
-        &[],
-        "/to/id",
-    ),
-];
 
 #[test]
 fn each_of_ten_edits_is_reported_with_a_witness() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    copy_of(&["specs"], folder.path());
-    let begin = ["events", "new", "MessageSent", "--specs", "specs"];
-    let (code, out, err) = run(folder.path(), &begin);
-    assert_eq!(code, 0, "{out}{err}");
-    for ([from, to], _, _) in EDITS {
-        edit(&folder.path().join(VERSION), from, to);
+    let folder = Folder::new();
+    copy_of(&["specs"], &folder);
+    folder.run(0, "events new MessageSent --specs specs");
+    let edits = include_str!("../edits.yaml");
+    let edits: Vec<Edit> = serde_saphyr::from_str(edits).expect("a list of edits");
+    assert_eq!(edits.len(), 10);
+    for one in &edits {
+        edit(&folder.join(VERSION), &one.from, &one.to);
     }
-    let diff = ["diff", "--specs", "specs", "--report", "json=diff.json"];
-    let diff = [&diff[..], &["MessageSent/4", "MessageSent/5"]].concat();
-    let (code, out, err) = run(folder.path(), &diff);
-    assert_eq!(code, 1, "{out}{err}");
-    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("it is there");
-    let diff: Value = serde_json::from_str(&read("diff.json")).expect("it is JSON");
+    let diff = "diff --specs specs --report json=diff.json MessageSent/4 MessageSent/5";
+    let (out, _) = folder.run(1, diff);
+    let diff: Value = folder.json("diff.json");
     let mut changes: BTreeMap<&str, &Value> = diff["changes"]
         .as_array()
         .expect("changes are listed")
@@ -466,17 +301,22 @@ fn each_of_ten_edits_is_reported_with_a_witness() {
         .map(|change| (change["id"].as_str().expect("an id"), change))
         .collect();
     let version = |number: u32| -> Value {
-        let text = read(&format!("specs/events/MessageSent/{number}.yaml"));
+        let text = folder.read(&format!("specs/events/MessageSent/{number}.yaml"));
         serde_saphyr::from_str(&text).expect("it is YAML")
     };
     let (before, after) = (version(4), version(5));
     let schemas = Schemas::default();
-    for (_, due, place) in EDITS {
-        for (id, breaks) in due {
+    for Edit {
+        changes: due,
+        place,
+        ..
+    } in &edits
+    {
+        for (id, classes) in due {
             let id = format!("events/message-sent/5/{id}");
             let change = changes.remove(id.as_str());
             let change = change.unwrap_or_else(|| panic!("{id} is not reported: {out}"));
-            assert_eq!(change["class"], json!(breaks.words()), "{id}");
+            assert_eq!(change["class"], *classes, "{id}");
             let witnesses = change["witnesses"].as_array().expect("a list");
             assert!(!witnesses.is_empty(), "{id} has no witness");
             for witness in witnesses {
@@ -505,14 +345,12 @@ fn each_of_ten_edits_is_reported_with_a_witness() {
 
 #[test]
 fn the_matrix_of_versions_is_a_table_and_a_page() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    bumped(folder.path());
-    let matrix = ["diff", "--specs", "specs", "--matrix", "MessageSent"];
-    let reports = ["--report", "text=-", "--report", "html=versions.html"];
-    let (code, out, err) = run(folder.path(), &[matrix.as_slice(), &reports].concat());
-    assert_eq!(code, 0, "{out}{err}");
-    let page =
-        std::fs::read_to_string(folder.path().join("versions.html")).expect("it was written");
+    let folder = Folder::new();
+    bumped(&folder);
+    let reports = "--report text=- --report html=versions.html";
+    let line = format!("diff --specs specs --matrix MessageSent {reports}");
+    let (out, _) = folder.run(0, &line);
+    let page = folder.read("versions.html");
     let mut reasons = out
         .lines()
         .filter(|line| line.contains(" does not read "))
@@ -530,9 +368,7 @@ fn the_matrix_of_versions_is_a_table_and_a_page() {
     ] {
         assert!(page.contains(part), "{part}: {page}");
     }
-    let versions = ["diff", "--specs", "specs", "MessageSent/4", "MessageSent/5"];
-    let page = ["--report", "html=-"];
-    let (code, _, err) = run(folder.path(), &[versions.as_slice(), &page].concat());
-    assert_eq!(code, 2, "{err}");
+    let line = "diff --specs specs MessageSent/4 MessageSent/5 --report html=-";
+    let (_, err) = folder.run(2, line);
     assert!(err.contains("is not available here"), "{err}");
 }

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
-use target::{Act, Target};
+use target::{Act, Target, keep};
 
 /// Default filter.
 const RUNS: u64 = 6;
@@ -276,25 +276,19 @@ fn mischief(chance: &mut ChaCha8Rng) -> Vec<Act> {
         6 => {
             page["flows"][0]["status"] = json!(echoed);
             page["flows"][0]["extra"] = (0..5_000).map(|n| json!({ echoed.clone(): n })).collect();
-            vec![Act::Send(ok(page.to_string())), Act::Keep]
+            keep(ok(page.to_string()))
         }
-        7 => vec![
-            Act::Send(answer("500 Oops", "X: y\r\n", &echoed)),
-            Act::Keep,
-        ],
-        8 => vec![Act::Send(answer("401 No", "", "{}")), Act::Keep],
+        7 => keep(answer("500 Oops", "X: y\r\n", &echoed)),
+        8 => keep(answer("401 No", "", "{}")),
         9 => {
             let location = format!("Location: http://elsewhere.invalid/{TOKEN}\r\n");
             vec![Act::Send(answer("302 Found", &location, &echoed))]
         }
-        10 => vec![
-            Act::Send(answer("429 Slow", "Retry-After: 0\r\n", "{}")),
-            Act::Keep,
-        ],
+        10 => keep(answer("429 Slow", "Retry-After: 0\r\n", "{}")),
         11 => vec![Act::Send(
             format!("SSH-2.0 \u{1b}]52;{echoed}\u{7}").into_bytes(),
         )],
-        _ => vec![Act::Send(ok(page.to_string())), Act::Keep],
+        _ => keep(ok(page.to_string())),
     }
 }
 
@@ -305,7 +299,7 @@ fn misbehaving(chance: &mut ChaCha8Rng) -> Target {
     Target::answering(move |asked| {
         if asked.number < from {
             let page = only_page("http://127.0.0.1").to_string();
-            return vec![Act::Send(ok(page)), Act::Keep];
+            return keep(ok(page));
         }
         acts[asked.number % acts.len()].clone()
     })

@@ -18,23 +18,6 @@ const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const ANCHOR: &str = "conformant.yaml";
 
 #[derive(Serialize)]
-struct Log {
-    #[serde(rename = "$schema")]
-    schema: &'static str,
-    version: &'static str,
-    runs: [Run; 1],
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Run {
-    tool: Value,
-    invocations: [Value; 1],
-    results: Vec<SarifResult>,
-    properties: Value,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct SarifResult {
     rule_id: String,
@@ -63,22 +46,26 @@ pub(super) fn render(record: &RunRecord, settings: Settings) -> String {
         .filter_map(|card| result(record, card, &of_rule));
     let waived = record.waivers.iter().filter(|waiver| waiver.findings > 0);
     let results = defects.chain(waived.map(|waiver| accepted(waiver, &of_rule)));
-    let log = Log {
-        schema: SCHEMA,
-        version: "2.1.0",
-        runs: [Run {
+    let log = json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
             // No `informationUri`, which is optional and absolute: the project has no address yet
             // (`repository` in Cargo.toml). Each rule's help says where it can be read offline.
-            tool: json!({"driver": {
+            "tool": {"driver": {
                 "name": record.tool.name,
                 "semanticVersion": record.tool.version,
                 "rules": record.rules.iter().map(|r| rule(r, settings)).collect::<Vec<_>>(),
-            }}),
-            invocations: [json!({"executionSuccessful": record.complete})],
-            results: results.collect(),
-            properties: json!({"targets": record.targets, "rulebook": record.rulebook.digest, "seed": record.seed}),
+            }},
+            "invocations": [{"executionSuccessful": record.complete}],
+            "results": results.collect::<Vec<_>>(),
+            "properties": {
+                "targets": record.targets,
+                "rulebook": record.rulebook.digest,
+                "seed": record.seed,
+            },
         }],
-    };
+    });
     text::safe_json(&log).expect("map keys are strings")
 }
 

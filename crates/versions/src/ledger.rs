@@ -328,8 +328,8 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
     let row = at
         .row()
         .expect("the comparing modules note only changes that the table has a row for");
-    if row.consumers.is_none() && row.producers.is_none() {
-        return (vec![row.harmless], row.why.to_owned());
+    if let Some((class, why)) = &row.harmless {
+        return (vec![*class], why.clone());
     }
     if !binding {
         return (
@@ -338,13 +338,13 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
         );
     }
     let sides = [
-        (Class::BreakingForConsumers, row.consumers),
-        (Class::BreakingForProducers, row.producers),
+        (Class::BreakingForConsumers, &row.consumers),
+        (Class::BreakingForProducers, &row.producers),
     ];
     let broken = || {
         sides
             .iter()
-            .filter_map(|(class, why)| Some((*class, (*why)?)))
+            .filter_map(|(class, why)| Some((*class, why.as_ref()?)))
     };
     let class = broken().map(|(class, _)| class).collect();
     let why: Vec<String> = broken()

@@ -548,7 +548,7 @@ fn every_row_of_the_table_has_a_pair() {
     seen.extend(documents::tests::shown());
     let missing: Vec<_> = TABLE
         .iter()
-        .map(super::coordinates::Row::at)
+        .map(|row| row.at)
         .filter(|at| !seen.contains(at))
         .collect();
     assert_eq!(missing, []);

@@ -1,11 +1,11 @@
 //! Invalid and unusual bodies.
 
-use crate::hostile::command::{Judged, folder, judge, judge_in};
+use crate::hostile::command::{Judged, judge, judge_in};
 use crate::hostile::pages::{answer, ok, only_page};
 use crate::hostile::target::{Act, Target, send};
 use crate::hostile::wire::Due::{Cause, Fails, Fine};
 use crate::hostile::wire::{Row, check, each, row};
-use crate::program::one_in;
+use crate::program::{Folder, one_in};
 use serde_json::{Value, json};
 
 /// The page with its only flow changed.
@@ -331,7 +331,7 @@ fn xml_is_read_without_what_it_declares() {
         let answer = answer("200 OK", "Content-Type: application/xml\r\n", xml);
         let target = Target::answering(move |_| send(&answer));
         let url = format!("auth={}/auth", target.origin());
-        let judged = judge_in(folder().path(), &url, "auth/create-user/happy");
+        let judged = judge_in(&Folder::with_limits(), &url, "auth/create-user/happy");
         check(name, &judged, Fails(word));
     }
 }

@@ -1,7 +1,7 @@
 //! Invalid files: configuration, rulebook, scenarios, payloads.
 
-use crate::hostile::command::{Ended, conformant, folder, run, write};
-use crate::program::one_in;
+use crate::hostile::command::{Ended, conformant, run, write};
+use crate::program::{Folder, one_in};
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -77,10 +77,10 @@ fn hostile_yaml() -> Vec<(&'static str, String, &'static str)> {
 
 #[test]
 fn configurations_are_refused_with_their_place() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     for (name, text, place) in hostile_yaml() {
-        write(&folder.path().join("bad.yaml"), text);
-        let mut command = conformant(folder.path());
+        folder.write("bad.yaml", text);
+        let mut command = conformant(&folder);
         let ended = refused(
             name,
             command.args(["run", "--config", "bad.yaml", "--dry-run"]),
@@ -95,8 +95,8 @@ fn configurations_are_refused_with_their_place() {
 
 #[test]
 fn all_problems_of_scenario_files_are_reported_with_their_places() {
-    let folder = folder();
-    let scenarios = folder.path().join("mine/flow");
+    let folder = Folder::with_limits();
+    let scenarios = folder.join("mine/flow");
     std::fs::create_dir_all(&scenarios).expect("a folder");
     write(
         &scenarios.join("a.yaml"),
@@ -107,7 +107,7 @@ fn all_problems_of_scenario_files_are_reported_with_their_places() {
         "scenarios:\n  - id: flow/x/z\n    says: z\n    steps:\n      - call: no-such\n",
     );
     let check_places = |places: &[&str]| {
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         let ended = refused(
             "scenarios",
             command.args(["run", "--scenarios", "mine", "--dry-run"]),
@@ -124,15 +124,15 @@ fn all_problems_of_scenario_files_are_reported_with_their_places() {
 
 #[test]
 fn a_rulebook_of_others_is_refused_with_its_places() {
-    let folder = folder();
-    let specs = folder.path().join("specs/flow");
+    let folder = Folder::with_limits();
+    let specs = folder.join("specs/flow");
     std::fs::create_dir_all(specs.join("rules")).expect("a folder");
     write(
         &specs.join("openapi.yaml"),
         "openapi: 3.1.0\nopenapi: 3.1.0\n",
     );
     write(&specs.join("rules/a.yaml"), bomb());
-    let mut command = conformant(folder.path());
+    let mut command = conformant(&folder);
     let ended = refused("specs", command.args(["list", "rules", "--specs", "specs"]));
     assert!(
         ended.stderr.contains("openapi.yaml:2:1"),
@@ -165,8 +165,8 @@ fn irregular(folder: &Path) -> Vec<String> {
 
 #[test]
 fn only_regular_files_are_read() {
-    let folder = folder();
-    for path in irregular(folder.path()) {
+    let folder = Folder::with_limits();
+    for path in irregular(&folder) {
         let uses: [&[&str]; 10] = [
             &["judge", &path],
             &["merge", &path],
@@ -186,18 +186,18 @@ fn only_regular_files_are_read() {
             }
             refused(
                 &format!("{arguments:?}"),
-                conformant(folder.path()).args(arguments),
+                conformant(&folder).args(arguments),
             );
         }
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         refused(&path, command.args(["check", &path, "--as", "flow/flow"]));
     }
 }
 
 #[test]
 fn files_that_are_too_large_are_refused_unread() {
-    let folder = folder();
-    let file = std::fs::File::create(folder.path().join("large")).expect("a file");
+    let folder = Folder::with_limits();
+    let file = std::fs::File::create(folder.join("large")).expect("a file");
     file.set_len(5 << 30).expect("a file with a hole");
     let uses: [&[&str]; 6] = [
         &["judge", "large"],
@@ -209,30 +209,24 @@ fn files_that_are_too_large_are_refused_unread() {
     ];
     for arguments in uses {
         let name = format!("{arguments:?}");
-        let ended = refused(&name, conformant(folder.path()).args(arguments));
+        let ended = refused(&name, conformant(&folder).args(arguments));
         assert!(ended.stderr.contains("larger than"), "{name}: {ended:?}");
     }
 }
 
 #[test]
 fn what_is_quoted_of_files_and_arguments_is_escaped() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let hostile = "\u{1b}]52;c;x\u{7}\n::error::x\u{202e}";
-    write(
-        &folder.path().join("run.json"),
+    folder.write(
+        "run.json",
         format!(
             "{{\"schema_version\": 1, \"tool\": \"{}\"}}",
             "\u{202e}\u{9b}31m"
         ),
     );
-    write(
-        &folder.path().join("har.json"),
-        "{\"log\": {\"entries\": \"\u{202e}\"}}",
-    );
-    write(
-        &folder.path().join("bad.yaml"),
-        "limits: {\"\u{202e}x\": 1}\n",
-    );
+    folder.write("har.json", "{\"log\": {\"entries\": \"\u{202e}\"}}");
+    folder.write("bad.yaml", "limits: {\"\u{202e}x\": 1}\n");
     let uses: [&[&str]; 9] = [
         &["judge", "run.json"],
         &["judge", hostile],
@@ -245,7 +239,7 @@ fn what_is_quoted_of_files_and_arguments_is_escaped() {
         &["run", hostile],
     ];
     for arguments in uses {
-        let ended = run(conformant(folder.path()).args(arguments));
+        let ended = run(conformant(&folder).args(arguments));
         assert_ne!(ended.exit, Some(0), "{arguments:?}: {ended:?}");
         for output in [&ended.stdout, &ended.stderr] {
             assert!(
@@ -262,11 +256,8 @@ fn what_is_quoted_of_files_and_arguments_is_escaped() {
 
 #[test]
 fn an_address_without_a_host_is_refused_wherever_one_stands() {
-    let folder = folder();
-    write(
-        &folder.path().join("hooks.yaml"),
-        "callbacks: {public_url: \"http:///x\"}\n",
-    );
+    let folder = Folder::with_limits();
+    folder.write("hooks.yaml", "callbacks: {public_url: \"http:///x\"}\n");
     let uses: [&[&str]; 5] = [
         &["run", "--dry-run", "--target", "flow=http:///x"],
         &["run", "--dry-run", "--target", "flow=http:x"],
@@ -283,7 +274,7 @@ fn an_address_without_a_host_is_refused_wherever_one_stands() {
     ];
     for arguments in uses {
         let name = format!("{arguments:?}");
-        let ended = refused(&name, conformant(folder.path()).args(arguments));
+        let ended = refused(&name, conformant(&folder).args(arguments));
         assert!(ended.stderr.contains("no host"), "{name}: {ended:?}");
     }
 }
@@ -291,7 +282,7 @@ fn an_address_without_a_host_is_refused_wherever_one_stands() {
 /// Recorded traffic: invalid files are rejected, and files without evidence do not pass.
 #[test]
 fn a_recording_without_evidence_does_not_pass() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let entry = |url: &str, status: u16| {
         serde_json::json!({
             "request": {"method": "GET", "url": url, "headers": []},
@@ -312,8 +303,8 @@ fn a_recording_without_evidence_does_not_pass() {
         ("cut off", "{\"log\": {\"entries\": [".to_owned(), 2),
         ("empty", String::new(), 2),
     ] {
-        write(&folder.path().join("x.har"), text);
-        let mut command = conformant(folder.path());
+        folder.write("x.har", text);
+        let mut command = conformant(&folder);
         let ended = run(command.args(["check", "x.har", "--as", "har"]));
         assert_eq!(ended.exit, Some(exit), "{name}: {ended:?}");
     }
@@ -321,13 +312,13 @@ fn a_recording_without_evidence_does_not_pass() {
 
 #[test]
 fn files_within_a_folder_of_scenarios_are_regular_too() {
-    let folder = folder();
-    let scenarios = folder.path().join("mine/flow");
+    let folder = Folder::with_limits();
+    let scenarios = folder.join("mine/flow");
     std::fs::create_dir_all(&scenarios).expect("a folder");
     for (name, target) in [("zero.yaml", "/dev/zero"), ("loop.yaml", "loop.yaml")] {
         let path = scenarios.join(name);
         std::os::unix::fs::symlink(target, &path).expect("a link");
-        let mut command = conformant(folder.path());
+        let mut command = conformant(&folder);
         let ended = refused(
             name,
             command.args(["run", "--scenarios", "mine", "--dry-run"]),
@@ -339,25 +330,16 @@ fn files_within_a_folder_of_scenarios_are_regular_too() {
 
 #[test]
 fn secrets_come_from_the_environment_alone() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let config = "targets:\n  flow: {url: \"http://127.0.0.1:9\", username: me, password: plain}\n";
-    write(&folder.path().join("conformant.yaml"), config);
-    let ended = refused(
-        "plain",
-        conformant(folder.path()).args(["run", "--dry-run"]),
-    );
+    folder.write("conformant.yaml", config);
+    let ended = refused("plain", conformant(&folder).args(["run", "--dry-run"]));
     assert!(
         ended.stderr.contains("targets.flow.password") && !ended.stderr.contains("plain\n"),
         "{ended:?}"
     );
-    write(
-        &folder.path().join("conformant.yaml"),
-        config.replace("plain", "\"${HIDDEN}\""),
-    );
-    let ended = refused(
-        "unset",
-        conformant(folder.path()).args(["run", "--dry-run"]),
-    );
+    folder.write("conformant.yaml", config.replace("plain", "\"${HIDDEN}\""));
+    let ended = refused("unset", conformant(&folder).args(["run", "--dry-run"]));
     assert!(
         ended.stderr.contains("the environment has no HIDDEN"),
         "{ended:?}"
@@ -367,8 +349,8 @@ fn secrets_come_from_the_environment_alone() {
 /// An endless line of a stream is rejected at the maximum size of a document.
 #[test]
 fn a_stream_that_is_verified_is_read_within_bounds() {
-    let folder = folder();
-    let generated = run(conformant(folder.path()).args([
+    let folder = Folder::with_limits();
+    let generated = run(conformant(&folder).args([
         "fixtures",
         "generate",
         "--kind",
@@ -381,7 +363,7 @@ fn a_stream_that_is_verified_is_read_within_bounds() {
         "set",
     ]));
     assert_eq!(generated.exit, Some(0), "{generated:?}");
-    let set = folder.path().join("set");
+    let set = folder.join("set");
     let stream = walkdir::WalkDir::new(&set)
         .into_iter()
         .flatten()
@@ -389,7 +371,7 @@ fn a_stream_that_is_verified_is_read_within_bounds() {
         .expect("a stream");
     let file = std::fs::File::create(stream.path()).expect("a file");
     file.set_len(5 << 30).expect("a hole takes no room");
-    let ended = run(conformant(folder.path()).args(["fixtures", "verify", "set"]));
+    let ended = run(conformant(&folder).args(["fixtures", "verify", "set"]));
     assert_eq!(ended.exit, Some(1), "{ended:?}");
     let output = format!("{}{}", ended.stdout, ended.stderr);
     assert!(

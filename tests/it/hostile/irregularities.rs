@@ -3,9 +3,10 @@
 //!
 //! For the verdict on each such response see `wire.rs`.
 
-use crate::hostile::command::{Ended, conformant, folder, reports, run};
+use crate::hostile::command::{Ended, conformant, reports, run};
 use crate::hostile::pages::{answer, ok, only_page, page};
-use crate::hostile::target::{Act, Target, send};
+use crate::hostile::target::{Act, Target, keep, send};
+use crate::program::Folder;
 use flate2::read::MultiGzDecoder;
 use serde_json::{Value, json};
 use std::io::Read as _;
@@ -30,21 +31,21 @@ struct RunAndJudgement {
 
 fn run_and_judge(acts: Vec<Act>) -> RunAndJudgement {
     let target = Target::answering(move |_| acts.clone());
-    let folder = folder();
+    let folder = Folder::with_limits();
     let address = format!("flow={}/flow", target.origin());
-    let mut command = conformant(folder.path());
+    let mut command = conformant(&folder);
     command.args(["run", "--filter", "flow/read-flows/happy", "--target"]);
     command.args([&address, "--keep-evidence", "kept", "--report"]);
     command.args(["html=run.html", "--report", "json=run.json"]);
     let ended = run(command.args(["--report", "junit=junit.xml"]));
-    let record = reports(folder.path(), &ended).1;
-    let mut command = conformant(folder.path());
+    let record = reports(&folder, &ended).1;
+    let mut command = conformant(&folder);
     command.args(["judge", "kept", "--report", "json=run.json"]);
     let again = run(command.args(["--report", "junit=junit.xml"]));
-    let again_record = reports(folder.path(), &again).1;
+    let again_record = reports(&folder, &again).1;
     RunAndJudgement {
-        html: std::fs::read_to_string(folder.path().join("run.html")).expect("a page"),
-        kept: unpacked(&folder.path().join("kept")),
+        html: folder.read("run.html"),
+        kept: unpacked(&folder.join("kept")),
         ended,
         record,
         again,
@@ -186,11 +187,11 @@ fn a_failed_set_up_is_reported_with_its_cause() {
                 "{}",
             )
         };
-        vec![Act::Send(answer), Act::Keep]
+        keep(answer)
     });
     let judged = |demand: &[&str]| {
-        let folder = folder();
-        let mut command = conformant(folder.path());
+        let folder = Folder::with_limits();
+        let mut command = conformant(&folder);
         command.args([
             "run",
             "--filter",

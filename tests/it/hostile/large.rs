@@ -1,8 +1,9 @@
 //! Responses of maximum size on every job: memory of the process.
 
-use crate::hostile::command::{conformant, folder, reports, run, write};
+use crate::hostile::command::{conformant, reports, run};
 use crate::hostile::pages::{many_objects, ok, page};
-use crate::hostile::target::{Act, Target};
+use crate::hostile::target::{Target, keep};
+use crate::program::Folder;
 use serde_json::{Value, json};
 
 /// Memory that any target may cost. A program without optimization is itself larger by some 30 MiB.
@@ -27,18 +28,15 @@ fn the_largest_answers_to_all_jobs_at_once_stay_within_bounds() {
         let body = page.to_string();
         assert!(body.len() <= BODY_BYTES + 4_096, "{name}: {}", body.len());
         let answer = ok(&body);
-        let target = Target::answering(move |_| vec![Act::Send(answer.clone()), Act::Keep]);
-        let folder = folder();
-        write(
-            &folder.path().join("conformant.yaml"),
-            "limits: {timeout: 20s}\n",
-        );
-        let mut command = conformant(folder.path());
+        let target = Target::answering(move |_| keep(answer.clone()));
+        let folder = Folder::with_limits();
+        folder.write("conformant.yaml", "limits: {timeout: 20s}\n");
+        let mut command = conformant(&folder);
         command.args(["run", "--filter", "flow/read-flows/*", "--jobs", "8"]);
         command.args(["--target", &format!("flow={}/flow", target.origin())]);
         command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
         let ended = run(&mut command);
-        reports(folder.path(), &ended);
+        reports(&folder, &ended);
         assert!(
             ended.peak_kib <= PEAK_KIB_MAX,
             "{name}: {} KiB, {:?}",

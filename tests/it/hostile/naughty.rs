@@ -1,8 +1,8 @@
 //! Problematic strings as every argument and in every place of a request: rejected or accepted, harmless, and read back
 //! unchanged.
 
-use crate::hostile::command::{conformant, folder, run};
-use crate::program::{one_in, root};
+use crate::hostile::command::{conformant, run};
+use crate::program::{Folder, one_in, root};
 use clap::{CommandFactory as _, Parser as _};
 use conformant_base::http::Request;
 use conformant_net::transport::{Multipart, encode};
@@ -14,7 +14,7 @@ fn strings() -> Vec<String> {
 
 #[test]
 fn every_argument_takes_or_refuses_them() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let strings: Vec<String> = strings()
         .into_iter()
         // The system does not accept these as arguments.
@@ -42,7 +42,7 @@ fn every_argument_takes_or_refuses_them() {
             .iter()
             .map(|word| word.replace("{}", text));
         let given: Vec<String> = given.collect();
-        let ended = run(conformant(folder.path()).args(&given));
+        let ended = run(conformant(&folder).args(&given));
         let exit = ended.exit.expect("it ends by itself");
         assert!((0..=4).contains(&exit), "{given:?}: {ended:?}");
         for output in [&ended.stdout, &ended.stderr] {
@@ -114,9 +114,9 @@ fn every_option_of_every_command_refuses_them_harmlessly() {
         );
     }
     assert!(refused.len() > 5, "{}", refused.len());
-    let folder = folder();
+    let folder = Folder::with_limits();
     for words in refused {
-        let ended = run(conformant(folder.path()).args(&words[1..]));
+        let ended = run(conformant(&folder).args(&words[1..]));
         assert_eq!(ended.exit, Some(2), "{words:?}: {ended:?}");
         let stderr = &ended.stderr;
         assert!(

@@ -37,6 +37,11 @@ pub(crate) fn only_page(origin: &str) -> Value {
     page
 }
 
+/// The response with the only page.
+pub(crate) fn flows() -> Vec<u8> {
+    ok(only_page("http://127.0.0.1").to_string())
+}
+
 /// A different flow for each number.
 pub(crate) fn flow(origin: &str, number: usize) -> Value {
     let sid = format!("FW{number:032x}");

@@ -1,10 +1,10 @@
 //! Endless lists, and links to other places.
 
-use crate::hostile::command::{Judged, folder, judge, judge_in, write};
+use crate::hostile::command::{Judged, judge, judge_in};
 use crate::hostile::pages::{flow, ok, page};
-use crate::hostile::target::{Act, Asked, Target};
+use crate::hostile::target::{Act, Asked, Target, keep};
 use crate::hostile::wire::{Due, check};
-use crate::program::one_in;
+use crate::program::{Folder, one_in};
 
 /// A target with page links from the function, by the number of the request.
 fn linked(next: impl Fn(&str, &Asked) -> String + Send + Sync + 'static) -> Target {
@@ -12,7 +12,7 @@ fn linked(next: impl Fn(&str, &Asked) -> String + Send + Sync + 'static) -> Targ
         let origin = format!("http://{}", asked.header("Host"));
         let next = next(&origin, asked);
         let page = page(&origin, asked.number - 1, Some(&next));
-        vec![Act::Send(ok(page.to_string())), Act::Keep]
+        keep(ok(page.to_string()))
     })
 }
 
@@ -48,7 +48,7 @@ fn long_list(each: usize, last: usize) -> Target {
     Target::answering(move |asked| {
         let origin = format!("http://{}", asked.header("Host"));
         if asked.head.contains("/v1/Flows/FW") {
-            return vec![Act::Send(ok(flow(&origin, 4_999).to_string())), Act::Keep];
+            return keep(ok(flow(&origin, 4_999).to_string()));
         }
         let token = asked.head.split("PageToken=t").nth(1).unwrap_or("0");
         let digits: String = token.chars().take_while(char::is_ascii_digit).collect();
@@ -65,7 +65,7 @@ fn long_list(each: usize, last: usize) -> Target {
         page["meta"]["page_size"] = serde_json::json!(size);
         let items = (0..each).map(|n| flow(&origin, number * each + n));
         page["flows"] = items.collect();
-        vec![Act::Send(ok(page.to_string())), Act::Keep]
+        keep(ok(page.to_string()))
     })
 }
 
@@ -99,14 +99,14 @@ fn a_list_longer_than_a_walk_is_not_a_finding() {
 
 #[test]
 fn an_incomplete_list_does_not_prove_absence() {
-    let folder = folder();
-    write(
-        &folder.path().join("conformant.yaml"),
+    let folder = Folder::with_limits();
+    folder.write(
+        "conformant.yaml",
         "limits: {timeout: 20s}\ntargets: {flow: {flow_sid: FW00000000000000000000000000001387}}\n",
     );
     let target = long_list(1, 5_000);
     let url = format!("flow={}/flow", target.origin());
-    let judged = judge_in(folder.path(), &url, "flow/flows/listed");
+    let judged = judge_in(&folder, &url, "flow/flows/listed");
     let (verdict, reason) = verdict_of(&judged, "flow/read-flows/holds-each-flow");
     assert_eq!(verdict, "inconclusive", "{}", judged.ended.stdout);
     assert!(reason.contains("paging cap reached"), "{reason}");
@@ -131,15 +131,12 @@ fn large_pages_without_end_are_left_before_they_fill_the_memory() {
         let mut page = page(&origin, asked.number - 1, Some(&next));
         let many = (0..4_000).map(|n| flow("http://h", asked.number * 4_000 + n));
         page["flows"] = many.collect();
-        vec![Act::Send(ok(page.to_string())), Act::Keep]
+        keep(ok(page.to_string()))
     });
-    let folder = folder();
-    write(
-        &folder.path().join("conformant.yaml"),
-        "limits: {timeout: 20s}\n",
-    );
+    let folder = Folder::with_limits();
+    folder.write("conformant.yaml", "limits: {timeout: 20s}\n");
     let judged = judge_in(
-        folder.path(),
+        &folder,
         &format!("flow={}/flow", target.origin()),
         "flow/read-flows/walk",
     );

@@ -1,24 +1,21 @@
 //! Signals, full or missing disks, closed outputs, and concurrent runs.
 
-use crate::hostile::command::{Running, conformant, folder, reports, run, write};
-use crate::hostile::pages::{ok, only_page};
-use crate::hostile::target::{Act, Target};
-use crate::program::one_in;
+use crate::hostile::command::{Running, conformant, reports, run, write};
+use crate::hostile::pages::{flows, ok};
+use crate::hostile::target::{Act, Target, keep};
+use crate::program::{Folder, one_in};
 use conformant_base::clock;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// A target that stops responding after that many requests.
-fn falling_silent_after(answers: usize) -> Target {
+pub(crate) fn falling_silent_after(answers: usize) -> Target {
     Target::answering(move |asked| {
         if asked.number > answers {
             return vec![Act::Hold];
         }
-        vec![
-            Act::Send(ok(only_page("http://127.0.0.1").to_string())),
-            Act::Keep,
-        ]
+        keep(flows())
     })
 }
 
@@ -53,8 +50,8 @@ fn until_asked(target: &Target, times: usize) {
 fn a_signal_ends_the_run_soon_with_valid_reports() {
     for (signal, exit) in [("INT", 130), ("TERM", 143)] {
         let target = falling_silent_after(4);
-        let folder = folder();
-        let running = Running::start(&mut patient_run(folder.path(), &target));
+        let folder = Folder::with_limits();
+        let running = Running::start(&mut patient_run(&folder, &target));
         until_asked(&target, 5);
         let sent = clock::monotonic();
         running.signal(signal);
@@ -62,7 +59,7 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
         let took = sent.elapsed();
         assert_eq!(ended.exit, Some(exit), "{signal}: {ended:?}");
         assert!(took < SOON, "{signal}: {took:?}");
-        let (_, record) = reports(folder.path(), &ended);
+        let (_, record) = reports(&folder, &ended);
         assert_eq!(record["complete"], false);
         let scenarios = record["scenarios"].as_array().expect("a list");
         let interrupted = scenarios
@@ -81,22 +78,22 @@ fn a_signal_ends_the_run_soon_with_valid_reports() {
 #[test]
 fn a_closed_terminal_stops_the_run_with_reports() {
     let target = falling_silent_after(4);
-    let folder = folder();
-    let running = Running::start(&mut patient_run(folder.path(), &target));
+    let folder = Folder::with_limits();
+    let running = Running::start(&mut patient_run(&folder, &target));
     until_asked(&target, 5);
     running.signal("HUP");
     let ended = running.end();
     assert_eq!(ended.exit, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("stopped by SIGHUP"), "{ended:?}");
-    let (_, record) = reports(folder.path(), &ended);
+    let (_, record) = reports(&folder, &ended);
     assert_eq!(record["complete"], false);
 }
 
 #[test]
 fn sigpipe_does_not_stop_the_run() {
     let target = falling_silent_after(4);
-    let folder = folder();
-    let running = Running::start(&mut patient_run(folder.path(), &target));
+    let folder = Folder::with_limits();
+    let running = Running::start(&mut patient_run(&folder, &target));
     until_asked(&target, 5);
     running.signal("PIPE");
     running.signal("INT");
@@ -108,20 +105,20 @@ fn sigpipe_does_not_stop_the_run() {
 #[test]
 fn a_signal_at_any_moment_leaves_correct_reports() {
     let whole = {
-        let folder = folder();
-        let ended = run(short_run(folder.path()).args(["--report", "json=run.json"]));
+        let folder = Folder::with_limits();
+        let ended = run(short_run(&folder).args(["--report", "json=run.json"]));
         assert_eq!(ended.exit, Some(0), "{ended:?}");
-        reports_of_json(folder.path());
+        reports_of_json(&folder);
         ended.took
     };
     for moment in one_in(3, (0..12).collect()) {
-        let folder = folder();
-        write(&folder.path().join("run.json"), "the old one");
-        let running = Running::start(short_run(folder.path()).args(["--report", "json=run.json"]));
+        let folder = Folder::with_limits();
+        folder.write("run.json", "the old one");
+        let running = Running::start(short_run(&folder).args(["--report", "json=run.json"]));
         clock::sleep(whole * moment / 11);
         running.signal_if_there("TERM");
         let ended = running.end();
-        let text = std::fs::read_to_string(folder.path().join("run.json")).expect("a report");
+        let text = folder.read("run.json");
         let record: Option<serde_json::Value> = serde_json::from_str(&text).ok();
         let complete = record.as_ref().map(|record| record["complete"] == true);
         let fits = match ended.exit {
@@ -132,13 +129,10 @@ fn a_signal_at_any_moment_leaves_correct_reports() {
             Some(_) => false,
         };
         assert!(fits, "{moment}: {complete:?} {ended:?}");
-        let mut left: Vec<_> = std::fs::read_dir(folder.path())
-            .expect("the folder")
-            .map(|entry| entry.expect("an entry").file_name())
-            .filter(|name| name != ".git" && name != "conformant.yaml" && name != "run.json")
-            .collect();
+        let mut left = folder.names();
+        left.retain(|name| ![".git", "conformant.yaml", "run.json"].contains(&name.as_str()));
         // A killed process cannot remove its lock; the next run does.
-        left.retain(|name| !name.to_string_lossy().ends_with(".conformant-lock"));
+        left.retain(|name| !name.ends_with(".conformant-lock"));
         assert!(left.is_empty(), "{left:?}");
     }
 }
@@ -152,7 +146,7 @@ fn short_run(folder: &Path) -> Command {
 
 #[test]
 fn a_file_that_may_not_grow_further_is_named() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let program = env!("CARGO_BIN_EXE_conformant");
     for (line, expected) in [
         (
@@ -190,25 +184,14 @@ fn a_file_that_may_not_grow_further_is_named() {
         let mut command = Command::new("bash");
         command
             .args(["-c", &line])
-            .current_dir(folder.path())
+            .current_dir(&*folder)
             .stdin(Stdio::null());
         let ended = run(&mut command);
         assert_eq!(ended.exit, Some(3), "{line}: {ended:?}");
         assert!(ended.stderr.contains(expected), "{line}: {ended:?}");
     }
-    let mut left: Vec<String> = std::fs::read_dir(folder.path())
-        .expect("the folder")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    left.sort();
     assert_eq!(
-        left,
+        folder.names(),
         [".git", "conformant.yaml", "rules.txt", "x.xml"],
         "no strays"
     );
@@ -216,10 +199,10 @@ fn a_file_that_may_not_grow_further_is_named() {
 
 #[test]
 fn a_second_signal_ends_the_process_at_once() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let target = falling_silent_after(0);
     // A hook that cannot be interrupted is not waited for: two distinct signals suffice, whichever arrives first.
-    let running = Running::start(&mut patient_run(folder.path(), &target));
+    let running = Running::start(&mut patient_run(&folder, &target));
     until_asked(&target, 1);
     running.signal("INT");
     let sent = clock::monotonic();
@@ -239,57 +222,49 @@ fn a_second_signal_ends_the_process_at_once() {
 #[test]
 fn two_signals_at_once_count_as_one() {
     for _ in 0..2 {
-        let folder = folder();
+        let folder = Folder::with_limits();
         let target = falling_silent_after(4);
-        let running = Running::start(&mut patient_run(folder.path(), &target));
+        let running = Running::start(&mut patient_run(&folder, &target));
         until_asked(&target, 5);
         let twice = format!("kill -TERM {0}; kill -TERM {0}", running.id());
         let sent = Command::new("sh").args(["-c", &twice]).status();
         assert!(sent.expect("a shell").success());
         let ended = running.end();
         assert_eq!(ended.exit, Some(143), "{ended:?}");
-        reports(folder.path(), &ended);
+        reports(&folder, &ended);
     }
 }
 
 #[test]
 fn a_killed_run_leaves_the_old_reports_and_the_next_one_clears_up() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let silent = falling_silent_after(4);
-    write(&folder.path().join("run.json"), "the old one");
-    let running = Running::start(&mut patient_run(folder.path(), &silent));
+    folder.write("run.json", "the old one");
+    let running = Running::start(&mut patient_run(&folder, &silent));
     until_asked(&silent, 5);
     running.signal("KILL");
     assert_eq!(running.end().signal, Some(9));
-    let left = std::fs::read_to_string(folder.path().join("run.json")).expect("the report");
+    let left = folder.read("run.json");
     assert_eq!(left, "the old one");
-    assert!(!folder.path().join("junit.xml").exists());
+    assert!(!folder.join("junit.xml").exists());
     let target = falling_silent_after(usize::MAX);
-    let mut command = patient_run(folder.path(), &target);
+    let mut command = patient_run(&folder, &target);
     command.args(["--filter", "flow/read-flows/happy"]);
     let ended = run(&mut command);
-    reports(folder.path(), &ended);
-    let mut files: Vec<String> = std::fs::read_dir(folder.path())
-        .expect("the folder")
-        .map(|entry| {
-            entry
-                .expect("an entry")
-                .file_name()
-                .to_string_lossy()
-                .into_owned()
-        })
-        .collect();
-    files.sort();
-    assert_eq!(files, [".git", "conformant.yaml", "junit.xml", "run.json"]);
+    reports(&folder, &ended);
+    assert_eq!(
+        folder.names(),
+        [".git", "conformant.yaml", "junit.xml", "run.json"]
+    );
 }
 
 #[test]
 fn two_runs_never_write_the_same_report() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let target = falling_silent_after(4);
-    let first = Running::start(&mut patient_run(folder.path(), &target));
+    let first = Running::start(&mut patient_run(&folder, &target));
     until_asked(&target, 5);
-    let second = run(&mut patient_run(folder.path(), &target));
+    let second = run(&mut patient_run(&folder, &target));
     assert_eq!(second.exit, Some(2), "{second:?}");
     assert!(
         second.stderr.contains("run.json") && second.stderr.contains("another run"),
@@ -298,14 +273,14 @@ fn two_runs_never_write_the_same_report() {
     first.signal("INT");
     let ended = first.end();
     assert_eq!(ended.exit, Some(130), "{ended:?}");
-    reports(folder.path(), &ended);
+    reports(&folder, &ended);
 }
 
 #[test]
 fn the_longest_run_is_cut_short() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let target = falling_silent_after(0);
-    let mut command = patient_run(folder.path(), &target);
+    let mut command = patient_run(&folder, &target);
     command.args(["--global-timeout", "1s"]);
     let ended = run(&mut command);
     assert_eq!(ended.exit, Some(3), "{ended:?}");
@@ -314,27 +289,24 @@ fn the_longest_run_is_cut_short() {
         "far from the target's minute: {:?}",
         ended.took
     );
-    let (_, record) = reports(folder.path(), &ended);
+    let (_, record) = reports(&folder, &ended);
     assert_eq!(record["complete"], false);
 }
 
 #[test]
 fn an_interrupted_run_is_marked_as_incomplete() {
-    let folder = folder();
-    write(
-        &folder.path().join("conformant.yaml"),
-        "limits: {timeout: 60s}\n",
-    );
+    let folder = Folder::with_limits();
+    folder.write("conformant.yaml", "limits: {timeout: 60s}\n");
     let target = Target::answering(|asked| match asked.number {
-        1..=3 => vec![Act::Send(ok("[]")), Act::Keep],
+        1..=3 => keep(ok("[]")),
         _ => vec![Act::Hold],
     });
-    let mut command = conformant(folder.path());
+    let mut command = conformant(&folder);
     command.args(["run", "--filter", "flow/read-flows/*", "--jobs", "1"]);
     command.args(["--target", &format!("flow={}/flow", target.origin())]);
     command.args(["--report", "json=run.json", "--report", "junit=junit.xml"]);
     let ended = run(command.args(["--global-timeout", "2s"]));
-    let (_, record) = reports(folder.path(), &ended);
+    let (_, record) = reports(&folder, &ended);
     assert_eq!(record["complete"], false);
     assert_ne!(record["findings"], serde_json::json!([]), "{ended:?}");
     assert_eq!(ended.exit, Some(3), "{ended:?}");
@@ -342,33 +314,23 @@ fn an_interrupted_run_is_marked_as_incomplete() {
 
 #[test]
 fn an_empty_selection_does_not_pass() {
-    let folder = folder();
-    let ended = run(conformant(folder.path()).args(["run", "--filter", "flow/no-such/*"]));
+    let folder = Folder::with_limits();
+    let ended = run(conformant(&folder).args(["run", "--filter", "flow/no-such/*"]));
     assert_eq!(ended.exit, Some(4), "{ended:?}");
     assert!(ended.stderr.contains("nothing was judged"), "{ended:?}");
 }
 
 #[test]
 fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
-    let folder = folder();
-    write(&folder.path().join("file"), "");
-    std::fs::create_dir(folder.path().join("folder")).expect("a folder");
+    let folder = Folder::with_limits();
+    folder.write("file", "");
+    std::fs::create_dir(folder.join("folder")).expect("a folder");
     let target = falling_silent_after(usize::MAX);
     let run_with = |path: &str| {
-        let mut command = conformant(folder.path());
-        command.args([
-            "run",
-            "--filter",
-            "flow/read-flows/happy",
-            "--report",
-            &format!("json={path}"),
-        ]);
-        command.args([
-            "--target",
-            &format!("flow={}/flow", target.origin()),
-            "--report",
-            "junit=other.xml",
-        ]);
+        let mut command = conformant(&folder);
+        command.args(["run", "--filter", "flow/read-flows/happy", "--report"]);
+        command.args([&format!("json={path}"), "--report", "junit=other.xml"]);
+        command.args(["--target", &format!("flow={}/flow", target.origin())]);
         run(&mut command)
     };
     for path in ["file/run.json", "folder", "/proc/conformant/run.json"] {
@@ -382,15 +344,12 @@ fn a_report_that_cannot_be_written_is_named_and_the_verdict_stays() {
     assert_eq!(ended.exit, Some(3), "{ended:?}");
     assert!(ended.stderr.contains("/dev/full"), "{ended:?}");
     assert!(ended.stdout.contains("passed: "), "{ended:?}");
-    assert!(
-        folder.path().join("other.xml").exists(),
-        "the others are written"
-    );
+    assert!(folder.join("other.xml").exists(), "the others are written");
 }
 
 #[test]
 fn closed_outputs_are_not_an_error() {
-    let folder = folder();
+    let folder = Folder::with_limits();
     let program = env!("CARGO_BIN_EXE_conformant");
     for line in [
         format!(
@@ -407,12 +366,12 @@ fn closed_outputs_are_not_an_error() {
         let mut command = Command::new("bash");
         command
             .args(["-c", &line])
-            .current_dir(folder.path())
+            .current_dir(&*folder)
             .stdin(Stdio::null());
         let ended = run(&mut command);
         assert_eq!(ended.stdout.lines().last(), Some("0"), "{line}: {ended:?}");
     }
-    reports_of_json(folder.path());
+    reports_of_json(&folder);
 }
 
 fn reports_of_json(folder: &Path) {

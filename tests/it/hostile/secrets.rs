@@ -1,8 +1,9 @@
 //! Echoed credentials are in no output, in any encoding.
 
-use crate::hostile::command::{TIMEOUT, conformant, folder, run, write};
+use crate::hostile::command::{TIMEOUT, conformant, run};
 use crate::hostile::pages::{answer, ok, only_page};
 use crate::hostile::target::{Act, Target};
+use crate::program::Folder;
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::json;
@@ -86,14 +87,14 @@ fn echoed_credentials_are_in_no_output() {
     ];
     for body in bodies {
         let target = Target::answering(move |_| vec![Act::Send(body.clone())]);
-        let folder = folder();
+        let folder = Folder::with_limits();
         let config = format!(
             "targets:\n  flow:\n    url: {}/flow\n    username: me\n    password: ${{PASSWORD}}\n    \
              headers: {{ Authorization-Token: \"${{TOKEN}}\" }}\nlimits: {{timeout: {TIMEOUT}}}\n",
             target.origin()
         );
-        write(&folder.path().join("conformant.yaml"), config);
-        let mut command = conformant(folder.path());
+        folder.write("conformant.yaml", config);
+        let mut command = conformant(&folder);
         command.env("PASSWORD", PASSWORD).env("TOKEN", TOKEN);
         command.args(["run", "--filter", "flow/read-flows/*"]);
         for format in FORMATS {
@@ -109,7 +110,7 @@ fn echoed_credentials_are_in_no_output() {
         );
         let mut outputs = vec![("stdout", ended.stdout), ("stderr", ended.stderr)];
         for format in FORMATS {
-            let path = folder.path().join(format!("report.{format}"));
+            let path = folder.join(format!("report.{format}"));
             outputs.push((format, std::fs::read_to_string(path).expect("a report")));
         }
         for (name, output) in outputs {

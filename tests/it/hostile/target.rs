@@ -34,6 +34,11 @@ pub(crate) fn send(bytes: impl AsRef<[u8]>) -> Vec<Act> {
     vec![Act::Send(bytes.as_ref().to_vec())]
 }
 
+/// Sends bytes and reads the next request.
+pub(crate) fn keep(bytes: impl AsRef<[u8]>) -> Vec<Act> {
+    vec![Act::Send(bytes.as_ref().to_vec()), Act::Keep]
+}
+
 /// A received request: number, from 1, and head.
 #[derive(Clone, Debug)]
 pub(crate) struct Asked {

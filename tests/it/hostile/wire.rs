@@ -2,8 +2,8 @@
 
 use crate::hostile::command::{Judged, judge};
 use crate::hostile::pages::{answer, ok, only_page, page};
-use crate::hostile::target::{Act, Target, send};
-use crate::program::one_in;
+use crate::hostile::target::{Act, Target, keep, send};
+use crate::program::{Folder, one_in};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -363,7 +363,7 @@ fn hostile_from(first: usize, acts: Vec<Act>) -> Target {
             asked.number
         );
         let page = page(&origin, asked.number - 1, Some(&next));
-        vec![Act::Send(ok(page.to_string())), Act::Keep]
+        keep(ok(page.to_string()))
     })
 }
 
@@ -471,9 +471,9 @@ fn nobody_listens() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound").to_string();
     drop(listener);
-    let folder = crate::hostile::command::folder();
+    let folder = Folder::with_limits();
     let judged = crate::hostile::command::judge_in(
-        folder.path(),
+        &folder,
         &format!("flow=http://{address}/flow"),
         "flow/*",
     );

@@ -7,7 +7,7 @@ use super::summary::summarize;
 use crate::Consumer;
 use crate::destination::unless_closed;
 use crate::invocation;
-use crate::texts::escaped_scenario;
+use crate::texts::escaped;
 use crate::view::{self, Outcome};
 use conformant_base::text;
 use conformant_record::{Finding, RunEvent, ScenarioResult, Verdict};
@@ -217,7 +217,7 @@ impl<'a> Console<'a> {
     }
 
     fn scenario(&mut self, result: &ScenarioResult, findings: &[Finding]) {
-        let result = escaped_scenario(result);
+        let result = escaped(result);
         let findings: Vec<&Finding> = findings.iter().collect();
         let outcome = view::of_scenario(&result, &findings, self.look.settings);
         match &outcome {
