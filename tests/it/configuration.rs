@@ -254,6 +254,6 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
     let filter = ["--filter", "flow/read-flows/beyond-a-page"];
     let (code, out, err) = run(folder, &[&hooks[..], &filter].concat());
     assert_eq!(code, 3, "{out}{err}");
-    let expected = "error: hook create_flow failed, so that its scenarios are inconclusive: ";
+    let expected = "error: hook create_flow failed and left 1 scenario inconclusive: ";
     assert_eq!(err.matches(expected).count(), 1, "{err}");
 }
