@@ -461,7 +461,7 @@ fn hook_failure(hook: &FailedHook<'_>) -> String {
         format!(", probably because of defect {number}")
     });
     format!(
-        "error: hook {name} failed in {scenarios}{cause}, so that they are inconclusive: {why}; `conformant explain {name}` describes it"
+        "error: hook {name} failed and left {scenarios} inconclusive{cause}: {why}; `conformant explain {name}` describes it"
     )
 }
 

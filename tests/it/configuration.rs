@@ -191,6 +191,6 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
     let options = format!("--target all={} --hooks http://127.0.0.1:9", served.url);
     let line = format!("run {options} --filter flow/read-flows/beyond-a-page");
     let (_, err) = folder.run(3, &line);
-    let expected = "error: hook create_flow failed, so that its scenarios are inconclusive: ";
+    let expected = "error: hook create_flow failed and left 1 scenario inconclusive: ";
     assert_eq!(err.matches(expected).count(), 1, "{err}");
 }
