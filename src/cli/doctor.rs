@@ -114,6 +114,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         return Err(Failure::Usage(format!("no target is configured: {help}")));
     }
     let rulebook = super::load(&args.specs)?;
+    config::check_values(&rulebook, &config)?;
     let targets = Targets::new(&config, &rulebook)?;
     let mut diagnosis = Diagnosis::default();
     for service in config.settings.targets.keys() {

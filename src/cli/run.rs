@@ -13,14 +13,15 @@ use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::evidence_file::Head;
+use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
+    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
 };
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
-use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
+use conformant_record::{PartOf, RunEvent, RunRecord, ScenarioResult, WallClock};
 use conformant_report::{
     Claim, Consumer, Growing, Keep, Report, Settings as ReportSettings, Stream,
 };
@@ -33,7 +34,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
@@ -50,6 +51,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
+    config::check_values(&rulebook, &config)?;
     claims.check_names(&rulebook)?;
     if args.claims.is_some() && args.partition.is_some() {
         return Err(Failure::Usage(
@@ -244,7 +246,7 @@ impl SelectedRun<'_> {
             if run > 1 {
                 config.settings.names = names_of_repetition(run, requested, self.is_live());
             }
-            let sessions = match sessions(&config, options, signals) {
+            let sessions = match sessions(&config, self.rulebook, options, signals) {
                 Err(failure) if run > 1 => {
                     note(&failure.to_string());
                     runs.note_failed_start();
@@ -295,7 +297,7 @@ impl SelectedRun<'_> {
             if evidence.is_none()
                 && let Some(writer) = options.evidence_writer.take()
             {
-                let ended = writer.end(true, None);
+                let ended = writer.end(true, &RunEnd::default());
                 ended.map_err(|e| evidence_failure(&e))?;
             }
             if let Some(record) = record {
@@ -345,6 +347,10 @@ impl Finish<'_> {
         // Signals that arrive from here on do not make the run incomplete.
         let exit_by_signal = self.signals.exit();
         record.complete &= exit_by_signal.is_none();
+        record.ended_early = match exit_by_signal {
+            Some(_) => None,
+            None => ended_early(record, ended),
+        };
         record.partition = self.run.partition.map(PartOf::from);
         if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
             earlier::mark_flaky(previous, record);
@@ -382,6 +388,35 @@ impl Finish<'_> {
     }
 }
 
+/// Why a run did not run every scenario to its end, unless a signal ended it.
+fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
+    if record.complete {
+        return None;
+    }
+    if let Some(void) = ended.void_service() {
+        return Some(void.why);
+    }
+    if let Some((service, _)) = &ended.gone {
+        return Some(format!("{service} stopped answering"));
+    }
+    let limit = shown_duration(ended.time_limit?);
+    let is_cut = |s: &&ScenarioResult| s.reason == ENDED_BEFORE;
+    let cut = record.scenarios.iter().filter(is_cut).count();
+    let cut = text::count(cut, "scenario");
+    Some(format!(
+        "time limit limits.run ({limit}) reached; {cut} not run to the end; raise limits.run or --global-timeout"
+    ))
+}
+
+/// A duration as the configuration writes it.
+fn shown_duration(duration: Duration) -> String {
+    match (duration.as_secs(), duration.subsec_millis()) {
+        (seconds, 0) if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        (seconds, 0) => format!("{seconds}s"),
+        (_, _) => format!("{}ms", duration.as_millis()),
+    }
+}
+
 /// Creates the writer of the evidence file.
 fn evidence_writer(
     evidence: &Growing,
@@ -406,7 +441,7 @@ fn finish_evidence(
     let (Some(evidence_writer), Some(evidence)) = (evidence_writer, evidence) else {
         return Ok(());
     };
-    let done = evidence_writer.end(record.complete, ended.denied_by.clone());
+    let done = evidence_writer.end(record.complete, ended);
     done.and_then(|()| evidence.finish())
         .map_err(|e| evidence_failure(&e))
 }
@@ -434,6 +469,12 @@ fn print_notes(
     if let Some(service) = &ended.denied_by {
         note(&format!("error: {}", denied(service, config)));
     }
+    if let Some((service, answer)) = &ended.wrong_address {
+        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
+        note(&format!(
+            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url (`conformant doctor` checks it)"
+        ));
+    }
     for (service, why) in &ended.never_reached {
         let url = config.settings.targets.get(service).map_or("", |t| &t.url);
         note(&format!(
@@ -446,6 +487,9 @@ fn print_notes(
         note(&format!(
             "error: hook {hook} failed, so that its scenarios are inconclusive: {why}; `conformant explain {hook}` describes it"
         ));
+    }
+    if let Some(why) = record.ended_early.as_ref().filter(|_| ended.time_limit.is_some()) {
+        note(&format!("error: {why}"));
     }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
@@ -571,6 +615,7 @@ fn places(
 
 pub(super) fn sessions<'a>(
     config: &Config,
+    rulebook: &Rulebook,
     options: &Options,
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
@@ -595,6 +640,7 @@ pub(super) fn sessions<'a>(
         jobs: options.jobs,
         deadline: conformant_base::clock::monotonic() + config.run_max,
         notify: Box::new(note),
+        probes: Probe::of_all(rulebook),
     };
     let live = Live::new(config.settings.clone(), live_options, &signals.interrupted);
     Ok(Box::new(

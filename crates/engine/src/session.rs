@@ -113,8 +113,8 @@ pub trait Session {
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
-    /// Records the status of an answer to a request with the configured credentials.
-    fn answered(&self, _service: &str, _operation: &str, _status: u16) {}
+    /// Records an answer to a request with the configured credentials.
+    fn answered(&self, _service: &str, _operation: &str, _answer: &Response) {}
 
     /// Whether the last request was in flight together with another one of this run. If so, requests are sent one after
     /// the other from now on.
@@ -225,7 +225,7 @@ pub trait Session {
         false
     }
 
-    /// A service that answered this scenario with 401 or 403 and has accepted no request yet.
+    /// A service that answered this scenario with 401 or 403, or as if it was elsewhere, and no request otherwise yet.
     fn turned_away(&self) -> Option<String> {
         None
     }

@@ -93,6 +93,7 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         targets,
         seed: _,
         complete: _,
+        ended_early,
         partition,
         summary:
             Summary {
@@ -186,6 +187,9 @@ fn visit_record(record: &mut RunRecord, visit: Visit) {
         visit_proof(proof, visit);
     }
     visit(invocation, Shape::Line);
+    if let Some(why) = ended_early {
+        visit(why, Shape::Line);
+    }
     visit_map(places, visit);
     if let Some(history) = history {
         visit_history(history, visit);
