@@ -186,7 +186,7 @@ impl Target {
             TargetKind::Reference(_) => Vec::new(),
             TargetKind::Live { settings, .. } => {
                 let names = settings.targets.keys().cloned();
-                let feeds = settings.index.feeds();
+                let feeds = settings.feeds();
                 names.chain(feeds.into_iter().map(str::to_owned)).collect()
             }
         };

@@ -68,7 +68,8 @@ impl Rulebook {
         let planned = plan::plan(&self.inner, &target.selection(&[]), None);
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
-        let sessions = target.sessions(&self.inner, (seed, target.jobs()), LONGEST, &interrupted)?;
+        let sessions =
+            target.sessions(&self.inner, (seed, target.jobs()), LONGEST, &interrupted)?;
         let scenarios = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),

@@ -73,6 +73,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     record.complete = counts.cut == 0;
+    if counts.cut > 0 {
+        record.exit = Some(Exit::Trouble as u8);
+        record.ended_early = Some(match counts.cut {
+            1 => "a file is cut".to_owned(),
+            n => format!("{n} files are cut"),
+        });
+    }
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }

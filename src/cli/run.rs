@@ -16,7 +16,8 @@ use conformant_engine::evidence_file::Head;
 use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
+    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection,
+    Sessions, Target, plan,
 };
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
@@ -488,7 +489,11 @@ fn print_notes(
             "error: hook {hook} failed, so that its scenarios are inconclusive: {why}; `conformant explain {hook}` describes it"
         ));
     }
-    if let Some(why) = record.ended_early.as_ref().filter(|_| ended.time_limit.is_some()) {
+    if let Some(why) = record
+        .ended_early
+        .as_ref()
+        .filter(|_| ended.time_limit.is_some())
+    {
         note(&format!("error: {why}"));
     }
     if let Some((service, why)) = &ended.gone {
@@ -775,8 +780,8 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         services = offline(index, &args.filters, services)?;
     } else if services.is_empty() {
         services = config.settings.targets.keys().cloned().collect();
-        // Events are collected alongside every service.
-        services.extend(index.feeds().into_iter().map(str::to_owned));
+        let feeds = config.settings.feeds().into_iter().map(str::to_owned);
+        services.extend(feeds);
     }
     let partition = args
         .partition

@@ -303,8 +303,24 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
         })?;
     }
     print(&format!("listening {url}\n"));
+    let is_loopback = args.host.is_none_or(|host| host.is_loopback());
+    // The address that means every interface is none to connect to.
+    let local = url
+        .replace("//0.0.0.0:", "//127.0.0.1:")
+        .replace("//[::]:", "//[::1]:");
+    let token = match (is_loopback, config::environment(CONTROL_TOKEN)) {
+        (true, None) => String::new(),
+        // The value is a secret.
+        (_, Some(_)) => format!("{CONTROL_TOKEN}=… "),
+        (false, None) => {
+            note(&format!(
+                "the control plane is closed: set {CONTROL_TOKEN} for `serve` and for `run`"
+            ));
+            format!("{CONTROL_TOKEN}=… ")
+        }
+    };
     note(&format!(
-        "test it with: conformant run --target all={url} --hooks {url}/_control"
+        "test it with: {token}conformant run --target all={local} --hooks {local}/_control"
     ));
     Ok(server)
 }

@@ -439,7 +439,9 @@ fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded
     };
     for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
         judgment.inconclusive(rule, ENDED_BEFORE);
-        evidence.missed.push(SkippedRule::because(rule, ENDED_BEFORE));
+        evidence
+            .missed
+            .push(SkippedRule::because(rule, ENDED_BEFORE));
     }
     let stop = Some(Stop::Interrupted);
     if let Some((evidence_writer, index)) = observers.evidence_writer {

@@ -301,7 +301,13 @@ pub fn run(
     if is_late && ended.void_service().is_none() && ended.gone.is_none() {
         ended.time_limit = Some(options.run_max);
     }
-    let mut record = assemble_record(rulebook, recorder, planned, ended.void_service().as_ref(), complete);
+    let mut record = assemble_record(
+        rulebook,
+        recorder,
+        planned,
+        ended.void_service().as_ref(),
+        complete,
+    );
     prover.finish(&mut record);
     record_duration(&mut record, sessions, started);
     finish(&mut record, &ended);

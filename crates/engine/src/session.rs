@@ -23,8 +23,12 @@ pub enum HookFault {
     #[error("it reports that this is not supported")]
     Unsupported,
     /// The answer is not a JSON result.
-    #[error("its result is not JSON: {}", why_not_json(.0))]
-    NoResult(#[from] ParseFault),
+    #[error("its result is not JSON: {}; got {came}", why_not_json(.fault))]
+    NoResult {
+        fault: ParseFault,
+        /// The beginning of the answer.
+        came: String,
+    },
     /// The hook failed.
     #[error("{0}")]
     Failed(String),
@@ -61,7 +65,7 @@ impl Stop {
     pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
         match fault {
             HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
-            HookFault::NoResult(_) | HookFault::Failed(_) => {
+            HookFault::NoResult { .. } | HookFault::Failed(_) => {
                 Self::HookFailed(format!("hook {name} failed: {fault}"))
             }
         }

@@ -81,7 +81,9 @@ pub(super) enum ConfigError {
     #[error("{at}: {text} is empty; set it to the value that the service expects")]
     Empty { at: String, text: String },
     /// A phone number in another form than E.164.
-    #[error("{at}: invalid phone number `{value}`: expected E.164, such as `{example}` (in quotes)")]
+    #[error(
+        "{at}: invalid phone number `{value}`: expected E.164, such as `{example}` (in quotes)"
+    )]
     Number {
         at: String,
         value: String,

@@ -172,7 +172,10 @@ impl Reader {
             self.fill(&at, &text)
         };
         if value.is_empty() && !is_secret {
-            self.problems.push(ConfigError::Empty { at, text: text.clone() });
+            self.problems.push(ConfigError::Empty {
+                at,
+                text: text.clone(),
+            });
         }
         Some(ConfiguredText { value, text })
     }
@@ -242,7 +245,9 @@ impl Reader {
         let example = example.trim_matches('"');
         let is_number = |text: &str| {
             text.bytes().any(|b| b.is_ascii_digit())
-                && text.chars().all(|c| c.is_ascii_digit() || " +-().".contains(c))
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || " +-().".contains(c))
         };
         let is_e164 = |text: &str| {
             let digits = text.strip_prefix('+').unwrap_or_default();
@@ -256,7 +261,11 @@ impl Reader {
                 value: value.to_owned(),
                 example: example.to_owned(),
             };
-            if !self.problems.iter().any(|known| known.to_string() == error.to_string()) {
+            if !self
+                .problems
+                .iter()
+                .any(|known| known.to_string() == error.to_string())
+            {
                 self.problems.push(error);
             }
         }

@@ -48,7 +48,9 @@ fn carriers(rulebook: &Rulebook) -> BTreeMap<(&str, &str), Vec<&Parameter>> {
         let steps = scenarios.flat_map(|(scenario, _)| &scenario.steps);
         let groups = service.groups.values().flat_map(|group| &group.steps);
         for step in steps.chain(groups) {
-            let operation = step.operation().map(|call| rulebook.called(&service.name, call));
+            let operation = step
+                .operation()
+                .map(|call| rulebook.called(&service.name, call));
             let Some(operation) = operation.flatten() else {
                 continue;
             };

@@ -82,9 +82,7 @@ impl EvidenceWriter {
             stories: state.scenarios,
             complete,
             denied_by: ended.denied_by.clone(),
-            elsewhere: ended
-                .void_service()
-                .filter(|_| ended.denied_by.is_none()),
+            elsewhere: ended.void_service().filter(|_| ended.denied_by.is_none()),
         };
         let packed = self.packed(&Line::End(tail));
         state.write(packed);

@@ -143,7 +143,9 @@ impl History<'_> {
             return false;
         };
         self.resources.of_kind(of).any(|(id, resource)| {
-            let ended = resource.ended.filter(|&ended| !self.is_made_after(ended, resource));
+            let ended = resource
+                .ended
+                .filter(|&ended| !self.is_made_after(ended, resource));
             let ended = ended.map(|write| &self.writes[write]);
             let is_gone = ended.is_some_and(|write| write.moment.is_before(&list.first));
             match list.holds(id) {

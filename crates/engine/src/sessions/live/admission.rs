@@ -79,12 +79,7 @@ impl Answers {
 
 impl Admission {
     /// Records an answer. Returns the reason once the service counts as closed.
-    pub(super) fn note(
-        &self,
-        service: &str,
-        operation: &str,
-        answer: &Response,
-    ) -> Option<Closed> {
+    pub(super) fn note(&self, service: &str, operation: &str, answer: &Response) -> Option<Closed> {
         let mut services = self.services();
         let answers = services.entry(service.to_owned()).or_default();
         match answer.status {
@@ -129,7 +124,9 @@ impl Admission {
     /// The services that have answered no request as documented.
     pub(super) fn elsewhere(&self) -> Vec<String> {
         let services = self.services();
-        let elsewhere = services.iter().filter(|(_, answers)| answers.is_elsewhere());
+        let elsewhere = services
+            .iter()
+            .filter(|(_, answers)| answers.is_elsewhere());
         elsewhere.map(|(service, _)| service.clone()).collect()
     }
 

@@ -313,7 +313,10 @@ impl Live {
             let mut request = Request::new("GET", path.clone());
             crate::request::authorize(target, Credentials::Default, &mut request).ok()?;
             let limit = self.client.limits().timeout;
-            let client = self.settings.reach.client(*self.client.limits(), &self.bases);
+            let client = self
+                .settings
+                .reach
+                .client(*self.client.limits(), &self.bases);
             let answer = client.send(base, &request, limit).ok()?;
             let why = probe.wrong_address(&answer)?;
             Some(format!("GET {path} answered {} {why}", answer.status))
