@@ -77,7 +77,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         planned.retain(|planned| !planned.is_race());
     }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing_selected(args));
+        return Ok(nothing_selected(args, &rulebook));
     }
     if args.dry_run {
         print(&preview::of(&planned, &rulebook, &config.settings));
@@ -851,7 +851,7 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
 }
 
 /// Prints that the selection is empty.
-fn nothing_selected(args: &RunArgs) -> Exit {
+fn nothing_selected(args: &RunArgs, rulebook: &Rulebook) -> Exit {
     let mut options: Vec<String> = args
         .filters
         .iter()
@@ -859,8 +859,13 @@ fn nothing_selected(args: &RunArgs) -> Exit {
         .collect();
     options.extend(args.services.iter().map(|s| format!("--service {s}")));
     options.extend(args.partition.iter().map(|p| format!("--partition {p}")));
+    let all = plan::all(rulebook);
+    let ids: Vec<&str> = all.iter().map(|p| p.scenario.id.as_str()).collect();
+    let mut near = args.filters.iter().filter(|filter| !filter.contains('*'));
+    let near = near.find_map(|filter| text::did_you_mean(filter, &ids));
+    let near = near.map_or_else(String::new, |id| format!("; did you mean {id}?"));
     note(&format!(
-        "nothing was judged: no scenario is selected by {} (`conformant list scenarios` shows them)",
+        "nothing was judged: no scenario is selected by {}{near} (`conformant list scenarios` shows them)",
         options.join(" ")
     ));
     Exit::NothingJudged

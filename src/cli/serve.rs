@@ -32,6 +32,11 @@ const WAITING_MAX: usize = 64;
 const QR_LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
+    if args.judge.is_none() && !args.output.reports.reports.is_empty() {
+        return Err(Failure::Usage(
+            "--report: there is nothing to report without --judge requests".to_owned(),
+        ));
+    }
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let rulebook =
         conformant_judge::load::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;

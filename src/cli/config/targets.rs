@@ -230,7 +230,8 @@ impl Reader {
                 }
             };
             if let Some(value) = value {
-                let numbers = target.pool.iter().map(String::as_str);
+                let others = target.pool.iter().filter(|_| setting.exclusive.is_some());
+                let numbers = others.map(String::as_str);
                 for number in value.as_str().into_iter().chain(numbers) {
                     self.check_number(&at, setting, number);
                 }
