@@ -132,7 +132,7 @@ pub fn run(rulebook: &Rulebook, target: &Target, options: &RunOptions) -> Result
     let interrupted = Arc::new(AtomicBool::new(false));
     let seed = target.seed(options.seed);
     let jobs = options.jobs.unwrap_or_else(|| target.jobs());
-    let sessions = target.sessions(seed, jobs, options.longest, &interrupted)?;
+    let sessions = target.sessions(inner, (seed, jobs), options.longest, &interrupted)?;
     let how = Options {
         seed,
         jobs,

@@ -3,6 +3,7 @@
 use super::error::Error;
 use conformant_base::clock;
 use conformant_base::redact::{Redactor, is_secret_header};
+use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{Hook, Selection, Settings, SharedSessions};
 use conformant_net::server;
@@ -185,7 +186,7 @@ impl Target {
             TargetKind::Reference(_) => Vec::new(),
             TargetKind::Live { settings, .. } => {
                 let names = settings.targets.keys().cloned();
-                let feeds = settings.index.feeds();
+                let feeds = settings.feeds();
                 names.chain(feeds.into_iter().map(str::to_owned)).collect()
             }
         };
@@ -219,8 +220,8 @@ impl Target {
 
     pub(super) fn sessions(
         &self,
-        seed: u64,
-        jobs: usize,
+        rulebook: &conformant_rulebook::Rulebook,
+        (seed, jobs): (u64, usize),
         longest: Duration,
         interrupted: &Arc<AtomicBool>,
     ) -> Result<SharedSessions, Error> {
@@ -241,6 +242,7 @@ impl Target {
                     jobs,
                     deadline: clock::monotonic() + longest,
                     notify: Box::new(|_| ()),
+                    probes: Probe::of_all(rulebook),
                 };
                 let live = Live::new((**settings).clone(), manner, interrupted);
                 let live = live.map_err(|why| Error::machine("open the target", why))?;

@@ -68,7 +68,8 @@ impl Rulebook {
         let planned = plan::plan(&self.inner, &target.selection(&[]), None);
         let interrupted = Arc::new(AtomicBool::new(false));
         let seed = target.seed(None);
-        let sessions = target.sessions(seed, target.jobs(), LONGEST, &interrupted)?;
+        let sessions =
+            target.sessions(&self.inner, (seed, target.jobs()), LONGEST, &interrupted)?;
         let scenarios = OnDemandRunner::new(&self.inner, planned, sessions, seed, interrupted);
         let suite = Arc::new(Suite {
             rulebook: self.clone(),
@@ -101,6 +102,10 @@ impl Trial {
         };
         if let Some(service) = suite.scenarios.denied_by() {
             let why = format!("{service} answers nothing but 401 and 403");
+            return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
+        }
+        if let Some((service, answer)) = suite.scenarios.wrong_address() {
+            let why = format!("the address of {service} leads elsewhere: {answer}");
             return Err(self.failure(Verdict::Inconclusive, &why, Vec::new()));
         }
         let mut redacted = RunRecord {

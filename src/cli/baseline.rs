@@ -35,10 +35,50 @@ pub(super) fn check_ids(rulebook: &Rulebook, waivers: &[Waiver]) -> Result<(), F
             format!("--waivers: no rule is named {id}{hint} (`conformant list rules` shows them)")
         })
         .collect();
+    let unusable = waivers.iter().flat_map(|waiver| unusable(rulebook, waiver));
+    let problems: Vec<String> = problems.into_iter().chain(unusable).collect();
     match problems.is_empty() {
         true => Ok(()),
         false => Err(Failure::Usage(problems.join("\nerror: "))),
     }
+}
+
+/// The members of a waiver that can match no finding, and a missing reason.
+fn unusable(rulebook: &Rulebook, waiver: &Waiver) -> Vec<String> {
+    let mut problems = Vec::new();
+    let rule = &waiver.rule;
+    if let Some(id) = &waiver.operation
+        && rulebook.operation_by_id(id).is_none()
+    {
+        let services = rulebook.services.values();
+        let operations = services.flat_map(|s| s.operations.values());
+        let known: Vec<String> = operations
+            .map(|o| format!("{}/{}", o.service, o.id))
+            .collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let hint = conformant_base::text::did_you_mean(id, &known);
+        let hint = hint
+            .map(|id| format!("; did you mean {id}?"))
+            .unwrap_or_default();
+        problems.push(format!(
+            "--waivers: {rule}: no operation is named {id}{hint} (`conformant list operations` shows them)"
+        ));
+    }
+    if let Some(pointer) = waiver
+        .pointer
+        .as_ref()
+        .filter(|p| !p.is_empty() && !p.starts_with('/'))
+    {
+        problems.push(format!(
+            "--waivers: {rule}: invalid pointer `{pointer}`: expected a JSON Pointer, such as /meta/page_size"
+        ));
+    }
+    if waiver.reason.trim().is_empty() {
+        problems.push(format!(
+            "--waivers: {rule}: the reason is empty: write why the failure is accepted"
+        ));
+    }
+    problems
 }
 
 pub(super) fn baseline(args: &BaselineArgs) -> Done {

@@ -73,6 +73,13 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     record.complete = counts.cut == 0;
+    if counts.cut > 0 {
+        record.exit = Some(Exit::Trouble as u8);
+        record.ended_early = Some(match counts.cut {
+            1 => "a file is cut".to_owned(),
+            n => format!("{n} files are cut"),
+        });
+    }
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }
@@ -164,7 +171,8 @@ fn no_kind(error: &KindError) -> Failure {
 
 /// Reports what was skipped: undocumented types and unreadable entries.
 fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
-    if foreign > 0 {
+    // The checker names the requests of a recording.
+    if foreign > 0 && !matches!(kind, Kind::Har) {
         note(&format!(
             "{} {}",
             foreign,

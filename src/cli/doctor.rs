@@ -114,6 +114,7 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         return Err(Failure::Usage(format!("no target is configured: {help}")));
     }
     let rulebook = super::load(&args.specs)?;
+    config::check_values(&rulebook, &config)?;
     let targets = Targets::new(&config, &rulebook)?;
     let mut diagnosis = Diagnosis::default();
     for service in config.settings.targets.keys() {
@@ -164,10 +165,10 @@ fn left_out(config: &Config, rulebook: &Rulebook, unsupported: &[String]) -> Vec
 
 /// The rules of the configured services and of events, by the hook that they need.
 fn rules_by_hook(config: &Config, rulebook: &Rulebook) -> BTreeMap<String, Vec<String>> {
-    let targets = rulebook.index.targets();
+    let feeds = config.settings.feeds();
     let is_targeted = |rule: &String| {
         let service = rule.split('/').next().unwrap_or_default();
-        !targets.contains(&service) || config.settings.targets.contains_key(service)
+        feeds.contains(&service) || config.settings.targets.contains_key(service)
     };
     let mut by_hook = hook_rules::rules_by_hook(rulebook);
     for rules in by_hook.values_mut() {

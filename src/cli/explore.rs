@@ -14,6 +14,7 @@ use conformant_explore::{
 use conformant_judge::prove::Mode;
 use conformant_record::Level;
 use conformant_report::ALIVE_SECONDS;
+use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
 use indicatif::ProgressBar;
 use std::collections::BTreeSet;
@@ -44,6 +45,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         config.settings.hooks.clear();
     }
     let rulebook = load(&args.specs)?;
+    config::check_values(&rulebook, &config)?;
     let headlines = doctor::Targets::new(&config, &rulebook)?.headlines();
     if !headlines.is_empty() {
         let help = "`conformant doctor` checks every target";
@@ -66,7 +68,7 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
         // Waits for the target end with the budget, too.
         config.run_max = config.run_max.min(time);
     }
-    let sessions = sessions(&config, seed, jobs, &signals)?;
+    let sessions = sessions(&config, &rulebook, (seed, jobs), &signals)?;
     let options = ExploreOptions {
         seed,
         budget,
@@ -191,8 +193,8 @@ fn budget_of(text: &str) -> Result<Budget, Failure> {
 
 fn sessions<'a>(
     config: &Config,
-    seed: u64,
-    jobs: usize,
+    rulebook: &Rulebook,
+    (seed, jobs): (u64, usize),
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
     if config.settings.targets.is_empty() {
@@ -208,7 +210,7 @@ fn sessions<'a>(
         prove: Mode::Off,
         evidence_writer: None,
     };
-    run::sessions(config, &options, signals)
+    run::sessions(config, rulebook, &options, signals)
 }
 
 /// Checks, before anything is sent, that the folder is writable.

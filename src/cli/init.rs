@@ -6,6 +6,7 @@
 use super::args::{Forge, InitArgs};
 use super::{Done, Exit, Failure, config, note, print};
 use conformant_base::http::Request;
+use conformant_engine::probe::is_page;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Limits};
 use conformant_rulebook::hooks::Hook;
@@ -44,7 +45,10 @@ pub(super) fn init(args: &InitArgs) -> Done {
             context! { name => service, upper => service.to_uppercase(), url, probed, settings, header }
         })
         .collect();
-    let hooks: Vec<_> = index.hooks().map(described).collect();
+    let hooks: Vec<_> = hooks_for(&index, &targets)
+        .into_iter()
+        .map(described)
+        .collect();
     let values = context! { services, hooks, control => args.hooks.clone() };
     let schema = serde_json::to_string_pretty(&config::schema(&index))
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
@@ -52,9 +56,11 @@ pub(super) fn init(args: &InitArgs) -> Done {
         ("conformant.yaml", rendered(CONFIGURATION, &values)?),
         // Editors use it for completion.
         ("conformant.schema.json", format!("{schema}\n")),
-        ("hooks/hook.sh", rendered(SHELL, &values)?),
-        ("hooks/hook.py", rendered(PYTHON, &values)?),
     ];
+    if args.hooks.is_none() {
+        files.push(("hooks/hook.sh", rendered(SHELL, &values)?));
+        files.push(("hooks/hook.py", rendered(PYTHON, &values)?));
+    }
     match forge(args) {
         Forge::Github => files.push((".github/workflows/conformant.yml", GITHUB.to_owned())),
         Forge::Gitlab => files.push((".gitlab-ci.yml", GITLAB.to_owned())),
@@ -64,14 +70,16 @@ pub(super) fn init(args: &InitArgs) -> Done {
     for (name, text) in files {
         is_all_new &= write(&args.out.join(name), &text)?;
     }
+    if !is_all_new {
+        return Err(Failure::Usage(
+            "files that exist were kept: move them away, or write to another folder with --out"
+                .to_owned(),
+        ));
+    }
     note(
         "next: check the targets with `conformant doctor`, and see the requests with `conformant run --dry-run`",
     );
-    Ok(if is_all_new {
-        Exit::Conformant
-    } else {
-        Exit::Usage
-    })
+    Ok(Exit::Conformant)
 }
 
 /// Addresses by service, from the flags or the terminal.
@@ -112,9 +120,25 @@ fn probe(url: &str) -> String {
     };
     let path = if path.is_empty() { "/" } else { path };
     match Client::new(limits).send(&base, &Request::new("GET", path), limits.timeout) {
+        Ok(answer) if is_page(&answer) => format!(
+            "answered {} with text/html in place of JSON: check the address",
+            answer.status
+        ),
         Ok(answer) => format!("answered {} without credentials", answer.status),
         Err(fault) => format!("did not answer: {fault}"),
     }
+}
+
+/// The hooks that scenarios of these targets can call; all without targets.
+fn hooks_for<'a>(index: &'a ServiceIndex, targets: &[(String, String)]) -> Vec<&'a Hook> {
+    let is_targeted =
+        |service: &str| targets.is_empty() || targets.iter().any(|(target, _)| target == service);
+    let feeds = index.feeds_of(is_targeted, |_| false);
+    let is_needed = |hook: &&Hook| match index.service_of_hook(&hook.name) {
+        Some(service) => is_targeted(&service) || feeds.contains(&service.as_str()),
+        None => true,
+    };
+    index.hooks().filter(is_needed).collect()
 }
 
 fn described(hook: &Hook) -> Value {

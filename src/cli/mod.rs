@@ -309,13 +309,20 @@ pub(crate) fn reports_about_evidence(
 ) -> Result<Vec<Report>, Failure> {
     let given: Vec<&str> = reports.reports.iter().map(String::as_str).collect();
     let wanted = if given.is_empty() { default } else { &given };
-    wanted
-        .iter()
-        .map(|text| {
-            text.parse()
-                .map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}")))
-        })
-        .collect()
+    let mut reports: Vec<Report> = Vec::new();
+    for text in wanted {
+        let report: Report = text
+            .parse()
+            .map_err(|e: ReportError| Failure::Usage(format!("--report {text}: {e}")))?;
+        let is_taken = |known: &Report| known.destination == report.destination;
+        if reports.iter().any(is_taken) {
+            return Err(Failure::Usage(format!(
+                "--report {text}: another report is written to the same place"
+            )));
+        }
+        reports.push(report);
+    }
+    Ok(reports)
 }
 
 /// Writes to standard output; a closed pipe ends the writing, not the program.

@@ -13,14 +13,16 @@ use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::evidence_file::Head;
+use conformant_engine::probe::Probe;
 use conformant_engine::sessions::{Live, LiveOptions, Offline};
 use conformant_engine::{
-    Demands, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection, Sessions, Target, plan,
+    Demands, ENDED_BEFORE, EvidenceWriter, Options, Partition, Planned, RunEnd, Selection,
+    Sessions, Target, plan,
 };
 use conformant_judge::prove::Mode;
 use conformant_net::transport::Limits;
 use conformant_record::waivers::{WaiverFile, Waivers};
-use conformant_record::{PartOf, RunEvent, RunRecord, WallClock};
+use conformant_record::{PartOf, RunEvent, RunRecord, ScenarioResult, WallClock};
 use conformant_report::{
     Consumer, FailedHook, Growing, Keep, Report, ReportLock, Settings as ReportSettings, Stream,
 };
@@ -33,7 +35,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Default reports.
 const REPORTS: [&str; 2] = ["json=reports/run.json", "junit=reports/junit.xml"];
@@ -50,6 +52,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
         .map_err(Failure::Problems)?;
     check_body_operations(&rulebook, &config)?;
+    config::check_values(&rulebook, &config)?;
     claims.check_names(&rulebook)?;
     if args.claims.is_some() && args.partition.is_some() {
         return Err(Failure::Usage(
@@ -74,7 +77,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         planned.retain(|planned| !planned.is_race());
     }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing_selected(args));
+        return Ok(nothing_selected(args, &rulebook));
     }
     if args.dry_run {
         print(&preview::of(&planned, &rulebook, &config.settings));
@@ -243,7 +246,7 @@ impl SelectedRun<'_> {
             if run > 1 {
                 config.settings.names = names_of_repetition(run, requested, self.is_live());
             }
-            let sessions = match sessions(&config, options, signals) {
+            let sessions = match sessions(&config, self.rulebook, options, signals) {
                 Err(failure) if run > 1 => {
                     note(&failure.to_string());
                     runs.note_failed_start();
@@ -294,7 +297,7 @@ impl SelectedRun<'_> {
             if evidence.is_none()
                 && let Some(writer) = options.evidence_writer.take()
             {
-                let written = writer.end(true, None);
+                let written = writer.end(true, &RunEnd::default());
                 written.map_err(|e| evidence_failure(&e))?;
             }
             if let Some(record) = finished_record {
@@ -343,6 +346,10 @@ impl RecordCompletion<'_> {
         // Signals that arrive from here on do not make the run incomplete.
         let exit_by_signal = self.signals.exit();
         record.complete &= exit_by_signal.is_none();
+        record.ended_early = match exit_by_signal {
+            Some(_) => None,
+            None => ended_early(record, ended),
+        };
         record.partition = self.run.partition.map(PartOf::from);
         if let Some(previous) = self.previous.as_ref().filter(|_| args.rerun.is_some()) {
             earlier::mark_flaky(previous, record);
@@ -380,6 +387,35 @@ impl RecordCompletion<'_> {
     }
 }
 
+/// Why a run did not run every scenario to its end, unless a signal ended it.
+fn ended_early(record: &RunRecord, ended: &RunEnd) -> Option<String> {
+    if record.complete {
+        return None;
+    }
+    if let Some(void) = ended.void_service() {
+        return Some(void.why);
+    }
+    if let Some((service, _)) = &ended.gone {
+        return Some(format!("{service} stopped answering"));
+    }
+    let limit = shown_duration(ended.time_limit?);
+    let is_cut = |s: &&ScenarioResult| s.reason == ENDED_BEFORE;
+    let cut = record.scenarios.iter().filter(is_cut).count();
+    let cut = text::count(cut, "scenario");
+    Some(format!(
+        "time limit limits.run ({limit}) reached; {cut} not run to the end; raise limits.run or --global-timeout"
+    ))
+}
+
+/// A duration as the configuration writes it.
+fn shown_duration(duration: Duration) -> String {
+    match (duration.as_secs(), duration.subsec_millis()) {
+        (seconds, 0) if seconds > 0 && seconds.is_multiple_of(60) => format!("{}m", seconds / 60),
+        (seconds, 0) => format!("{seconds}s"),
+        (_, _) => format!("{}ms", duration.as_millis()),
+    }
+}
+
 /// Creates the writer of the evidence file.
 fn evidence_writer(
     evidence: &Growing,
@@ -404,7 +440,7 @@ fn finish_evidence(
     let (Some(evidence_writer), Some(evidence)) = (evidence_writer, evidence) else {
         return Ok(());
     };
-    let done = evidence_writer.end(record.complete, ended.denied_by.clone());
+    let done = evidence_writer.end(record.complete, ended);
     done.and_then(|()| evidence.finish())
         .map_err(|e| evidence_failure(&e))
 }
@@ -432,6 +468,12 @@ fn print_notes(
     if let Some(service) = &ended.denied_by {
         note(&format!("error: {}", denied(service, config)));
     }
+    if let Some((service, answer)) = &ended.wrong_address {
+        let url = config.settings.targets.get(service).map_or("", |t| &t.url);
+        note(&format!(
+            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url (`conformant doctor` checks it)"
+        ));
+    }
     for (service, why) in &ended.never_reached {
         let url = config.settings.targets.get(service).map_or("", |t| &t.url);
         note(&format!(
@@ -445,6 +487,13 @@ fn print_notes(
         .filter(|_| is_there)
     {
         note(&hook_failure(hook));
+    }
+    if let Some(why) = record
+        .ended_early
+        .as_ref()
+        .filter(|_| ended.time_limit.is_some())
+    {
+        note(&format!("error: {why}"));
     }
     if let Some((service, why)) = &ended.gone {
         note(&format!(
@@ -570,6 +619,7 @@ fn places(
 
 pub(super) fn sessions<'a>(
     config: &Config,
+    rulebook: &Rulebook,
     options: &Options,
     signals: &'a Signals,
 ) -> Result<Box<dyn Sessions + 'a>, Failure> {
@@ -594,6 +644,7 @@ pub(super) fn sessions<'a>(
         jobs: options.jobs,
         deadline: conformant_base::clock::monotonic() + config.run_max,
         notify: Box::new(note),
+        probes: Probe::of_all(rulebook),
     };
     let live = Live::new(config.settings.clone(), live_options, &signals.interrupted);
     Ok(Box::new(
@@ -728,8 +779,8 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         services = offline(index, &args.filters, services)?;
     } else if services.is_empty() {
         services = config.settings.targets.keys().cloned().collect();
-        // Events are collected alongside every service.
-        services.extend(index.feeds().into_iter().map(str::to_owned));
+        let feeds = config.settings.feeds().into_iter().map(str::to_owned);
+        services.extend(feeds);
     }
     let partition = args
         .partition
@@ -799,7 +850,7 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
 }
 
 /// Prints that the selection is empty.
-fn nothing_selected(args: &RunArgs) -> Exit {
+fn nothing_selected(args: &RunArgs, rulebook: &Rulebook) -> Exit {
     let mut options: Vec<String> = args
         .filters
         .iter()
@@ -807,8 +858,13 @@ fn nothing_selected(args: &RunArgs) -> Exit {
         .collect();
     options.extend(args.services.iter().map(|s| format!("--service {s}")));
     options.extend(args.partition.iter().map(|p| format!("--partition {p}")));
+    let all = plan::all(rulebook);
+    let ids: Vec<&str> = all.iter().map(|p| p.scenario.id.as_str()).collect();
+    let mut near = args.filters.iter().filter(|filter| !filter.contains('*'));
+    let near = near.find_map(|filter| text::did_you_mean(filter, &ids));
+    let near = near.map_or_else(String::new, |id| format!("; did you mean {id}?"));
     note(&format!(
-        "nothing was judged: no scenario is selected by {} (`conformant list scenarios` shows them)",
+        "nothing was judged: no scenario is selected by {}{near} (`conformant list scenarios` shows them)",
         options.join(" ")
     ));
     Exit::NothingJudged

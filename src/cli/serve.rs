@@ -32,6 +32,11 @@ const WAITING_MAX: usize = 64;
 const QR_LIFETIME: jiff::SignedDuration = jiff::SignedDuration::from_mins(10);
 
 pub(super) fn serve(args: &ServeArgs) -> Done {
+    if args.judge.is_none() && !args.output.reports.reports.is_empty() {
+        return Err(Failure::Usage(
+            "--report: there is nothing to report without --judge requests".to_owned(),
+        ));
+    }
     let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
     let rulebook =
         conformant_judge::load::embedded().map_err(|p| Failure::Trouble(p.to_string()))?;
@@ -303,8 +308,24 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
         })?;
     }
     print(&format!("listening {url}\n"));
+    let is_loopback = args.host.is_none_or(|host| host.is_loopback());
+    // The address that means every interface is none to connect to.
+    let local = url
+        .replace("//0.0.0.0:", "//127.0.0.1:")
+        .replace("//[::]:", "//[::1]:");
+    let token = match (is_loopback, config::environment(CONTROL_TOKEN)) {
+        (true, None) => String::new(),
+        // The value is a secret.
+        (_, Some(_)) => format!("{CONTROL_TOKEN}=… "),
+        (false, None) => {
+            note(&format!(
+                "the control plane is closed: set {CONTROL_TOKEN} for `serve` and for `run`"
+            ));
+            format!("{CONTROL_TOKEN}=… ")
+        }
+    };
     note(&format!(
-        "test it with: conformant run --target all={url} --hooks {url}/_control"
+        "test it with: {token}conformant run --target all={local} --hooks {local}/_control"
     ));
     note(
         "scenarios with new phone numbers: set `people: { new_cellphone: 202-555-01## }` in conformant.yaml",

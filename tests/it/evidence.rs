@@ -5,7 +5,7 @@ use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::{EvaluatedRun, EvidenceWriter, Head, Reader, evaluate};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Sessions as _, Target};
+use conformant_engine::{RunEnd, Sessions as _, Target};
 use conformant_judge::prove::Mode;
 use conformant_record::{RunRecord, Verdict};
 use conformant_reference::Fault;
@@ -50,7 +50,7 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     let mut options = offline::options(7, 3, Mode::Off);
     options.evidence_writer = Some(Arc::clone(&keeper));
     let record = offline::record(&rulebook, &planned, &sessions, &options);
-    keeper.end(true, None).expect("memory takes everything");
+    keeper.end(true, &RunEnd::default()).expect("memory takes everything");
     let kept = file.0.lock().expect("no thread panics").clone();
     (record, kept)
 }

@@ -66,6 +66,9 @@ impl DocumentJudge<'_> {
 
     /// An unreadable document breaks the root rule of its type, like a document of another type.
     pub(super) fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgment {
+        // The parser sees one line, which is not the first of the file.
+        let of_line = why.replacen(" at line 1, column ", " at column ", 1);
+        let why = if line > 0 { of_line.as_str() } else { why };
         let mut judgment = Judgment::default();
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
         let Some(rule) = rule else { return judgment };

@@ -455,6 +455,15 @@ impl<'a> Checker<'a> {
         self.outcome.unreadable += judged.unreadable_count;
         self.notes
             .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
+        if judged.foreign > 0 {
+            let first: Vec<String> = judged.foreign_requests.into_iter().collect();
+            self.notes.push(format!(
+                "{name}: {} of {} entries belong to no documented operation and are not judged, such as {}",
+                judged.foreign,
+                judged.foreign + judged.exchanges + judged.unreadable_count,
+                first.join(", ")
+            ));
+        }
         Ok(judged.judgment)
     }
 

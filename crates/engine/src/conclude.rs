@@ -5,7 +5,7 @@ use super::evidence_file::EvidenceRecord;
 use super::record::Concluded;
 use super::runner::{ScenarioOutcome, ScenarioRun, run_scenario};
 use super::session::Session;
-use super::stop::Stop;
+use super::stop::{ENDED_BEFORE, Stop};
 use super::summary::{conclude_run, summarize};
 use super::{EvidenceWriter, Options, Planned, Sessions};
 use conformant_base::clock;
@@ -438,7 +438,6 @@ impl Attempts {
 /// The conclusion of a scenario that did not begin before the run ended. It opens no session and evaluates no rules, so
 /// that the run ends quickly.
 fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded {
-    const WHY: &str = "the run ended before";
     let id = &planned.scenario.id;
     let mut judgment = Judgment::default();
     let mut evidence = Evidence {
@@ -446,8 +445,10 @@ fn never_began(planned: &Planned<'_>, observers: Observers<'_, '_>) -> Concluded
         ..Evidence::default()
     };
     for rule in planned.scenario.steps.iter().flat_map(Step::rules) {
-        judgment.inconclusive(rule, WHY);
-        evidence.missed.push(SkippedRule::because(rule, WHY));
+        judgment.inconclusive(rule, ENDED_BEFORE);
+        evidence
+            .missed
+            .push(SkippedRule::because(rule, ENDED_BEFORE));
     }
     let stop = Some(Stop::Interrupted);
     if let Some((evidence_writer, index)) = observers.evidence_writer {

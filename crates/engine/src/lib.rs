@@ -18,6 +18,7 @@ pub mod link;
 mod needs;
 mod on_demand;
 pub mod plan;
+pub mod probe;
 mod provision;
 mod record;
 pub mod request;
@@ -46,7 +47,7 @@ pub use needs::need_in;
 pub use on_demand::{OnDemandRunner, SharedSessions};
 pub use plan::{Partition, Planned, Selection};
 pub use settings::{Hook, HookTransport, Options, Settings, Target};
-pub use stop::{SET_UP_FAILED, Stop};
+pub use stop::{ENDED_BEFORE, SET_UP_FAILED, Stop};
 pub use template::TemplateError;
 
 use conformant_base::clock;
@@ -54,7 +55,7 @@ use conformant_judge::prove::Prover;
 use conformant_record::{RunEvent, RunRecord, Timings};
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
-pub use record::{Concluded, ONLY_IN_FILES, Recorder};
+pub use record::{Concluded, ONLY_IN_FILES, Recorder, VoidService};
 pub use runner::{ScenarioRun, run_scenario};
 use scheduler::Scheduler;
 pub use scheduler::{Concurrency, ResourceClaim, jobs_default};
@@ -88,6 +89,11 @@ pub trait Sessions: Sync {
 
     /// The service that rejected every request, which interrupted the run.
     fn denied_by(&self) -> Option<String> {
+        None
+    }
+
+    /// The service whose address leads elsewhere, with the answer that shows it: no request was answered as documented.
+    fn wrong_address(&self) -> Option<(String, String)> {
         None
     }
 
@@ -129,6 +135,10 @@ pub struct RunEnd {
     pub denied_by: Option<String>,
     /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
     pub gone: Option<(String, String)>,
+    /// The service whose address leads elsewhere, with the answer that shows it.
+    pub wrong_address: Option<(String, String)>,
+    /// The time limit of the run, if it ended the run.
+    pub time_limit: Option<Duration>,
     /// The services that never answered, with the reasons.
     pub never_reached: BTreeMap<String, String>,
     /// When each scenario ran and what it waited for, in real time.
@@ -139,9 +149,20 @@ impl RunEnd {
     /// Notes the services that ended the run or never answered.
     fn note_services(&mut self, sessions: &dyn Sessions) {
         self.denied_by = sessions.denied_by();
+        self.wrong_address = sessions.wrong_address();
         self.gone = sessions.gone();
         self.never_reached = sessions.never_reached();
-        self.has_infrastructure_error |= self.gone.is_some() || self.denied_by.is_some();
+        self.has_infrastructure_error |=
+            self.gone.is_some() || self.denied_by.is_some() || self.wrong_address.is_some();
+    }
+
+    /// The service whose answers are not judged, and why.
+    pub fn void_service(&self) -> Option<VoidService> {
+        let denied = self.denied_by.clone().map(VoidService::denied);
+        denied.or_else(|| {
+            let (service, why) = self.wrong_address.clone()?;
+            Some(VoidService::elsewhere(service, &why))
+        })
     }
 }
 
@@ -255,7 +276,15 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                emit(concluded.ended_event(sessions.denied_by().as_deref()));
+                let void = RunEnd {
+                    denied_by: sessions.denied_by(),
+                    wrong_address: concluded
+                        .turned_away
+                        .as_ref()
+                        .and_then(|_| sessions.wrong_address()),
+                    ..RunEnd::default()
+                };
+                emit(concluded.ended_event(void.void_service().as_ref()));
                 recorder.add(concluded);
             }
         }
@@ -268,7 +297,17 @@ pub fn run(
     );
     // A scenario may have finished although its last wait was cut short.
     complete &= !interrupted.load(Ordering::Relaxed);
-    let mut record = assemble_record(recorder, planned, ended.denied_by.as_deref(), complete);
+    let is_late = !complete && clock::monotonic() >= deadline;
+    if is_late && ended.void_service().is_none() && ended.gone.is_none() {
+        ended.time_limit = Some(options.run_max);
+    }
+    let mut record = assemble_record(
+        rulebook,
+        recorder,
+        planned,
+        ended.void_service().as_ref(),
+        complete,
+    );
     prover.finish(&mut record);
     record_duration(&mut record, sessions, started);
     finish(&mut record, &ended);
@@ -290,16 +329,21 @@ impl Drop for SetOnDrop<'_> {
 
 /// The record of all rules of the services that the plan covers.
 fn assemble_record(
+    rulebook: &Rulebook,
     mut recorder: Recorder<'_>,
     planned: &[Planned<'_>],
-    denied_by: Option<&str>,
+    void: Option<&VoidService>,
     complete: bool,
 ) -> RunRecord {
-    if let Some(service) = denied_by {
-        recorder.void_service(service);
+    if let Some(void) = void {
+        recorder.void_service(void);
     }
     let services: Vec<&str> = planned.iter().map(|p| p.service.name.as_str()).collect();
-    recorder.finish(|rule| services.contains(&rule.service.as_str()), complete)
+    let mut record = recorder.finish(|rule| services.contains(&rule.service.as_str()), complete);
+    if let Some(void) = void {
+        void.explain(rulebook, &mut record);
+    }
+    record
 }
 
 /// The record of scenarios that ran one by one, in the plan's order.
@@ -313,7 +357,7 @@ pub fn record_of(
     for concluded in concluded {
         recorder.add(concluded);
     }
-    assemble_record(recorder, planned, None, true)
+    assemble_record(rulebook, recorder, planned, None, true)
 }
 
 /// Records how long a run took, where time is real.

@@ -96,11 +96,9 @@ impl Needs {
         if let Some(need) = need_in(reason) {
             return vec![need];
         }
-        let mut needs: BTreeSet<&String> = BTreeSet::new();
         // Most operations are also called by scenarios that need nothing.
-        for kind in rule.kind() {
-            needs.extend(self.by_subject.get(kind).into_iter().flatten());
-        }
+        let of_kind = rule.kind().and_then(|kind| self.by_subject.get(kind));
+        let needs: BTreeSet<&String> = of_kind.into_iter().flatten().collect();
         needs.into_iter().cloned().collect()
     }
 }

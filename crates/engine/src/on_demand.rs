@@ -82,6 +82,11 @@ impl OnDemandRunner {
         self.sessions.denied_by()
     }
 
+    /// The service whose address leads elsewhere, with the answer that shows it.
+    pub fn wrong_address(&self) -> Option<(String, String)> {
+        self.sessions.wrong_address()
+    }
+
     /// Runs and judges a scenario once its resources are free; `None` for an unknown index or a scenario that ran
     /// before.
     pub fn run(&self, index: usize) -> Option<Concluded> {

@@ -428,7 +428,7 @@ fn page(session: &dyn Session, service: &str, path: &str) -> Result<Option<Value
         }
     })?;
     let response = super::body::decoded(response);
-    session.answered(service, path, response.status);
+    session.answered(service, path, &response);
     // Other failures mean an empty list. Whether the list must be readable is for the scenario to state.
     if matches!(response.status, 401 | 403) {
         return Err(Stop::Inconclusive(format!(

@@ -11,6 +11,7 @@ use conformant_record::{
     not_exercised_because_of,
 };
 use conformant_rulebook::{Origin, Rule, Rulebook};
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Reason for a rule to which nothing in the run applies.
@@ -33,7 +34,7 @@ pub struct Concluded {
     pub services: BTreeMap<String, Asked>,
     /// A target failed: no answer, not HTTP, or a redirect.
     pub has_infrastructure_error: bool,
-    /// A service that answered 401 or 403 and had accepted no request yet.
+    /// A service that answered 401 or 403, or as if it was elsewhere, and had answered no request otherwise yet.
     pub turned_away: Option<String>,
     /// Operations that were called, as `SERVICE/ID`.
     pub operations: BTreeSet<String>,
@@ -67,13 +68,13 @@ impl Concluded {
     }
 
     /// The event of a scenario that is next in the plan.
-    /// `denied_by` is a service that has rejected all credentials so far; its answers are not judged.
-    pub(crate) fn ended_event(&self, denied_by: Option<&str>) -> RunEvent {
+    /// `void` is a service whose answers are not judged so far.
+    pub(crate) fn ended_event(&self, void: Option<&VoidService>) -> RunEvent {
         let mut result = self.result.clone();
-        let findings = match denied_by.filter(|service| self.is_turned_away_by(service)) {
-            Some(service) => {
+        let findings = match void.filter(|void| self.is_turned_away_by(&void.service)) {
+            Some(void) => {
                 result.verdict = Verdict::Inconclusive;
-                result.reason = rejects_all(service);
+                result.reason.clone_from(&void.why);
                 Vec::new()
             }
             None => self.judgment.findings.clone(),
@@ -103,8 +104,40 @@ impl Concluded {
     }
 }
 
-fn rejects_all(service: &str) -> String {
-    format!("{service} rejects all credentials")
+/// A service whose answers are not judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct VoidService {
+    pub service: String,
+    pub why: String,
+}
+
+impl VoidService {
+    /// A service that rejected every request: wrong credentials are not a finding.
+    pub fn denied(service: String) -> Self {
+        let why = format!("{service} rejects all credentials");
+        Self { service, why }
+    }
+
+    /// States the reason at the rules of the service that were not judged: none of their other reasons was tried.
+    pub fn explain(&self, rulebook: &Rulebook, record: &mut RunRecord) {
+        for result in &mut record.rules {
+            let rule = rulebook.rules.get(&result.id);
+            let is_unjudged = matches!(
+                result.verdict,
+                Verdict::NotJudged | Verdict::Inconclusive | Verdict::NotApplicable
+            );
+            if is_unjudged && rule.is_some_and(|rule| rule.service == self.service) {
+                result.reason.clone_from(&self.why);
+                result.needs.clear();
+            }
+        }
+    }
+
+    /// A service whose address leads to another server or path.
+    pub fn elsewhere(service: String, answer: &str) -> Self {
+        let why = format!("the address of {service} leads elsewhere: {answer}");
+        Self { service, why }
+    }
 }
 
 /// Collects conclusions into a record.
@@ -136,14 +169,13 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Voids the results of a service that rejected every request: wrong credentials are not a finding.
-    pub fn void_service(&mut self, service: &str) {
+    /// Voids the results of a service in the scenarios that it turned away.
+    pub fn void_service(&mut self, void: &VoidService) {
         for concluded in &mut self.scenarios {
-            if concluded.is_turned_away_by(service) {
-                let why = rejects_all(service);
-                concluded.judgment = concluded.judgment.void(&why);
+            if concluded.is_turned_away_by(&void.service) {
+                concluded.judgment = concluded.judgment.void(&void.why);
                 concluded.result.verdict = Verdict::Inconclusive;
-                concluded.result.reason = why;
+                concluded.result.reason.clone_from(&void.why);
             }
         }
     }
@@ -238,6 +270,8 @@ impl<'a> Recorder<'a> {
             if concluded.has_stopped_early() {
                 stopped.push(concluded.result.id.clone());
             }
+            // What is still there to void was voided.
+            concluded.turned_away = None;
             self.settle(&mut concluded);
             concluded.keep_shown(&self.first_shown);
             concluded.shown.count_from(exchanges);

@@ -23,8 +23,12 @@ pub enum HookFault {
     #[error("it reports that this is not supported")]
     Unsupported,
     /// The answer is not a JSON result.
-    #[error("its result is not JSON: {}", why_not_json(.0))]
-    NoResult(#[from] ParseFault),
+    #[error("its result is not JSON: {}; got {came}", why_not_json(.fault))]
+    NoResult {
+        fault: ParseFault,
+        /// The beginning of the answer.
+        came: String,
+    },
     /// The hook failed.
     #[error("{0}")]
     Failed(String),
@@ -61,7 +65,7 @@ impl Stop {
     pub(super) fn of_hook(name: &str, fault: &HookFault) -> Self {
         match fault {
             HookFault::Unsupported => Self::NotApplicable(format!("hook {name}: {fault}")),
-            HookFault::NoResult(_) | HookFault::Failed(_) => {
+            HookFault::NoResult { .. } | HookFault::Failed(_) => {
                 Self::HookFailed(format!("hook {name} failed: {fault}"))
             }
         }
@@ -113,8 +117,8 @@ pub trait Session {
     /// The time on the target's clock, as far as it is known.
     fn now(&self) -> Timestamp;
 
-    /// Records the status of an answer to a request with the configured credentials.
-    fn answered(&self, _service: &str, _operation: &str, _status: u16) {}
+    /// Records an answer to a request with the configured credentials.
+    fn answered(&self, _service: &str, _operation: &str, _answer: &Response) {}
 
     /// Whether the last request was in flight together with another one of this run. If so, requests are sent one after
     /// the other from now on.
@@ -226,7 +230,7 @@ pub trait Session {
         false
     }
 
-    /// A service that answered this scenario with 401 or 403 and has accepted no request yet.
+    /// A service that answered this scenario with 401 or 403, or as if it was elsewhere, and no request otherwise yet.
     fn turned_away(&self) -> Option<String> {
         None
     }

@@ -88,6 +88,14 @@ impl Settings {
             Some(ExclusiveSetting { service, key, how })
         })
     }
+
+    /// The services that only send events and that belong to the run: an application of them is targeted, or a hook.
+    pub fn feeds(&self) -> Vec<&str> {
+        self.index.feeds_of(
+            |service| self.targets.contains_key(service),
+            |hook| self.hooks.contains_key(hook),
+        )
+    }
 }
 
 /// The people of scenarios, as `${target.people.KEY}`. The default numbers and domain are reserved for fiction.

@@ -2,7 +2,7 @@
 
 use super::excerpt;
 use super::record::Concluded;
-use super::stop::Stop;
+use super::stop::{ENDED_BEFORE, Stop};
 use conformant_base::http::Cause;
 use conformant_judge::Judgment;
 use conformant_judge::evidence::{Evidence, Exchange, Outcome};
@@ -75,7 +75,7 @@ pub(super) fn conclude_run(
         Some(Stop::Inconclusive(why) | Stop::Unreachable(why) | Stop::HookFailed(why)) => {
             (Verdict::Inconclusive, why.clone())
         }
-        Some(Stop::Interrupted) => (Verdict::Inconclusive, "the run ended before".to_owned()),
+        Some(Stop::Interrupted) => (Verdict::Inconclusive, ENDED_BEFORE.to_owned()),
         Some(Stop::Masked(rule)) => (Verdict::Inconclusive, format!("masked by {rule}")),
         Some(Stop::Unexpected) => (
             Verdict::Inconclusive,

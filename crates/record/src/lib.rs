@@ -459,6 +459,9 @@ pub struct RunRecord {
     pub seed: u64,
     /// False when it was interrupted or cut short.
     pub complete: bool,
+    /// Why it was cut short, where the reason is known: the time limit, the address, the credentials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<String>,
     /// Which part of the run this is; absent for the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<PartOf>,

@@ -5,7 +5,8 @@
 use crate::{Finding, Level, RuleResult, RunRecord, ScenarioResult, Verdict, WaiverResult};
 use conformant_base::text::glob;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 
 /// A file of waivers.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -32,8 +33,16 @@ pub struct Waiver {
     /// Why it is accepted.
     pub reason: String,
     /// The last day on which it is accepted, `YYYY-MM-DD`.
+    #[serde(deserialize_with = "date")]
     #[schemars(with = "String")]
     pub expires: jiff::civil::Date,
+}
+
+/// A date, with an error that shows the form.
+fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<jiff::civil::Date, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let wrong = |_| format!("invalid date `{text}`: write YYYY-MM-DD, such as 2027-01-31");
+    text.parse().map_err(wrong).map_err(D::Error::custom)
 }
 
 /// Waivers on one day.

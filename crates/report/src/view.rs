@@ -270,9 +270,11 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line = format!("{line}, {undecided} not decided");
     }
     if !record.complete {
-        line += match record.exit {
-            Some(3) => " (the run ended early)",
-            _ => " (the run was interrupted)",
+        let is_run = record.invocation.starts_with("conformant run");
+        line += &match (&record.ended_early, record.exit) {
+            (Some(why), _) if !is_run => format!(" ({why})"),
+            (_, Some(3)) => " (the run ended early)".to_owned(),
+            (_, _) => " (the run was interrupted)".to_owned(),
         };
     }
     line
@@ -380,6 +382,10 @@ pub(super) fn blind(blind: &Blind) -> String {
 /// Where a finding occurred: `flow/create-execution, scenario flow/x, step 1, exchange 4, at /status`.
 pub(super) fn place(finding: &Finding) -> String {
     let mut parts = Vec::new();
+    if let Some(line) = line_of_file(finding) {
+        let at = (!finding.pointer.is_empty()).then(|| format!(", at {}", finding.pointer));
+        return line + &at.unwrap_or_default();
+    }
     if !finding.operation.is_empty() {
         parts.push(format!("{}/{}", finding.service, finding.operation));
     }
@@ -402,6 +408,14 @@ pub(super) fn place(finding: &Finding) -> String {
         parts.push(format!("at {}", finding.pointer));
     }
     parts.join(", ")
+}
+
+/// `FILE:LINE` of a finding in a file of documents, where the scenario is the file.
+pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
+    let is_line = finding.operation.is_empty() && finding.step == finding.exchange;
+    // An id of a scenario has no suffix.
+    let is_file = finding.step > 0 && finding.scenario.contains('.');
+    (is_line && is_file).then(|| format!("{}:{}", finding.scenario, finding.step))
 }
 
 /// File and line of the finding's scenario, or else of its target.

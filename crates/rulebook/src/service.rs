@@ -470,6 +470,22 @@ impl ServiceIndex {
         feeds.map(|(name, _)| name).collect()
     }
 
+    /// The feeds that belong to a run: those of the document of a target, and those with a configured hook.
+    pub fn feeds_of(
+        &self,
+        is_targeted: impl Fn(&str) -> bool,
+        is_configured: impl Fn(&str) -> bool,
+    ) -> Vec<&str> {
+        let targets = self.iter().filter(|(name, _)| is_targeted(name));
+        let documents: Vec<Document> = targets.map(|(_, file)| file.document.id).collect();
+        let feeds = self.iter().filter(|(_, file)| file.base.is_none());
+        let is_part = |(_, file): &(&str, &ServiceFile)| {
+            let mut hooks = file.hooks().iter();
+            documents.contains(&file.document.id) || hooks.any(|hook| is_configured(&hook.name))
+        };
+        feeds.filter(is_part).map(|(name, _)| name).collect()
+    }
+
     /// Whether requests can be sent to a service of that name.
     pub fn is_target(&self, name: &str) -> bool {
         self.get(name).is_some_and(|file| file.base.is_some())
@@ -558,7 +574,10 @@ impl ServiceIndex {
 
 /// One text or several.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "invalid value: expected a text in quotes, or a list of them"
+)]
 enum OneOrMany {
     One(String),
     Many(Vec<String>),

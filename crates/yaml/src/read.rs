@@ -41,10 +41,34 @@ impl fmt::Display for Fault {
 
 impl std::error::Error for Fault {}
 
+/// A message of serde without names of Rust types, with the form to write.
+fn plain(message: &str) -> String {
+    if let Some((before, _)) = message.split_once("expected struct ") {
+        return format!("{before}expected a mapping of keys and values");
+    }
+    let is_bare = ["integer", "floating point", "boolean"]
+        .iter()
+        .any(|kind| message.starts_with(&format!("invalid type: {kind}")));
+    match is_bare && message.ends_with("expected a string") {
+        true => format!("{message}: write it in quotes"),
+        false => message.to_owned(),
+    }
+}
+
+/// A message of the YAML parser without its options.
+fn of_parser(message: &str) -> String {
+    let message = message.split(", set DuplicateKeyPolicy").next();
+    let message = message.unwrap_or_default();
+    match message.starts_with("tabs disallowed") {
+        true => "a tab in the indentation: indent with spaces".to_owned(),
+        false => message.to_owned(),
+    }
+}
+
 impl de::Error for Fault {
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self {
-            message: message.to_string(),
+            message: plain(&message.to_string()),
             span: None,
             unknown: None,
             is_of_key: false,
@@ -162,11 +186,7 @@ fn read_here(text: &str, budget: Budget) -> Result<Node, Fault> {
         let message = message.lines().next().unwrap_or_default();
         Fault {
             // The parser appends its own position, which the span already has.
-            message: message
-                .split(" at line ")
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            message: of_parser(message.split(" at line ").next().unwrap_or_default()),
             span: error.location().map(|location| place_in(text, &location)),
             unknown: None,
             is_of_key: false,

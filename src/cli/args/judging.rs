@@ -364,7 +364,7 @@ pub struct ExploreArgs {
     #[arg(long)]
     pub only_safe: bool,
     /// Run N sequences in parallel [default: 2].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// The rulebook.
     #[command(flatten)]
@@ -393,7 +393,7 @@ pub struct SelftestArgs {
     #[arg(long = "report", value_name = "FORMAT=PATH", conflicts_with_all = ["explore", "pairs"])]
     pub reports: Vec<String>,
     /// Run N trials in parallel.
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
 }
 
@@ -428,7 +428,7 @@ pub struct CheckArgs {
     #[arg(long)]
     pub alone: bool,
     /// Judge lines on N threads [default: one for each processor].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// Write rejected lines to a new file in DIR as NDJSON, with their findings and their original file and line.
     #[arg(long, value_name = "DIR")]

@@ -58,7 +58,7 @@ pub struct GenerateArgs {
     #[arg(long, value_enum)]
     pub format: Option<FixtureFormat>,
     /// Write with N threads [default: one for each processor].
-    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS")]
+    #[arg(long, value_name = "N", env = "CONFORMANT_JOBS", value_parser = super::at_least_one::<usize>)]
     pub jobs: Option<usize>,
     /// The rulebook.
     #[command(flatten)]

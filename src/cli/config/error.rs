@@ -77,6 +77,18 @@ pub(super) enum ConfigError {
         at: String,
         name: String,
     },
+    /// A variable that is empty.
+    #[error("{at}: {text} is empty; set it to the value that the service expects")]
+    Empty { at: String, text: String },
+    /// A phone number in another form than E.164.
+    #[error(
+        "{at}: invalid phone number `{value}`: expected E.164, such as `{example}` (in quotes)"
+    )]
+    Number {
+        at: String,
+        value: String,
+        example: String,
+    },
     /// A secret in the configuration file.
     #[error(
         "the file contains the secret itself at {at}; write `${{{variable}}}` and set {variable} in the environment"

@@ -48,7 +48,10 @@ pub(super) struct ConfigFile {
 
 /// One service under test. Texts may hold `${NAME}`, a value from the environment.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping, such as { url: \"https://flow.example\" }"
+)]
 pub(super) struct TargetEntry {
     /// Base URL; documented paths are appended.
     pub(super) url: Option<String>,
@@ -118,7 +121,10 @@ pub(super) enum BodyForm {
 
 /// A hook: either a command or an HTTP request.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "{ command: [program, argument] } or { http: { url: \"https://…\" } }"
+)]
 pub(super) struct HookEntry {
     /// A command with its arguments.
     pub(super) command: Option<CommandLine>,

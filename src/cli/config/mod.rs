@@ -18,6 +18,7 @@ mod reach;
 mod reader;
 mod run;
 mod targets;
+mod values;
 
 pub(super) use addresses::by_service;
 pub(super) use environment::{CONTROL_TOKEN, environment};
@@ -27,3 +28,4 @@ pub(super) use known::known;
 pub(super) use place::{found, places};
 pub(super) use reader::documents;
 pub(super) use run::{Config, check_target, read, targets_of_environment};
+pub(super) use values::check_values;

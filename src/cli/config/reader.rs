@@ -116,7 +116,28 @@ impl Reader {
                 name: name.to_owned(),
             });
         }
+        if value.as_deref() == Some("") {
+            self.problems.push(ConfigError::Empty {
+                at: at.to_owned(),
+                text: text.to_owned(),
+            });
+        }
         value.map(|value| self.keep_secret(value))
+    }
+
+    /// Warns of a variable that is written as in a shell, without braces.
+    pub(super) fn warn_of_missing_braces(&mut self, at: &str, text: &str) {
+        let is_name = |name: &str| {
+            name.starts_with(|c: char| c.is_ascii_uppercase())
+                && name
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        };
+        if let Some(name) = text.strip_prefix('$').filter(|name| is_name(name)) {
+            self.warnings.push(format!(
+                "{at}: `{text}` is used as it is written; for the value of the variable write `${{{name}}}`"
+            ));
+        }
     }
 
     /// Warns of a credential that is written in the file itself.

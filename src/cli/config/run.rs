@@ -165,8 +165,12 @@ impl Reader {
             let address = address.clone();
             self.problems.push(ConfigError::Listen { address, source });
         }
+        if args.hooks.is_some() && !file.hooks.is_empty() {
+            note("the hooks of the configuration file are not used, because --hooks is given");
+        }
         let mut probes = BTreeMap::new();
-        for (name, mut entry) in file.hooks {
+        let hooks = file.hooks.into_iter();
+        for (name, mut entry) in hooks.filter(|_| args.hooks.is_none()) {
             if let Some(probe) = entry.probe.take() {
                 probes.insert(name.clone(), probe);
             }

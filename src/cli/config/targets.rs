@@ -158,14 +158,25 @@ impl Reader {
                 self.secrets.push(value.clone());
             }
             let text = format!("${{{variable}}}");
+            if value.is_empty() {
+                let text = text.clone();
+                self.problems.push(ConfigError::Empty { at, text });
+            }
             return Some(ConfiguredText { value, text });
         }
         let text = in_file?.to_owned();
         let value = if is_secret {
             self.secret(&at, &text)?
         } else {
+            self.warn_of_missing_braces(&at, &text);
             self.fill(&at, &text)
         };
+        if value.is_empty() && !is_secret {
+            self.problems.push(ConfigError::Empty {
+                at,
+                text: text.clone(),
+            });
+        }
         Some(ConfiguredText { value, text })
     }
 
@@ -219,7 +230,44 @@ impl Reader {
                 }
             };
             if let Some(value) = value {
+                let others = target.pool.iter().filter(|_| setting.exclusive.is_some());
+                let numbers = others.map(String::as_str);
+                for number in value.as_str().into_iter().chain(numbers) {
+                    self.check_number(&at, setting, number);
+                }
                 target.values.insert((*key).to_owned(), value);
+            }
+        }
+    }
+
+    /// Reports a phone number that is not in E.164, where the setting has one as its example.
+    fn check_number(&mut self, at: &str, setting: &Setting, value: &str) {
+        let example = setting.example.as_deref().unwrap_or_default();
+        let example = example.trim_matches('"');
+        let is_number = |text: &str| {
+            text.bytes().any(|b| b.is_ascii_digit())
+                && text
+                    .chars()
+                    .all(|c| c.is_ascii_digit() || " +-().".contains(c))
+        };
+        let is_e164 = |text: &str| {
+            let digits = text.strip_prefix('+').unwrap_or_default();
+            (2..=15).contains(&digits.len())
+                && !digits.starts_with('0')
+                && digits.bytes().all(|b| b.is_ascii_digit())
+        };
+        if is_e164(example) && is_number(value) && !is_e164(value) {
+            let error = ConfigError::Number {
+                at: at.to_owned(),
+                value: value.to_owned(),
+                example: example.to_owned(),
+            };
+            if !self
+                .problems
+                .iter()
+                .any(|known| known.to_string() == error.to_string())
+            {
+                self.problems.push(error);
             }
         }
     }

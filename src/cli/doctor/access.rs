@@ -3,6 +3,7 @@
 use crate::cli::Failure;
 use crate::cli::config::Config;
 use conformant_base::http::{Request, Response};
+use conformant_engine::probe::Probe;
 use conformant_engine::request::{self, BuildError};
 use conformant_engine::settings::Target;
 use conformant_engine::split_url;
@@ -62,12 +63,41 @@ impl<'a> Targets<'a> {
         })
     }
 
-    /// Each target that cannot be judged, because it is unreachable or rejects the credentials.
+    /// Each target that cannot be judged, because it is unreachable, rejects the credentials or is at another address.
     pub(in crate::cli) fn headlines(&self) -> Vec<String> {
         let services = self.config.settings.targets.keys();
         services
-            .filter_map(|service| headline(service, self.target(service), &self.access(service)))
+            .filter_map(|service| {
+                let access = self.access(service);
+                let closed = headline(service, self.target(service), &access);
+                closed.or_else(|| self.elsewhere(service, &access))
+            })
             .collect()
+    }
+
+    /// The answer which shows that the address leads elsewhere, if no documented list is there.
+    fn elsewhere(&self, service: &str, access: &Access) -> Option<String> {
+        let Access::Granted { answer, .. } = access else {
+            return None;
+        };
+        let why = self.wrong_address(service, answer)?;
+        let target = self.target(service);
+        let below = split_url(&target.url).1;
+        let operations = self.rulebook.services.get(service)?.operations.values();
+        let mut lists = operations.filter(|o| o.method == "GET" && !o.path.contains('{'));
+        let is_there = lists.any(|operation| {
+            let asked = Request::new("GET", format!("{below}{}", operation.path));
+            let answer = self.send(service, asked, Credentials::Default);
+            answer.is_ok_and(|answer| self.wrong_address(service, &answer).is_none())
+        });
+        (!is_there).then(|| {
+            format!(
+                "the address of {service} leads elsewhere: {}, where GET {} answered {} {why}; correct targets.{service}.url",
+                target.url,
+                self.path(service),
+                answer.status
+            )
+        })
     }
 
     pub(super) fn target(&self, service: &str) -> &Target {
@@ -86,16 +116,7 @@ impl<'a> Targets<'a> {
 
     /// How the answer to the probe shows that the address leads to another server or path.
     pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
-        let media_type = answer.headers.get("content-type").unwrap_or_default();
-        let base = self.rulebook.index.get(service)?.base.as_ref()?;
-        let operation = self.rulebook.operation(service, &base.probe.call)?;
-        match answer.status {
-            500.. => None,
-            _ if media_type.starts_with("text/html") => Some("with text/html in place of JSON"),
-            // A resource with an id need not exist.
-            404 if !operation.path.contains('{') => Some("where the documents have a resource"),
-            _ => None,
-        }
+        Probe::of(self.rulebook, service)?.wrong_address(answer)
     }
 
     /// Sends a request with or without credentials.
@@ -165,26 +186,5 @@ pub(super) fn headline(service: &str, target: &Target, access: &Access) -> Optio
 
 /// Path and query of a request that changes nothing.
 fn probe(rulebook: &Rulebook, service: &str) -> String {
-    let base = rulebook.index.get(service).and_then(|s| s.base.as_ref());
-    let found = base.and_then(|base| {
-        let operation = rulebook.operation(service, &base.probe.call)?;
-        Some((operation, &base.probe.with))
-    });
-    let Some((operation, with)) = found else {
-        return "/".to_owned();
-    };
-    let mut path = operation.path.clone();
-    let mut query = Vec::new();
-    for (name, value) in with {
-        let place = format!("{{{name}}}");
-        if path.contains(&place) {
-            path = path.replace(&place, value);
-        } else {
-            query.push(format!("{name}={value}"));
-        }
-    }
-    match query.is_empty() {
-        true => path,
-        false => format!("{path}?{}", query.join("&")),
-    }
+    Probe::of(rulebook, service).map_or_else(|| "/".to_owned(), |probe| probe.path)
 }

@@ -53,7 +53,10 @@ pub(super) fn check(
         };
         let given = config.probes.get(name).or(known.probe.as_ref());
         let count = by_hook.get(name).map_or(0, Vec::len);
-        let needed = format!("needed by {}", text::count(count, "must-rule"));
+        let needed = match count {
+            0 => String::new(),
+            _ => format!("; needed by {}", text::count(count, "must-rule")),
+        };
         let what = format!("hook {name}");
         let state = state(hook, known, given, client, is_probed);
         if count == 0 && matches!(state, State::Untried(..)) {
@@ -61,20 +64,20 @@ pub(super) fn check(
             continue;
         }
         diagnosis.push(match state {
-            State::Works(result) => Check::ok(what, format!("{result}; {needed}")),
+            State::Works(result) => Check::ok(what, format!("{result}{needed}")),
             State::Untried(why, is_probeable) => {
                 let todo = is_probeable.then(|| TRY_HOOKS.to_owned());
-                Check::untried(what, format!("{why}; {needed}"), todo)
+                Check::untried(what, format!("{why}{needed}"), todo)
             }
             State::Unsupported => {
                 unsupported.push(name.clone());
-                let says = format!("reports that it is not supported; {needed}");
+                let says = format!("reports that it is not supported{needed}");
                 Check::untried(what, says, None)
             }
             State::Fails(why) => {
                 let todo =
                     format!("repair the hook {name}; `conformant explain {name}` describes it");
-                Check::failed(what, format!("{why}; {needed}"), todo)
+                Check::failed(what, format!("{why}{needed}"), todo)
             }
         });
     }
@@ -98,11 +101,20 @@ fn state(
     }
     // Without any arguments an HTTP hook that needs some changes nothing.
     let is_http = matches!(hook.transport, HookTransport::Http { .. });
-    if is_http
-        && !known.required.is_empty()
-        && ask(hook, &json!({}), client) == Err(HookFault::Unsupported)
-    {
-        return State::Unsupported;
+    let mut there = there;
+    if is_http && !known.required.is_empty() {
+        const SERVER_ERROR: &str = "status 5";
+        match ask(hook, &json!({}), client) {
+            Err(HookFault::Unsupported) => return State::Unsupported,
+            Err(fault @ HookFault::NoResult { .. }) => {
+                return State::Fails(format!("called without arguments: {fault}"));
+            }
+            // Not necessarily a defect, because it needs its arguments.
+            Err(HookFault::Failed(why)) if why.starts_with(SERVER_ERROR) => {
+                there = format!("answered a call without arguments with {why}");
+            }
+            Ok(_) | Err(HookFault::Failed(_)) => {}
+        }
     }
     match probe {
         Some(_) => State::Untried(format!("{there}, not called; add --probe"), true),

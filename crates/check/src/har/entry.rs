@@ -104,6 +104,14 @@ impl Entry {
 }
 
 impl RecordedRequest {
+    /// `METHOD PATH`, for a note.
+    pub(super) fn without_query(&self) -> Option<String> {
+        let (_, target) = split(&self.url).ok()?;
+        let path = target.split('?').next().unwrap_or_default();
+        let line = format!("{} {path}", self.method.to_ascii_uppercase());
+        Some(conformant_base::text::escape_line(&line).into_owned())
+    }
+
     /// Origin and request.
     pub(super) fn into_request(self) -> Result<(String, Request), EntryError> {
         let (origin, target) = split(&self.url)?;

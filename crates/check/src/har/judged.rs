@@ -9,10 +9,14 @@ use conformant_judge::Judgment;
 use conformant_judge::clients::Completeness;
 use conformant_judge::evidence::Exchange;
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 use std::io::{self, Read};
 
 /// Maximum number of unreadable entries in the notes.
 const UNREADABLE_SHOWN_MAX: usize = 20;
+
+/// Maximum number of requests without an operation in the notes.
+const FOREIGN_SHOWN_MAX: usize = 5;
 
 /// Results of a file.
 #[derive(Debug, Default)]
@@ -22,6 +26,8 @@ pub(crate) struct Judged {
     pub(crate) exchanges: usize,
     /// Entries without an operation.
     pub(crate) foreign: usize,
+    /// The first of their requests, as `METHOD PATH`.
+    pub(crate) foreign_requests: BTreeSet<String>,
     /// The first invalid entries, as `entry N: why`.
     pub(crate) unreadable: Vec<String>,
     /// Number of invalid entries.
@@ -69,8 +75,14 @@ impl File<'_> {
             Ok(entry) => entry,
             Err(error) => return self.unreadable(&error.into()),
         };
+        let request = entry.request.without_query();
         match self.exchange(entry) {
-            Ok(None) => self.judged.foreign += 1,
+            Ok(None) => {
+                self.judged.foreign += 1;
+                if self.judged.foreign_requests.len() < FOREIGN_SHOWN_MAX {
+                    self.judged.foreign_requests.extend(request);
+                }
+            }
             Ok(Some(exchange)) => {
                 self.judged.exchanges += 1;
                 let client = self.one.client(&exchange, Completeness::Cleaned);

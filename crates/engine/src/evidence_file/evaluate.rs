@@ -1,6 +1,6 @@
 //! Evaluates stored evidence by the current rulebook.
 
-use super::format::EvidenceRecord;
+use super::format::{EvidenceRecord, Tail};
 use super::reader::Reader;
 use crate::plan::{self, Selection};
 use crate::record::{Concluded, Recorder};
@@ -63,12 +63,16 @@ pub fn evaluate<R: Read>(reader: &mut Reader<R>, rulebook: &Rulebook) -> Evaluat
         );
     }
     let tail = reader.tail.take();
-    if let Some(service) = tail.as_ref().and_then(|tail| tail.denied_by.as_ref()) {
+    let void = tail.as_ref().and_then(Tail::void_service);
+    if let Some(void) = &void {
         has_infrastructure_error = true;
-        recorder.void_service(service);
+        recorder.void_service(void);
     }
     let complete = tail.is_some_and(|tail| tail.complete && tail.stories == scenarios);
-    let record = recorder.finish(|rule| head.services.contains(&rule.service), complete);
+    let mut record = recorder.finish(|rule| head.services.contains(&rule.service), complete);
+    if let Some(void) = void {
+        void.explain(rulebook, &mut record);
+    }
     EvaluatedRun {
         record,
         has_infrastructure_error,

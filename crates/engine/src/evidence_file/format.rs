@@ -1,6 +1,7 @@
 //! Format of evidence files: a header line, one line per scenario, and a final line about the end of the run.
 
 use crate::Planned;
+use crate::VoidService;
 use crate::stop::Stop;
 use conformant_judge::evidence::Evidence;
 use conformant_rulebook::Rulebook;
@@ -82,6 +83,17 @@ pub struct Tail {
     /// A service that rejected all credentials, for which the run was aborted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub denied_by: Option<String>,
+    /// A service whose address led elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elsewhere: Option<VoidService>,
+}
+
+impl Tail {
+    /// The service whose answers are not judged.
+    pub fn void_service(&self) -> Option<VoidService> {
+        let denied = self.denied_by.clone().map(VoidService::denied);
+        denied.or_else(|| self.elsewhere.clone())
+    }
 }
 
 /// A line after the first.

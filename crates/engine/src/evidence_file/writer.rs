@@ -2,6 +2,7 @@
 
 use super::format::{EvidenceRecord, Head, Line, Tail};
 use super::secrets::redacted;
+use crate::RunEnd;
 use conformant_base::redact::Redactor;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -74,13 +75,14 @@ impl EvidenceWriter {
     ///
     /// # Errors
     /// The first error that occurred while writing.
-    pub fn end(&self, complete: bool, denied_by: Option<String>) -> io::Result<()> {
+    pub fn end(&self, complete: bool, ended: &RunEnd) -> io::Result<()> {
         let mut state = self.state();
         state.settle(true);
         let tail = Tail {
             stories: state.scenarios,
             complete,
-            denied_by,
+            denied_by: ended.denied_by.clone(),
+            elsewhere: ended.void_service().filter(|_| ended.denied_by.is_none()),
         };
         let packed = self.packed(&Line::End(tail));
         state.write(packed);

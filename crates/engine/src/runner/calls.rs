@@ -285,11 +285,11 @@ impl<'a> Runner<'a> {
         if exchange.race.is_none() {
             exchange.span.ended = self.session.now();
         }
-        if let Some(status) = exchange.status()
+        if let Outcome::Answered { response, .. } = &exchange.outcome
             && exchange.credentials == Credentials::Default
         {
             let (service, operation) = (&exchange.service, &exchange.operation);
-            self.session.answered(service, operation, status);
+            self.session.answered(service, operation, response);
         }
         let index = self.evidence.exchanges.len();
         self.evidence.exchanges.push(exchange);

@@ -4,7 +4,7 @@ use crate::command::printed;
 use crate::session::HookFault;
 use crate::sessions::live::wait_before_retry;
 use crate::settings::{Hook, HookTransport};
-use conformant_base::http::{Request, Response};
+use conformant_base::http::{Cause, Request, Response};
 use conformant_base::json::{self, Limits};
 use conformant_net::server::REFERENCE;
 use conformant_net::transport::{BaseUrl, Client, Fault, Limits as ClientLimits};
@@ -30,7 +30,13 @@ pub(super) fn carry_out(
 ) -> Result<Value, HookFault> {
     let answer = match &hook.transport {
         HookTransport::Command(words) => {
-            command(words, arguments, client.limits().timeout, interrupted)?
+            let done = command(words, arguments, client.limits().timeout, interrupted);
+            done.map_err(|fault| match fault {
+                HookFault::Failed(why) if why.contains(" took longer than ") => {
+                    HookFault::Failed(format!("{why}{}", limit_of(client)))
+                }
+                fault => fault,
+            })?
         }
         HookTransport::Http {
             method,
@@ -57,8 +63,15 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response = send_within_limits(client, &base, &request, interrupted)
-                .map_err(|fault| HookFault::Failed(format!("{method} {url}: {fault}")))?;
+            let response =
+                send_within_limits(client, &base, &request, interrupted).map_err(|fault| {
+                    let late = if is_late(&fault) {
+                        limit_of(client)
+                    } else {
+                        String::new()
+                    };
+                    HookFault::Failed(format!("{method} {url}: {fault}{late}"))
+                })?;
             result(&response)?
         }
     };
@@ -133,13 +146,34 @@ pub(super) fn result(response: &Response) -> Result<Value, HookFault> {
     }
     if !response.is_success() {
         let shown = conformant_base::text::excerpt(&text, 200);
+        let location = match (300..400).contains(&response.status) {
+            true => response.headers.get("Location").unwrap_or_default(),
+            false => "",
+        };
+        let shown = match location {
+            "" => shown.into_owned(),
+            location => format!("a redirect to {location}"),
+        };
         return Err(HookFault::Failed(format!(
             "status {}: {}",
             response.status,
             conformant_base::text::escape_line(&shown)
         )));
     }
-    read(&response.body)
+    let media_type = response.headers.get("Content-Type");
+    read(&response.body, media_type)
+}
+
+/// Whether the answer took longer than the time limit.
+fn is_late(fault: &Fault) -> bool {
+    matches!(
+        fault.cause,
+        Cause::FirstByteTimeout | Cause::HeadersTimeout | Cause::BodyTimeout { .. }
+    )
+}
+
+fn limit_of(client: &Client) -> String {
+    format!(" (limits.timeout is {:?})", client.limits().timeout)
 }
 
 /// Whether a control plane identifies itself as the reference's: `GET URL` names it. Only then the reference's values
@@ -155,15 +189,27 @@ pub fn hooks_of_reference(base: &str) -> bool {
     };
     let request = Request::new("GET", path);
     let answer = Client::new(limits).send(&origin, &request, limits.timeout);
-    let said = answer.ok().and_then(|a| read(&a.body).ok());
+    let said = answer.ok().and_then(|a| read(&a.body, None).ok());
     said.is_some_and(|said| said.get(REFERENCE.0).and_then(Value::as_str) == Some(REFERENCE.1))
 }
 
-fn read(bytes: &[u8]) -> Result<Value, HookFault> {
+/// Reads a result. `media_type` is that of an HTTP answer.
+fn read(bytes: &[u8], media_type: Option<&str>) -> Result<Value, HookFault> {
+    const SHOWN_BYTES_MAX: usize = 60;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Ok(json!({}));
     }
-    Ok(json::parse(bytes, Limits::default())?.value)
+    let parsed = json::parse(bytes, Limits::default()).map_err(|fault| {
+        let text = String::from_utf8_lossy(bytes);
+        let shown = conformant_base::text::excerpt(text.trim(), SHOWN_BYTES_MAX);
+        let shown = conformant_base::text::escape_line(&shown);
+        let came = match media_type {
+            Some(media_type) => format!("{media_type}, beginning with `{shown}`"),
+            None => format!("`{shown}`"),
+        };
+        HookFault::NoResult { fault, came }
+    })?;
+    Ok(parsed.value)
 }
 
 fn command(
@@ -175,7 +221,7 @@ fn command(
     let filled = words.iter().map(|w| fill(w, arguments, &str::to_owned));
     let filled: Vec<String> = filled.collect();
     match printed(&filled, timeout, interrupted) {
-        Ok(bytes) => read(&bytes),
+        Ok(bytes) => read(&bytes, None),
         Err(error) if error.code() == Some(UNSUPPORTED_EXIT) => Err(HookFault::Unsupported),
         Err(error) => Err(HookFault::Failed(error.to_string())),
     }
@@ -240,6 +286,18 @@ mod tests {
         };
         assert!(run("echo no such flow >&2; exit 3").contains("exit status: 3: no such flow"));
         assert!(run("echo not json").contains("not JSON"));
+    }
+
+    #[test]
+    fn an_answer_that_is_no_result_is_shown() {
+        let page = Response::new(200, "text/html", "<html><body>Sign in</body></html>");
+        let said = result(&page).unwrap_err().to_string();
+        let expected = "got text/html, beginning with `<html><body>Sign in</body></html>`";
+        assert!(said.contains(expected), "{said}");
+        let mut moved = Response::empty(302);
+        moved.headers.set("Location", "https://sso.example.com/");
+        let said = result(&moved).unwrap_err().to_string();
+        assert_eq!(said, "status 302: a redirect to https://sso.example.com/");
     }
 
     #[test]

@@ -180,13 +180,36 @@ fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         None if is_run(record) && !record.is_live() => {
             "conformant init --target SERVICE=URL".to_owned()
         }
-        None if is_run(record) && !cards::needs(record).is_empty() => {
-            "conformant doctor".to_owned()
-        }
+        None if is_run(record) && needs_doctor(record) => doctor(record),
         None => return out,
     };
     writeln!(out, "next: {next}").expect(MEMORY);
     out
+}
+
+/// Whether `doctor` can name what is missing. It cannot raise the time limit.
+fn needs_doctor(record: &RunRecord) -> bool {
+    match &record.ended_early {
+        Some(why) => !why.starts_with("time limit"),
+        None => !cards::needs(record).is_empty(),
+    }
+}
+
+/// The `doctor` command for the targets of a run.
+fn doctor(record: &RunRecord) -> String {
+    const KEPT: [&str; 4] = ["config", "target", "hooks", "specs"];
+    let mut flags = record.invocation.split(" --").skip(1);
+    let mut command = "conformant doctor".to_owned();
+    for flag in flags.by_ref() {
+        let name = flag.split([' ', '=']).next().unwrap_or_default();
+        // Found without a flag.
+        let is_default = flag == "config conformant.yaml";
+        if KEPT.contains(&name) && !is_default {
+            command += " --";
+            command += flag;
+        }
+    }
+    command
 }
 
 fn summary(record: &RunRecord, look: &Look) -> String {
@@ -222,6 +245,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let detection = record.detection.as_ref().filter(|_| is_judged);
     for (label, text) in [
         ("rules", Some(whole.words())),
+        ("ended early", record.ended_early.clone()),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
         ("left out by", limits),

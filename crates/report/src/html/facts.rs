@@ -17,12 +17,11 @@ pub(super) fn facts(record: &RunRecord) -> Vec<(&'static str, String)> {
         ),
         (
             "complete",
-            if record.complete {
-                "yes"
-            } else {
-                "no: interrupted"
-            }
-            .to_owned(),
+            match (&record.ended_early, record.complete) {
+                (_, true) => "yes".to_owned(),
+                (Some(why), false) => format!("no: {why}"),
+                (None, false) => "no: interrupted".to_owned(),
+            },
         ),
     ];
     if let Some(part) = &record.partition {

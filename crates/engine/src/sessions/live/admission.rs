@@ -1,8 +1,10 @@
-//! Detects services that reject all requests of a run, which indicates wrong credentials and not a fault of each
-//! operation.
+//! Detects services that reject all requests of a run, which indicates wrong credentials, and services that answer none as
+//! documented, which indicates a wrong address. Neither is a fault of each operation.
 //!
 //! Counts the answers over all scenarios.
 
+use crate::probe::is_page;
+use conformant_base::http::Response;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,11 +12,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const DENIED_MAX: usize = 5;
 /// The same for a single operation, which alone may be forbidden.
 const DENIED_MAX_OF_ONE: usize = 10;
+/// Answers of another server or path to several operations, without any other answer before, after which the address
+/// counts as wrong. More than rejections, because a service may lack operations.
+const ELSEWHERE_MAX: usize = 40;
+const ELSEWHERE_OPERATIONS_MIN: usize = 4;
 
 /// The answers of services to requests with the configured credentials.
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     services: Mutex<BTreeMap<String, Answers>>,
+}
+
+/// Why a run against a service makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Closed {
+    /// It rejects all credentials.
+    Denied,
+    /// It seems to be at another address. Its probe can confirm that.
+    Elsewhere,
 }
 
 #[derive(Debug, Default)]
@@ -25,48 +40,108 @@ struct Answers {
     operations: BTreeSet<String>,
     /// Whether there was any other answer.
     is_admitted: bool,
+    /// Answers with 404 or a page for people.
+    elsewhere: usize,
+    /// The operations with these answers.
+    absent: BTreeSet<String>,
+    /// Whether there was an answer of another kind, which also can be a rejection.
+    is_there: bool,
+    /// What the probe found, once it was sent.
+    probed: Option<Option<String>>,
 }
 
 impl Answers {
-    fn is_shut(&self) -> bool {
+    fn closed(&self) -> Option<Closed> {
         let most = match self.operations.len() {
             0 | 1 => DENIED_MAX_OF_ONE,
             _ => DENIED_MAX,
         };
-        !self.is_admitted && self.denied >= most
+        let is_absent = self.is_elsewhere()
+            && self.elsewhere >= ELSEWHERE_MAX
+            && self.absent.len() >= ELSEWHERE_OPERATIONS_MIN;
+        match (self.is_denied() && self.denied >= most, is_absent) {
+            (true, _) => Some(Closed::Denied),
+            (false, true) => Some(Closed::Elsewhere),
+            (false, false) => None,
+        }
+    }
+
+    /// Whether it has answered with rejections only.
+    fn is_denied(&self) -> bool {
+        self.denied > 0 && !self.is_admitted
+    }
+
+    /// Whether no answer was one of the service.
+    fn is_elsewhere(&self) -> bool {
+        self.elsewhere > 0 && !self.is_there && self.probed != Some(None)
     }
 }
 
 impl Admission {
-    /// Records an answer. True once the service counts as closed.
-    pub(super) fn note(&self, service: &str, operation: &str, status: u16) -> bool {
+    /// Records an answer. Returns the reason once the service counts as closed.
+    pub(super) fn note(&self, service: &str, operation: &str, answer: &Response) -> Option<Closed> {
         let mut services = self.services();
         let answers = services.entry(service.to_owned()).or_default();
-        match status {
+        match answer.status {
             401 | 403 => {
                 answers.denied += 1;
                 answers.operations.insert(operation.to_owned());
             }
             _ => answers.is_admitted = true,
         }
-        answers.is_shut()
+        let is_elsewhere = match answer.status {
+            404 => true,
+            // A gateway or the service itself failed.
+            500.. => false,
+            _ => is_page(answer),
+        };
+        if is_elsewhere {
+            answers.elsewhere += 1;
+            answers.absent.insert(operation.to_owned());
+        } else {
+            answers.is_there = true;
+        }
+        answers.closed()
     }
 
-    /// Whether it has answered with rejections only.
+    /// Whether its answers may have to be voided.
     pub(super) fn is_doubtful(&self, service: &str) -> bool {
         let services = self.services();
         let answers = services.get(service);
-        answers.is_some_and(|answers| answers.denied > 0 && !answers.is_admitted)
+        answers.is_some_and(|answers| answers.is_denied() || answers.is_elsewhere())
     }
 
     /// At the end of a run, the service that rejected everything. Without credentials one rejection is enough.
     pub(super) fn denied_by(&self, has_credentials: impl Fn(&str) -> bool) -> Option<String> {
         let services = self.services();
         let mut shut = services.iter().filter(|(service, answers)| {
-            let is_open = answers.denied == 0 || answers.is_admitted;
-            answers.is_shut() || !is_open && !has_credentials(service)
+            answers.closed() == Some(Closed::Denied)
+                || answers.is_denied() && !has_credentials(service)
         });
         shut.next().map(|(service, _)| service.clone())
+    }
+
+    /// The services that have answered no request as documented.
+    pub(super) fn elsewhere(&self) -> Vec<String> {
+        let services = self.services();
+        let elsewhere = services
+            .iter()
+            .filter(|(_, answers)| answers.is_elsewhere());
+        elsewhere.map(|(service, _)| service.clone()).collect()
+    }
+
+    /// What the probe of a service found, which is sent once.
+    pub(super) fn confirmed(
+        &self,
+        service: &str,
+        probe: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        let known = self.services().get(service)?.probed.clone();
+        let found = known.unwrap_or_else(probe);
+        let mut services = self.services();
+        let answers = services.get_mut(service)?;
+        answers.probed = Some(found.clone());
+        found.filter(|_| answers.is_elsewhere())
     }
 
     fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
@@ -78,12 +153,20 @@ impl Admission {
 mod tests {
     use super::*;
 
+    const JSON: &str = "application/json";
+
+    fn answer(status: u16, media_type: &str) -> Response {
+        Response::new(status, media_type, "")
+    }
+
     #[test]
     fn only_refusals_alone_shut_a_service() {
         let shut_after = |answers: &[(&str, u16)]| {
             let admission = Admission::default();
-            let note =
-                |(operation, status): &(&str, u16)| admission.note("chat", operation, *status);
+            let note = |(operation, status): &(&str, u16)| {
+                let closed = admission.note("chat", operation, &answer(*status, JSON));
+                closed == Some(Closed::Denied)
+            };
             let after = answers.iter().position(note).map(|at| at + 1);
             assert_eq!(admission.denied_by(|_| true).is_some(), after.is_some());
             let is_denied_without = admission.denied_by(|_| false).is_some();
@@ -108,5 +191,33 @@ mod tests {
             shut_after(&[[("a", 404)].as_slice(), &of_two].concat()),
             None
         );
+    }
+
+    #[test]
+    fn a_service_that_answers_nothing_as_documented_is_elsewhere_if_its_probe_confirms_it() {
+        let elsewhere_after = |answers: &[(u16, &str)], probe: Option<&str>| {
+            let admission = Admission::default();
+            let mut after = None;
+            for (nth, (status, media_type)) in answers.iter().enumerate() {
+                let operation = ["a", "b", "c", "d", "e"][nth % 5];
+                let closed = admission.note("flow", operation, &answer(*status, media_type));
+                if closed == Some(Closed::Elsewhere) {
+                    after.get_or_insert(nth + 1);
+                }
+            }
+            let probe = || probe.map(str::to_owned);
+            (after, admission.confirmed("flow", probe).is_some())
+        };
+        let found = Some("GET / answered 404");
+        let absent = [(404, JSON)];
+        let pages = [(200, "text/html; charset=utf-8")];
+        assert_eq!(elsewhere_after(&absent, found), (None, true));
+        assert_eq!(elsewhere_after(&absent, None), (None, false));
+        assert_eq!(elsewhere_after(&absent.repeat(60), found), (Some(40), true));
+        assert_eq!(elsewhere_after(&pages.repeat(60), found), (Some(40), true));
+        for other in [(200, JSON), (400, JSON), (401, JSON), (500, "text/html")] {
+            let mixed = [&[other], absent.repeat(60).as_slice()].concat();
+            assert_eq!(elsewhere_after(&mixed, found), (None, false), "{other:?}");
+        }
     }
 }

@@ -164,7 +164,8 @@ impl InFlightExchange<'_> {
                 }
             },
             Err(fault) if is_sign(&fault.cause) => {
-                if service.answered_at.is_none() && fault.cause.is_unreachable() {
+                let is_unreached = fault.cause.is_unreachable() || fault.cause == Cause::Tls;
+                if service.answered_at.is_none() && is_unreached {
                     let detail = || fault.detail.clone();
                     service.unreached.get_or_insert_with(detail);
                 }

@@ -1,5 +1,6 @@
 //! Session of one scenario with live targets: requests, waits, held resources, and disturbances by other clients.
 
+use super::admission::Closed;
 use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
@@ -138,10 +139,15 @@ impl Session for LiveScenario<'_> {
         self.send_within_limits((origin, request), &|| self.exchange(&base, request))
     }
 
-    /// Interrupts the run if the service rejects all credentials.
-    fn answered(&self, service: &str, operation: &str, status: u16) {
+    /// Interrupts the run if the service rejects all credentials, or if its address leads elsewhere.
+    fn answered(&self, service: &str, operation: &str, answer: &Response) {
         let admission = &self.live.admission;
-        if admission.note(service, operation, status) {
+        let ends_the_run = match admission.note(service, operation, answer) {
+            Some(Closed::Denied) => true,
+            Some(Closed::Elsewhere) => self.live.leads_elsewhere(service).is_some(),
+            None => false,
+        };
+        if ends_the_run {
             self.live.interrupted.store(true, Ordering::Relaxed);
         }
         if admission.is_doubtful(service) {

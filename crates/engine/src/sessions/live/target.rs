@@ -12,15 +12,18 @@ use super::phone_numbers::{Needs, PhoneNumbers};
 use super::rate_limit::Schedule;
 use super::scenario::LiveScenario;
 use super::slots::Slots;
+use crate::probe::Probe;
 use crate::provision;
 use crate::session::{Callbacks, Holder, OpenError, Session};
 use crate::sessions::{hooks, short_name};
 use crate::settings::{Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
+use conformant_base::http::Request;
 use conformant_net::transport::{
     BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError,
 };
+use conformant_rulebook::scenario::Credentials;
 use serde_json::Value;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -66,6 +69,8 @@ pub struct Live {
     pub(super) in_flight: InFlight,
     pub(super) health: Health,
     pub(super) admission: Admission,
+    /// The probe of each service, below its address.
+    probes: BTreeMap<String, Probe>,
     pub(super) slots: Slots,
     /// The numbers of the exclusive setting.
     pub(super) phone_numbers: PhoneNumbers,
@@ -105,6 +110,8 @@ pub struct LiveOptions {
     pub deadline: Instant,
     /// Prints a message for the user.
     pub notify: Box<dyn Fn(&str) + Send + Sync>,
+    /// The probe of each service, which finds an address that leads elsewhere.
+    pub probes: BTreeMap<String, Probe>,
 }
 
 /// Why the sessions cannot be set up: an invalid configuration key, or a failed callback listener.
@@ -186,6 +193,7 @@ impl Live {
             in_flight: InFlight::default(),
             health: Health::default(),
             admission: Admission::default(),
+            probes: options.probes,
             slots: Slots::new(options.jobs),
             phone_numbers,
             holders: Holders::default(),
@@ -296,6 +304,26 @@ impl Live {
             self.clean_up(&exclusive.how.freed_by.hook, &arguments);
             self.holders.remove(&holder.key);
         }
+    }
+
+    /// Sends the probe of a service that answered no request as documented. Returns the answer if it confirms that the
+    /// address leads elsewhere.
+    pub(super) fn leads_elsewhere(&self, service: &str) -> Option<String> {
+        let (probe, base) = (self.probes.get(service)?, self.bases.get(service)?);
+        self.admission.confirmed(service, || {
+            let target = self.settings.targets.get(service)?;
+            let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
+            let mut request = Request::new("GET", path.clone());
+            crate::request::authorize(target, Credentials::Default, &mut request).ok()?;
+            let limit = self.client.limits().timeout;
+            let client = self
+                .settings
+                .reach
+                .client(*self.client.limits(), &self.bases);
+            let answer = client.send(base, &request, limit).ok()?;
+            let why = probe.wrong_address(&answer)?;
+            Some(format!("GET {path} answered {} {why}", answer.status))
+        })
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -411,6 +439,13 @@ impl Sessions for Live {
         let targets = &self.settings.targets;
         self.admission
             .denied_by(|service| targets.get(service).is_some_and(Target::has_credentials))
+    }
+
+    fn wrong_address(&self) -> Option<(String, String)> {
+        let doubtful = self.admission.elsewhere();
+        doubtful
+            .into_iter()
+            .find_map(|service| Some((service.clone(), self.leads_elsewhere(&service)?)))
     }
 
     fn gone(&self) -> Option<(String, String)> {

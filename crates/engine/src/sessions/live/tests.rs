@@ -12,6 +12,7 @@ use conformant_base::clock;
 use conformant_base::http::Request;
 use conformant_net::transport::Limits;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
@@ -352,6 +353,7 @@ fn live_at(origin: &str, service: &str, deadline: Instant) -> Live {
         jobs: 2,
         deadline,
         notify: Box::new(|_| {}),
+        probes: BTreeMap::new(),
     };
     Live::new(settings, options, &Arc::default()).unwrap()
 }

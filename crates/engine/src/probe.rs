@@ -1,0 +1,62 @@
+//! The probe of a service: a documented request that changes nothing, and what its answer shows about the address.
+
+use conformant_base::http::Response;
+use conformant_rulebook::Rulebook;
+use std::collections::BTreeMap;
+
+/// A documented `GET` request of a service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Path and query, below the address of the service.
+    pub path: String,
+    /// Whether the path names a resource by its id, which need not exist.
+    names_a_resource: bool,
+}
+
+impl Probe {
+    /// The probes of all services.
+    pub fn of_all(rulebook: &Rulebook) -> BTreeMap<String, Self> {
+        let services = rulebook.services.keys();
+        let probes = services.filter_map(|name| Some((name.clone(), Self::of(rulebook, name)?)));
+        probes.collect()
+    }
+
+    /// The probe that the rulebook declares for a service.
+    pub fn of(rulebook: &Rulebook, service: &str) -> Option<Self> {
+        let base = rulebook.index.get(service)?.base.as_ref()?;
+        let operation = rulebook.operation(service, &base.probe.call)?;
+        let mut path = operation.path.clone();
+        let mut query = Vec::new();
+        for (name, value) in &base.probe.with {
+            let place = format!("{{{name}}}");
+            if path.contains(&place) {
+                path = path.replace(&place, value);
+            } else {
+                query.push(format!("{name}={value}"));
+            }
+        }
+        if !query.is_empty() {
+            path = format!("{path}?{}", query.join("&"));
+        }
+        Some(Self {
+            path,
+            names_a_resource: operation.path.contains('{'),
+        })
+    }
+
+    /// How the answer to the probe shows that the address leads to another server or path.
+    pub fn wrong_address(&self, answer: &Response) -> Option<&'static str> {
+        match answer.status {
+            500.. => None,
+            _ if is_page(answer) => Some("with text/html in place of JSON"),
+            404 if !self.names_a_resource => Some("where the documents have a resource"),
+            _ => None,
+        }
+    }
+}
+
+/// Whether an answer is a page for people.
+pub fn is_page(answer: &Response) -> bool {
+    let media_type = answer.headers.get("content-type").unwrap_or_default();
+    media_type.starts_with("text/html")
+}
