@@ -8,10 +8,10 @@ use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Settings, Target};
-use conformant_explore::{Chain, ReproduceError, finding_of};
+use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{About, ChainFormat, Decision, Scope, chain};
 use conformant_record::{Finding, REFERENCE, RunRecord, title, without_names};
-use conformant_report::finding_of_defect;
+use conformant_report::findings_of_defect;
 use conformant_rulebook::Rulebook;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,79 +66,122 @@ impl From<ReproduceError> for Failure {
 }
 
 pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
+    /// The maximum number of scenarios that are tried; the first one that the format can express is taken.
+    const TRIED_MAX: usize = 30;
     let record = stored::read(&args.run)?;
-    let finding = &selected(&record, &args.finding)?;
-    let scenarios: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook = conformant_judge::load::load(args.specs.specs.as_deref(), &scenarios)
+    let mut findings = selected(&record, &args.finding)?;
+    let mut scenarios = BTreeSet::new();
+    findings.retain(|finding| scenarios.insert(finding.scenario.clone()));
+    let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
+    let rulebook = conformant_judge::load::load(args.specs.specs.as_deref(), &folder)
         .map_err(Failure::Problems)?;
     let none = (BTreeSet::new(), BTreeSet::new());
     let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
-    let found = Chain::of(finding, &rulebook, &worlds)?;
-    let requests = text::count(found.scenario.steps.len(), "step");
-    let left = match found.left_out {
-        0 => String::new(),
-        count => format!(", {count} of the scenario left out"),
-    };
-    let format = match args.format {
-        ReproduceFormat::Scenario => {
-            let (file, text) = found.file(&rulebook, finding);
-            print(&text);
-            note(&format!(
-                "{requests}{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
-                found.scenario.id
-            ));
-            return Ok(Exit::Conformant);
-        }
-        ReproduceFormat::Sh => ChainFormat::Sh,
-        ReproduceFormat::Hurl => ChainFormat::Hurl,
-    };
-    let config = config::read(&RunArgs {
-        config: args.config.clone(),
-        targets: args.targets.clone(),
-        hooks: args.hooks.clone(),
-        specs: args.specs.clone(),
-        // Ask the hooks whether they are those of the reference; nothing else is sent.
-        dry_run: args.hooks.is_none(),
-        ..RunArgs::default()
-    })?;
-    let targets = match args.targets.is_empty() {
-        true => targets(&record, &config.settings),
-        false => config.settings.targets,
-    };
-    let scope = Scope {
+    let written = Written {
+        args,
+        record: &record,
         rulebook: &rulebook,
-        specs: args.specs.specs.as_deref(),
-        services: &[],
-        seed: record.seed,
+        worlds: &worlds,
     };
-    let comment = comment(&rulebook, finding);
-    let planned = Planned {
-        service: found.service,
-        scenario: found.scenario,
-    };
-    let hooks = hooks(args, &record);
-    let about = About {
-        targets: &targets,
-        comment: &comment,
-        decision: &decision(&rulebook, finding),
-        hooks: hooks.as_deref(),
-    };
-    let script = chain(scope, &planned, about, format)
-        .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
-    // Texts in it are quoted so that they are harmless; escaping would change what is sent.
-    print(&Redactor::new(&config.secrets).redact(&script));
-    note(&format!("{requests}{left}"));
-    Ok(Exit::Conformant)
+    let mut failure = None;
+    for finding in findings.iter().take(TRIED_MAX) {
+        match written.of(finding) {
+            Ok((text, about)) => {
+                print(&text);
+                note(&about);
+                return Ok(Exit::Conformant);
+            }
+            Err(error) => {
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    Err(failure.unwrap_or_else(|| ReproduceError::Nothing.into()))
 }
 
-/// The finding of a defect by its number, or the first finding of a rule.
-fn selected(record: &RunRecord, wanted: &str) -> Result<Finding, ReproduceError> {
+/// What the text of a chain is made from.
+struct Written<'a> {
+    args: &'a ReproduceArgs,
+    record: &'a RunRecord,
+    rulebook: &'a Rulebook,
+    worlds: &'a Offline<'a>,
+}
+
+impl Written<'_> {
+    /// The text of the chain of a finding, and a line about it.
+    fn of(&self, finding: &Finding) -> Result<(String, String), Failure> {
+        let (args, record, rulebook) = (self.args, self.record, self.rulebook);
+        let found = Chain::of(finding, rulebook, self.worlds)?;
+        let requests = text::count(found.scenario.steps.len(), "step");
+        let left = match found.left_out {
+            0 => String::new(),
+            count => format!(", {count} of the scenario left out"),
+        };
+        let format = match args.format {
+            ReproduceFormat::Scenario => {
+                let (file, text) = found.file(rulebook, finding);
+                let about = format!(
+                    "{requests}{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
+                    found.scenario.id
+                );
+                return Ok((text, about));
+            }
+            ReproduceFormat::Sh => ChainFormat::Sh,
+            ReproduceFormat::Hurl => ChainFormat::Hurl,
+        };
+        let config = config::read(&RunArgs {
+            config: args.config.clone(),
+            targets: args.targets.clone(),
+            hooks: args.hooks.clone(),
+            specs: args.specs.clone(),
+            // Ask the hooks whether they are those of the reference; nothing else is sent.
+            dry_run: args.hooks.is_none(),
+            ..RunArgs::default()
+        })?;
+        let targets = match args.targets.is_empty() {
+            true => targets(record, &config.settings),
+            false => config.settings.targets,
+        };
+        let scope = Scope {
+            rulebook,
+            specs: args.specs.specs.as_deref(),
+            services: &[],
+            seed: record.seed,
+        };
+        let comment = comment(rulebook, finding);
+        let planned = Planned {
+            service: found.service,
+            scenario: found.scenario,
+        };
+        let hooks = hooks(args, record);
+        let about = About {
+            targets: &targets,
+            comment: &comment,
+            decision: &decision(rulebook, finding),
+            hooks: hooks.as_deref(),
+        };
+        let script = chain(scope, &planned, about, format)
+            .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
+        // Texts in it are quoted so that they are harmless; escaping would change what is sent.
+        let script = Redactor::new(&config.secrets).redact(&script).into_owned();
+        Ok((script, format!("{requests}{left}")))
+    }
+}
+
+/// The findings of a defect by its number, or those of a rule.
+fn selected(record: &RunRecord, wanted: &str) -> Result<Vec<Finding>, Failure> {
     let Ok(number) = wanted.parse::<usize>() else {
-        return finding_of(record, wanted).cloned();
+        return Ok(findings_of(record, wanted)?);
     };
-    finding_of_defect(record, number).map_err(|count| match count {
-        0 => ReproduceError::Nothing,
-        count => ReproduceError::Beyond { number, count },
+    findings_of_defect(record, number).map_err(|count| {
+        let error = match count {
+            0 => ReproduceError::Nothing,
+            count => ReproduceError::Beyond { number, count },
+        };
+        Failure::Usage(format!(
+            "{error}; it is the record of: {}",
+            record.invocation
+        ))
     })
 }
 

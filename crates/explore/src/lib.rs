@@ -9,7 +9,7 @@ mod scenario;
 mod shrink;
 
 pub use cover::Coverage;
-pub use reproduced::{Chain, ReproduceError, finding_of};
+pub use reproduced::{Chain, ReproduceError, findings_of};
 pub use scenario::{Certainty, Shrunk, file_of};
 
 use conformant_base::clock;

@@ -132,25 +132,25 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The first finding of a rule.
-pub fn finding_of<'r>(record: &'r RunRecord, wanted: &str) -> Result<&'r Finding, ReproduceError> {
-    let findings = &record.findings;
-    if findings.is_empty() {
+/// The findings of a rule.
+pub fn findings_of(record: &RunRecord, wanted: &str) -> Result<Vec<Finding>, ReproduceError> {
+    if record.findings.is_empty() {
         return Err(ReproduceError::Nothing);
     }
-    findings
-        .iter()
-        .find(|finding| finding.rule == wanted)
-        .ok_or_else(|| {
-            let rules: Vec<&str> = findings
-                .iter()
-                .map(|finding| finding.rule.as_str())
-                .collect();
-            ReproduceError::Unknown {
-                rule: wanted.to_owned(),
-                near: text::did_you_mean(wanted, &rules).map(str::to_owned),
-            }
-        })
+    let findings = record.findings.iter();
+    let of_rule: Vec<Finding> = findings
+        .clone()
+        .filter(|f| f.rule == wanted)
+        .cloned()
+        .collect();
+    if of_rule.is_empty() {
+        let rules: Vec<&str> = findings.map(|finding| finding.rule.as_str()).collect();
+        return Err(ReproduceError::Unknown {
+            rule: wanted.to_owned(),
+            near: text::did_you_mean(wanted, &rules).map(str::to_owned),
+        });
+    }
+    Ok(of_rule)
 }
 
 /// The step without expectations of other rules: it may be accepted or refused, unless that is the finding.

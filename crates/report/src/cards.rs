@@ -147,12 +147,13 @@ fn is_reason(finding: &Finding, reason: &str) -> bool {
     cause == Some(finding.message.as_str())
 }
 
-/// The finding that a defect is about, by the number in every report; otherwise the number of defects.
-pub fn finding_of_defect(record: &RunRecord, number: usize) -> Result<Finding, usize> {
+/// The findings of the first rule of a defect, by the number in every report; otherwise the number of defects.
+pub fn findings_of_defect(record: &RunRecord, number: usize) -> Result<Vec<Finding>, usize> {
     let cards = cards(record, Settings::default());
     let card = number.checked_sub(1).and_then(|at| cards.get(at));
-    let first = card.and_then(Card::first);
-    first.cloned().ok_or(cards.len())
+    let rule = card.and_then(|card| card.rules.first());
+    let findings = rule.map(|rule| rule.findings.iter().copied().cloned().collect());
+    findings.ok_or(cards.len())
 }
 
 /// The defects of a record; each broken rule belongs to one of them.

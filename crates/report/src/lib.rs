@@ -34,7 +34,7 @@ mod view;
 #[cfg(test)]
 mod sample;
 
-pub use self::cards::{FailedHook, failed_hooks, finding_of_defect};
+pub use self::cards::{FailedHook, failed_hooks, findings_of_defect};
 pub use self::console::ALIVE_SECONDS;
 pub use self::console::Console;
 pub use self::destination::{Destination, Growing, Report, ReportError, WriteError, write_whole};

@@ -334,7 +334,7 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     if lines.len() > LINES_MAX {
         let more = lines.len() - (LINES_MAX - 1);
         lines.truncate(LINES_MAX - 1);
-        lines.push(format!("… {more} more (all: --format json)"));
+        lines.push(format!("… {more} more (all: --report json=-)"));
     }
     lines
 }
