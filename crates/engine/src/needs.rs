@@ -49,7 +49,7 @@ impl Stopped {
 
     /// The first scenario that would have exercised a rule.
     pub(super) fn before(&self, rule: &Rule) -> Option<&str> {
-        let mut subjects = Vec::from_iter(subjects_of_rule(rule));
+        let mut subjects: Vec<String> = subjects_of_rule(rule).collect();
         if let Some(predicate) = predicate_of(rule) {
             match predicate.subject() {
                 Subject::Kind(kind) => subjects.push(kind),
@@ -96,12 +96,9 @@ impl Needs {
         if let Some(need) = need_in(reason) {
             return vec![need];
         }
-        let mut needs: BTreeSet<&String> = BTreeSet::new();
         // Most operations are also called by scenarios that need nothing.
-        for kind in rule.kind() {
-            needs.extend(self.by_subject.get(kind).into_iter().flatten());
-        }
-        needs.into_iter().cloned().collect()
+        let needs = rule.kind().and_then(|kind| self.by_subject.get(kind));
+        needs.into_iter().flatten().cloned().collect()
     }
 }
 
