@@ -49,7 +49,7 @@ impl Stopped {
 
     /// The first scenario that would have exercised a rule.
     pub(super) fn before(&self, rule: &Rule) -> Option<&str> {
-        let mut subjects = Vec::from_iter(subjects_of_rule(rule));
+        let mut subjects: Vec<String> = subjects_of_rule(rule).collect();
         if let Some(predicate) = predicate_of(rule) {
             match predicate.subject() {
                 Subject::Kind(kind) => subjects.push(kind),
@@ -97,9 +97,8 @@ impl Needs {
             return vec![need];
         }
         // Most operations are also called by scenarios that need nothing.
-        let of_kind = rule.kind().and_then(|kind| self.by_subject.get(kind));
-        let needs: BTreeSet<&String> = of_kind.into_iter().flatten().collect();
-        needs.into_iter().cloned().collect()
+        let needs = rule.kind().and_then(|kind| self.by_subject.get(kind));
+        needs.into_iter().flatten().cloned().collect()
     }
 }
 

@@ -126,13 +126,13 @@ pub(super) fn cause_of<'c, 'r>(
 ) -> Option<&'c Card<'r>> {
     if let Some(id) = conformant_record::scenario_that_stopped(reason) {
         let scenario = record.scenarios.iter().find(|one| one.id == id)?;
-        return match scenario.verdict {
-            Verdict::Fail => cards.iter().find(|card| {
-                let findings = card.rules.iter().flat_map(|rule| &rule.findings);
-                findings.into_iter().any(|finding| finding.scenario == id)
-            }),
-            _ => cause_of(record, cards, &scenario.id, &scenario.reason),
-        };
+        if scenario.verdict != Verdict::Fail {
+            return cause_of(record, cards, &scenario.id, &scenario.reason);
+        }
+        return cards.iter().find(|card| {
+            let mut findings = card.rules.iter().flat_map(|rule| &rule.findings);
+            findings.any(|finding| finding.scenario == id)
+        });
     }
     let explained = cards.iter().find(|card| card.explains(reason));
     explained.or_else(|| {

@@ -179,7 +179,9 @@ fn move_and_query_clock(is_advanced_first: bool) {
                 write_answer(&mut socket, &json!({"now": now.to_string()}));
             }));
         }
-        answering.into_iter().for_each(|one| one.join().unwrap());
+        for one in answering {
+            one.join().unwrap();
+        }
     });
     let live = target_with_hook(ADVANCE_CLOCK, &url);
     let all = plan::all(conformant_judge::load::shared());
