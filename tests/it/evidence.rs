@@ -4,7 +4,7 @@ use conformant_base::redact::Redactor;
 use conformant_engine::evidence_file::{EvaluatedRun, EvidenceWriter, Head, Reader, evaluate};
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
-use conformant_engine::{Options, Sessions as _, Target};
+use conformant_engine::{Options, RunEnd, Sessions as _, Target};
 use conformant_judge::prove::Mode;
 use conformant_record::{RunEvent, RunRecord, Verdict};
 use conformant_reference::Fault;
@@ -72,7 +72,9 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
         },
         |_, _| {},
     );
-    keeper.end(true, None).expect("memory takes everything");
+    keeper
+        .end(true, &RunEnd::default())
+        .expect("memory takes everything");
     let kept = file.0.lock().expect("no thread panics").clone();
     (record.expect("a run ends with its record"), kept)
 }
