@@ -18,6 +18,14 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
             "limits.timeout: invalid duration `10`: expected a number and a unit, such as `500ms`, `10s` or `5m`; did you mean `10s`?",
         ),
         (
+            "targets: { flow: { url: 'http://127.0.0.1:9', from: '12025550100' } }",
+            "targets.flow.from: invalid phone number `12025550100`: expected E.164, such as `+12025550100` (in quotes)",
+        ),
+        (
+            "targets: { flow: { url: 'http://127.0.0.1:9', flow_sid: abc } }",
+            "targets.flow.flow_sid: invalid value `abc`: FlowSid must match ^FW[0-9a-fA-F]{32}$; `conformant explain targets.flow.flow_sid` describes it",
+        ),
+        (
             "limits: { rate: 50 }",
             "limits.rate: invalid rate `50`: expected requests per second, such as `50/s`; did you mean `50/s`?",
         ),

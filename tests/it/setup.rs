@@ -146,7 +146,33 @@ fn doctor_detects_an_address_of_another_server() {
         );
         assert!(!out.contains("credentials: accepted"), "{out}");
         assert!(out.contains("\n  1. correct targets.flow.url ("), "{out}");
+        for command in [&["explore", "--budget", "5"][..], &["run"]] {
+            let arguments = [command, &["--target", &target]].concat();
+            let (code, out, err) = run(folder, &arguments);
+            assert_eq!(code, 3, "{command:?} {out}{err}");
+            let expected = "error: the address of flow leads elsewhere: ";
+            assert!(
+                err.contains(expected) && err.contains(why),
+                "{command:?} {err}"
+            );
+            assert!(!out.contains("FAIL"), "{command:?} {out}");
+        }
     }
+    let tls = served.url.replace("http://", "https://");
+    let target = format!("flow={tls}/flow");
+    let only = [
+        "run",
+        "--filter",
+        "flow/read-flows/happy",
+        "--target",
+        &target,
+    ];
+    let (code, out, err) = run(folder, &only);
+    assert_eq!(code, 3, "{out}{err}");
+    assert!(
+        err.contains("error: flow cannot be reached at https://"),
+        "{err}"
+    );
 }
 
 /// The stub of `init` reports that it is not supported; absent credentials differ from wrong ones.

@@ -54,6 +54,37 @@ fn wrong_credentials_stop_the_run_soon() {
 }
 
 #[test]
+fn a_run_that_its_time_limit_ends_names_the_limit() {
+    let folder = tempfile::tempdir().expect("the disk is writable");
+    let served = Served::start(folder.path(), &[]);
+    let flow = format!("flow={}/flow", served.url);
+    let hooks = format!("{}/_control", served.url);
+    let (code, out, err) = run(
+        folder.path(),
+        &[
+            "run",
+            "--target",
+            &flow,
+            "--hooks",
+            &hooks,
+            "--global-timeout",
+            "1s",
+            "--report",
+            "json=run.json",
+        ],
+    );
+    assert_eq!(code, 3, "{out}{err}");
+    let why = record(folder.path(), "run.json").ended_early;
+    let why = why.expect("the run is cut");
+    assert!(
+        why.starts_with("time limit limits.run (1s) reached; "),
+        "{why}"
+    );
+    assert!(err.contains(&format!("error: {why}")), "{err}");
+    assert!(!out.contains("next: conformant doctor"), "{out}");
+}
+
+#[test]
 fn one_rejected_request_without_credentials_is_no_finding() {
     let refusal = "HTTP/1.1 401 No\r\nContent-Length: 0\r\n\r\n";
     let target = Target::answering(move |_| keep(refusal));

@@ -89,7 +89,8 @@ impl Settings {
         })
     }
 
-    /// The services that only send events and that belong to the run: an application of them is targeted, or a hook.
+    /// The services that only send events and belong to the run: a target shares their document, or one of their hooks
+    /// is configured.
     pub fn feeds(&self) -> Vec<&str> {
         self.index.feeds_of(
             |service| self.targets.contains_key(service),

@@ -22,7 +22,8 @@ pub(in crate::cli) fn check_values(rulebook: &Rulebook, config: &Config) -> Resu
             let pattern = parameter.schema["pattern"].as_str().unwrap_or_default();
             problems.push(format!(
                 "targets.{service}.{key}: invalid value `{text}`: {} must match {pattern}; `conformant explain targets.{service}.{key}` describes it",
-                parameter.name
+                // `Configuration.FlowSid` is a member of a body.
+                parameter.name.rsplit('.').next().unwrap_or_default()
             ));
         }
     }

@@ -320,6 +320,7 @@ impl Live {
                 .settings
                 .reach
                 .client(*self.client.limits(), &self.bases);
+            let client = client.interrupted_by(Arc::clone(&self.interrupted));
             let answer = client.send(base, &request, limit).ok()?;
             let why = probe.wrong_address(&answer)?;
             Some(format!("GET {path} answered {} {why}", answer.status))
