@@ -50,7 +50,9 @@ fn run(filters: &[&str], faults: &[&str], secrets: &[&str]) -> (RunRecord, Vec<u
     let mut options = offline::options(7, 3, Mode::Off);
     options.evidence_writer = Some(Arc::clone(&keeper));
     let record = offline::record(&rulebook, &planned, &sessions, &options);
-    keeper.end(true, &RunEnd::default()).expect("memory takes everything");
+    keeper
+        .end(true, &RunEnd::default())
+        .expect("memory takes everything");
     let kept = file.0.lock().expect("no thread panics").clone();
     (record, kept)
 }

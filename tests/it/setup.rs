@@ -1,6 +1,6 @@
 //! Setting up a target: `init`, `doctor`, `baseline`, and the preview of a run.
 
-use crate::program::{Folder, Served, ended};
+use crate::program::{Folder, Served, ended, run};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -148,7 +148,7 @@ fn doctor_detects_an_address_of_another_server() {
         assert!(out.contains("\n  1. correct targets.flow.url ("), "{out}");
         for command in [&["explore", "--budget", "5"][..], &["run"]] {
             let arguments = [command, &["--target", &target]].concat();
-            let (code, out, err) = run(folder, &arguments);
+            let (code, out, err) = run(&folder, &arguments);
             assert_eq!(code, 3, "{command:?} {out}{err}");
             let expected = "error: the address of flow leads elsewhere: ";
             assert!(
@@ -167,7 +167,7 @@ fn doctor_detects_an_address_of_another_server() {
         "--target",
         &target,
     ];
-    let (code, out, err) = run(folder, &only);
+    let (code, out, err) = run(&folder, &only);
     assert_eq!(code, 3, "{out}{err}");
     assert!(
         err.contains("error: flow cannot be reached at https://"),

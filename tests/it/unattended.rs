@@ -55,26 +55,12 @@ fn wrong_credentials_stop_the_run_soon() {
 
 #[test]
 fn a_run_that_its_time_limit_ends_names_the_limit() {
-    let folder = tempfile::tempdir().expect("the disk is writable");
-    let served = Served::start(folder.path(), &[]);
-    let flow = format!("flow={}/flow", served.url);
-    let hooks = format!("{}/_control", served.url);
-    let (code, out, err) = run(
-        folder.path(),
-        &[
-            "run",
-            "--target",
-            &flow,
-            "--hooks",
-            &hooks,
-            "--global-timeout",
-            "1s",
-            "--report",
-            "json=run.json",
-        ],
-    );
-    assert_eq!(code, 3, "{out}{err}");
-    let why = record(folder.path(), "run.json").ended_early;
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let options = format!("--target flow={0}/flow --hooks {0}/_control", served.url);
+    let line = format!("run {options} --global-timeout 1s --report json=run.json");
+    let (out, err) = folder.run(3, &line);
+    let why = folder.json::<RunRecord>("run.json").ended_early;
     let why = why.expect("the run is cut");
     assert!(
         why.starts_with("time limit limits.run (1s) reached; "),

@@ -25,6 +25,8 @@ const WITHOUT_TEXTS: [&str; 7] = [
 
 /// Fields that contain a map, whose keys are texts as well.
 const MAPS: [&str; 5] = ["first_seen", "places", "scenarios", "services", "targets"];
+/// The same for a field of a name that has no map elsewhere, with the field above it.
+const MAP_BELOW: (&str, &str) = ("proof", "rules");
 
 /// Fields whose text may have several lines.
 const BLOCKS: [&str; 9] = [
@@ -104,31 +106,32 @@ pub(super) fn replaced(record: &RunRecord, replacement: &str) -> RunRecord {
 /// The value of this field after a visit of each of its texts.
 fn visited<T: Serialize + DeserializeOwned>(field: &str, value: &T, visit: Visit) -> T {
     let mut tree = serde_json::to_value(value).expect("map keys are strings");
-    visit_tree(field, &mut tree, visit);
+    visit_tree(("", field), &mut tree, visit);
     serde_json::from_value(tree).expect("only texts have changed")
 }
 
-fn visit_tree(field: &str, value: &mut Value, visit: Visit) {
+/// Visits the texts of a value, which has this field above it and is in this field itself.
+fn visit_tree((above, field): (&str, &str), value: &mut Value, visit: Visit) {
     match value {
         Value::String(text) if BLOCKS.contains(&field) => visit(text, Shape::Block),
         Value::String(text) => visit(text, Shape::Line),
         Value::Array(items) => {
             for item in items {
-                visit_tree("", item, visit);
+                visit_tree((field, ""), item, visit);
             }
         }
-        Value::Object(map) if MAPS.contains(&field) => {
+        Value::Object(map) if MAPS.contains(&field) || MAP_BELOW == (above, field) => {
             for (mut key, mut value) in take(map) {
                 visit(&mut key, Shape::Line);
-                visit_tree("", &mut value, visit);
+                visit_tree((field, ""), &mut value, visit);
                 map.insert(key, value);
             }
         }
         Value::Object(fields) => {
             let fields = fields.iter_mut();
             let with_texts = fields.filter(|(field, _)| !WITHOUT_TEXTS.contains(&field.as_str()));
-            for (field, value) in with_texts {
-                visit_tree(field, value, visit);
+            for (name, value) in with_texts {
+                visit_tree((field, name), value, visit);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
@@ -140,6 +143,56 @@ mod tests {
     use super::*;
     use crate::sample::{every_text_is, sample};
     use conformant_base::text::is_deceptive;
+    use std::collections::BTreeSet;
+
+    /// Calls `found` with the name of each field below a schema, and the schemas that its value may have.
+    fn each_field(schema: &Value, defs: &Value, found: &mut dyn FnMut(&str, &Value)) {
+        let properties = schema.get("properties").and_then(Value::as_object);
+        for (name, value) in properties.into_iter().flatten() {
+            let mut open = vec![value];
+            while let Some(value) = open.pop() {
+                let name_of = |text: &Value| text.as_str()?.rsplit('/').next().map(str::to_owned);
+                let referred = value.get("$ref").and_then(name_of);
+                open.extend(referred.map(|referred| &defs[referred]));
+                open.extend(value.get("items"));
+                for key in ["anyOf", "oneOf"] {
+                    open.extend(
+                        value
+                            .get(key)
+                            .and_then(Value::as_array)
+                            .into_iter()
+                            .flatten(),
+                    );
+                }
+                found(name, value);
+            }
+        }
+    }
+
+    #[test]
+    fn each_field_of_the_record_has_texts_words_or_keys_as_stated() {
+        let schema = schemars::schema_for!(RunRecord).to_value();
+        let defs = &schema["$defs"];
+        let (mut words, mut maps) = (BTreeSet::new(), BTreeSet::new());
+        let all = defs.as_object().into_iter().flat_map(|defs| defs.values());
+        for schema in all.chain([&schema]) {
+            each_field(schema, defs, &mut |name, value| {
+                let is_word = value.get("enum").or(value.get("const")).is_some();
+                if is_word {
+                    words.insert(name.to_owned());
+                }
+                let others = value.get("additionalProperties");
+                if others.is_some_and(|others| others.is_object()) {
+                    maps.insert(name.to_owned());
+                }
+            });
+        }
+        let stated = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let known: BTreeSet<String> = stated(&[&MAPS[..], &[MAP_BELOW.1]].concat());
+        assert_eq!(maps, known);
+        let known: BTreeSet<String> = stated(&WITHOUT_TEXTS);
+        assert!(words.is_subset(&known), "{words:?}");
+    }
 
     #[test]
     fn no_text_of_a_record_keeps_a_secret() {
