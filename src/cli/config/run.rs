@@ -7,6 +7,7 @@ use super::file::{ConfigFile, TargetEntry};
 use super::reader::{Reader, open};
 use crate::cli::args::RunArgs;
 use crate::cli::{Failure, note};
+use conformant_base::text;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_rulebook::service::ServiceIndex;
@@ -166,11 +167,15 @@ impl Reader {
             self.problems.push(ConfigError::Listen { address, source });
         }
         if args.hooks.is_some() && !file.hooks.is_empty() {
-            note("the hooks of the configuration file are not used, because --hooks is given");
+            let names: Vec<&str> = file.hooks.keys().map(String::as_str).collect();
+            note(&format!(
+                "the configuration file has {}, which are called in place of those below --hooks: {}",
+                text::count(names.len(), "hook"),
+                names.join(", ")
+            ));
         }
         let mut probes = BTreeMap::new();
-        let hooks = file.hooks.into_iter();
-        for (name, mut entry) in hooks.filter(|_| args.hooks.is_none()) {
+        for (name, mut entry) in file.hooks {
             if let Some(probe) = entry.probe.take() {
                 probes.insert(name.clone(), probe);
             }
