@@ -59,6 +59,7 @@ pub(super) fn sample() -> RunRecord {
         targets: [("flow".to_owned(), "http://127.0.0.1:4010/flow".to_owned())].into(),
         seed: 7,
         complete: true,
+        ended_early: None,
         partition: None,
         summary: Summary {
             rules: RuleCounts {
