@@ -72,14 +72,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             "there is nothing to judge: the input is empty".to_owned(),
         ));
     }
-    record.complete = counts.cut == 0;
-    if counts.cut > 0 {
-        record.exit = Some(Exit::Trouble as u8);
-        record.ended_early = Some(match counts.cut {
-            1 => "a file is cut".to_owned(),
-            n => format!("{n} files are cut"),
-        });
-    }
+    note_cut(&mut record, counts.cut);
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }
@@ -146,6 +139,18 @@ fn judge_files(args: &CheckArgs, checker: &mut Checker<'_>) -> Result<Option<Str
         })?;
     }
     Ok(piped.map(|digest| archives::name_of(&digest)))
+}
+
+/// Marks a record of files that are cut as incomplete.
+fn note_cut(record: &mut RunRecord, cut: usize) {
+    record.complete = cut == 0;
+    if cut > 0 {
+        record.exit = Some(Exit::Trouble as u8);
+        record.ended_early = Some(match cut {
+            1 => "a file is cut".to_owned(),
+            n => format!("{n} files are cut"),
+        });
+    }
 }
 
 /// The schema ids of Confluent wire headers, with the number of documents.

@@ -309,7 +309,7 @@ fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure
     }
     print(&format!("listening {url}\n"));
     let is_loopback = args.host.is_none_or(|host| host.is_loopback());
-    // A client cannot connect to the address that means every interface.
+    // A client cannot connect to the address of every interface.
     let local = url
         .replace("//0.0.0.0:", "//127.0.0.1:")
         .replace("//[::]:", "//[::1]:");

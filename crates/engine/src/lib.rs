@@ -185,6 +185,10 @@ pub fn filled(
 ///
 /// - `interrupted` ends the run within a moment; the record is then marked incomplete.
 /// - `finish` may change the record before it is emitted, for example to apply waivers.
+#[expect(
+    clippy::too_many_lines,
+    reason = "one loop over the progress of the jobs"
+)]
 #[expect(clippy::too_many_arguments, reason = "the arguments are independent")]
 pub fn run(
     rulebook: &Rulebook,
@@ -276,15 +280,7 @@ pub fn run(
                 next += 1;
                 ended.has_infrastructure_error |= concluded.has_infrastructure_error;
                 complete &= !matches!(concluded.stopped, Some(Stop::Interrupted));
-                let void = RunEnd {
-                    denied_by: sessions.denied_by(),
-                    wrong_address: concluded
-                        .turned_away
-                        .as_ref()
-                        .and_then(|_| sessions.wrong_address()),
-                    ..RunEnd::default()
-                };
-                emit(concluded.ended_event(void.void_service().as_ref()));
+                emit(concluded.ended_event(void_so_far(sessions, &concluded).as_ref()));
                 recorder.add(concluded);
             }
         }
@@ -315,6 +311,17 @@ pub fn run(
         record: Box::new(record),
     });
     ended
+}
+
+/// The service whose answers to a scenario are not judged, as far as it is known.
+fn void_so_far(sessions: &dyn Sessions, concluded: &Concluded) -> Option<VoidService> {
+    let doubtful = concluded.turned_away.as_ref();
+    let so_far = RunEnd {
+        denied_by: sessions.denied_by(),
+        wrong_address: doubtful.and_then(|_| sessions.wrong_address()),
+        ..RunEnd::default()
+    };
+    so_far.void_service()
 }
 
 /// Sets a flag when it is dropped, also by a panic.

@@ -3,11 +3,10 @@
 use super::addresses::by_service;
 use super::environment::{CONTROL_TOKEN, environment};
 use super::error::ConfigError;
-use super::file::{ConfigFile, TargetEntry};
+use super::file::{ConfigFile, HookEntry, TargetEntry};
 use super::reader::{Reader, open};
 use crate::cli::args::RunArgs;
 use crate::cli::{Failure, note};
-use conformant_base::text;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
 use conformant_rulebook::service::ServiceIndex;
@@ -166,16 +165,16 @@ impl Reader {
             let address = address.clone();
             self.problems.push(ConfigError::Listen { address, source });
         }
-        if args.hooks.is_some() && !file.hooks.is_empty() {
-            let names: Vec<&str> = file.hooks.keys().map(String::as_str).collect();
-            note(&format!(
-                "the configuration file has {}, which are called in place of those below --hooks: {}",
-                text::count(names.len(), "hook"),
-                names.join(", ")
-            ));
+        // A hook with an address of its own in the file stays; `init` writes commands that are stubs.
+        let is_replaced = |entry: &HookEntry| args.hooks.is_some() && entry.http.is_none();
+        if file.hooks.values().any(is_replaced) {
+            note(
+                "the commands of hooks in the configuration file are not used, because --hooks is given",
+            );
         }
         let mut probes = BTreeMap::new();
-        for (name, mut entry) in file.hooks {
+        let hooks = file.hooks.into_iter();
+        for (name, mut entry) in hooks.filter(|(_, entry)| !is_replaced(entry)) {
             if let Some(probe) = entry.probe.take() {
                 probes.insert(name.clone(), probe);
             }

@@ -38,7 +38,7 @@ fn carriers(rulebook: &Rulebook) -> BTreeMap<(&str, &str), Vec<&Parameter>> {
     let mut carriers: BTreeMap<(&str, &str), Vec<&Parameter>> = BTreeMap::new();
     for service in rulebook.services.values() {
         for operation in service.operations.values() {
-            for parameter in operation.parameters.iter().filter(has_pattern) {
+            for parameter in operation.parameters.iter().filter(|p| has_pattern(p)) {
                 if let Some(key) = &parameter.path_from {
                     let known = carriers.entry((&service.name, key)).or_default();
                     known.push(parameter);
@@ -55,7 +55,7 @@ fn carriers(rulebook: &Rulebook) -> BTreeMap<(&str, &str), Vec<&Parameter>> {
             let Some(operation) = operation.flatten() else {
                 continue;
             };
-            for parameter in operation.parameters.iter().filter(has_pattern) {
+            for parameter in operation.parameters.iter().filter(|p| has_pattern(p)) {
                 if let Some((owner, key)) = carried(step, &parameter.name) {
                     carriers.entry((owner, key)).or_default().push(parameter);
                 }
@@ -65,7 +65,7 @@ fn carriers(rulebook: &Rulebook) -> BTreeMap<(&str, &str), Vec<&Parameter>> {
     carriers
 }
 
-fn has_pattern(parameter: &&Parameter) -> bool {
+fn has_pattern(parameter: &Parameter) -> bool {
     parameter.schema.get("pattern").is_some()
 }
 

@@ -35,7 +35,7 @@ pub(super) fn carry_out(
                 HookFault::Failed(why) if why.contains(" took longer than ") => {
                     HookFault::Failed(format!("{why}{}", limit_of(client)))
                 }
-                fault => fault,
+                HookFault::Unsupported | HookFault::NoResult { .. } | HookFault::Failed(_) => fault,
             })?
         }
         HookTransport::Http {

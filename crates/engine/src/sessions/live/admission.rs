@@ -32,6 +32,15 @@ pub(super) enum Closed {
     Elsewhere,
 }
 
+/// What the probe of a service found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum ProbeResult {
+    /// Nothing that shows a wrong address.
+    AsDocumented,
+    /// An answer of another server or path.
+    Elsewhere(String),
+}
+
 #[derive(Debug, Default)]
 struct Answers {
     /// Rejections with 401 or 403.
@@ -47,7 +56,7 @@ struct Answers {
     /// Whether there was an answer of another kind, which also can be a rejection.
     is_there: bool,
     /// What the probe found, once it was sent.
-    probed: Option<Option<String>>,
+    probed: Option<ProbeResult>,
 }
 
 impl Answers {
@@ -73,7 +82,7 @@ impl Answers {
 
     /// Whether no answer was one of the service.
     fn is_elsewhere(&self) -> bool {
-        self.elsewhere > 0 && !self.is_there && self.probed != Some(None)
+        self.elsewhere > 0 && !self.is_there && self.probed != Some(ProbeResult::AsDocumented)
     }
 }
 
@@ -137,11 +146,17 @@ impl Admission {
         probe: impl FnOnce() -> Option<String>,
     ) -> Option<String> {
         let known = self.services().get(service)?.probed.clone();
-        let found = known.unwrap_or_else(probe);
+        let found = known.unwrap_or_else(|| match probe() {
+            Some(answer) => ProbeResult::Elsewhere(answer),
+            None => ProbeResult::AsDocumented,
+        });
         let mut services = self.services();
         let answers = services.get_mut(service)?;
         answers.probed = Some(found.clone());
-        found.filter(|_| answers.is_elsewhere())
+        match found {
+            ProbeResult::Elsewhere(answer) if answers.is_elsewhere() => Some(answer),
+            ProbeResult::Elsewhere(_) | ProbeResult::AsDocumented => None,
+        }
     }
 
     fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
