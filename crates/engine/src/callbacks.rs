@@ -17,9 +17,9 @@ const WITHIN_DEFAULT: Duration = Duration::from_secs(5);
 /// The minimum time to listen for an unexpected callback.
 const SILENCE_MIN: Duration = Duration::from_secs(1);
 /// The same for a race: what is sent twice at the same time arrives at about the same time.
-const SILENCE_MIN_OF_RACE: Duration = Duration::from_millis(250);
+const SILENCE_MIN_OF_RACE: Duration = Duration::from_millis(200);
 /// The maximum in a round of a race that is not its last one.
-const SILENCE_MAX_OF_EARLY_ROUND: Duration = Duration::from_millis(100);
+const SILENCE_MAX_OF_EARLY_ROUND: Duration = Duration::from_millis(50);
 /// The polling interval.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

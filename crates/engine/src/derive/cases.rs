@@ -274,6 +274,13 @@ impl<'a> Cases<'a> {
         at.matches('/').count() > 1 && schema.is_some_and(|k| k.schema.pointer(&place).is_some())
     }
 
+    /// The optional parameters whose values read no setting of the target. One that is not configured would stop the case.
+    pub(super) fn optional(&self) -> Map<String, Value> {
+        let mut optional = self.happy.optional.clone();
+        optional.retain(|_, value| !reads_setting(value));
+        optional
+    }
+
     /// The happy parameters of the `n`th resource of a case, with separate names unless `n` is 0.
     pub(super) fn again(&self, n: usize) -> Map<String, Value> {
         let with = &self.happy.with;
@@ -340,9 +347,11 @@ pub(super) fn needs_nothing(value: &Value) -> bool {
         .all(|root| matches!(root.as_str(), "unique" | "target" | "now"))
 }
 
-/// Whether a value reads a setting of the target, which may not be configured.
-pub(super) fn reads_setting(value: &Value) -> bool {
-    roots(value).iter().any(|root| root == "target")
+/// Whether a value reads a setting of a target, which may not be configured. The people of a run have default values.
+fn reads_setting(value: &Value) -> bool {
+    let named = interpolations(&value.to_string()).unwrap_or_default();
+    let mut paths = named.iter().map(|name| name.path.as_slice());
+    paths.any(|path| path[0] == "target" && path.get(1).is_some_and(|of| of != "people"))
 }
 
 /// A call that must be accepted according to this rule.

@@ -64,7 +64,11 @@ fn refused_and_not_done(cases: &mut Cases<'_>, case: &str, what: &str, refused: 
                     ..accepted(&format!("{}/{}", fetch.service, fetch.id))
                 })
             };
-            steps.extend([look(), cases.call(refused.clone(), &happy.optional), look()]);
+            steps.extend([
+                look(),
+                cases.call(refused.clone(), &cases.optional()),
+                look(),
+            ]);
         }
         None if cases.creates() => {
             let same = accepted(&cases.own_rule());

@@ -90,7 +90,7 @@ fn foreign_id(cases: &mut Cases<'_>, parameter: &Parameter) {
     steps.extend(second_tenant.steps.iter().cloned());
     // A creation or an update that is rejected for it leaves no trace.
     let witnesses = witnesses::looks(cases);
-    let mut with = cases.happy.optional.clone();
+    let mut with = cases.optional();
     with.insert(parameter.name.clone(), foreign.clone());
     steps.extend(witnesses.clone());
     steps.push(cases.call(either(), &with));

@@ -32,7 +32,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             steps.extend(look(cases, &either()));
         }
         _ => {
-            let mut all = foreign(&cases.happy.optional);
+            let mut all = foreign(&cases.optional());
             all.extend(foreign(&own_parameters(cases)));
             steps.extend(look(cases, &either()));
             steps.push(by_other(cases, &all));

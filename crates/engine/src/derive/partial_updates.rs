@@ -2,7 +2,7 @@
 //! between.
 
 use super::boundary::is_sid;
-use super::cases::{Cases, either, needs_nothing, only, reads_setting, rename_all};
+use super::cases::{Cases, either, needs_nothing, only, rename_all};
 use super::parameters::FOREIGN;
 use super::repeated_reads::{a_while, settled, walk};
 use conformant_rulebook::rules::Comparison;
@@ -34,10 +34,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
             Cases::path_of(cases.reader()?, &own),
         ))
     };
-    // A setting that is not configured would stop the scenario.
-    let mut optional = cases.happy.optional.clone();
-    optional.retain(|_, value| !reads_setting(value));
-    let optional = &optional;
+    let optional = &cases.optional();
     // The list must show an invalid update that was applied.
     steps.extend(look());
     steps.push(a_while());
@@ -80,7 +77,8 @@ pub(super) fn wrong_values(cases: &Cases<'_>, parameter: &Parameter) -> Vec<Valu
     } else if let Some(max) = bound("maxLength") {
         Some(json!({"$text": "beyond", "length": max + 1}))
     } else if is_sid(parameter) {
-        let own = cases.value_of(&parameter.name);
+        let own = cases.optional().remove(&parameter.name);
+        let own = own.or_else(|| cases.happy.with.get(&parameter.name).cloned());
         own.map(|own| json!({"$near": own, "by": "last"}))
     } else {
         None

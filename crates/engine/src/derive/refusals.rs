@@ -57,7 +57,7 @@ fn rejections(cases: &Cases<'_>) -> Vec<Step> {
         for (m, wrong) in wrong_values(cases, parameter).into_iter().enumerate() {
             // With all the others, so that a part of the request that is done is visible.
             let mut with = cases.again(n + 2 + m * parameters.len());
-            with.extend(cases.happy.optional.clone());
+            with.extend(cases.optional());
             with.insert(parameter.name.clone(), wrong);
             steps.push(cases.call(either(), &with));
         }

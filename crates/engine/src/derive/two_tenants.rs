@@ -56,7 +56,7 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
                 all.extend(own.clone());
                 cases.call(either(), &all)
             };
-            let optional = cases.happy.optional.clone();
+            let optional = cases.optional();
             steps.extend(look(&foreign));
             steps.extend(look(&ours));
             steps.push(settled());
