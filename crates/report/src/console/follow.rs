@@ -17,8 +17,10 @@ use std::io;
 
 /// Failing scenarios printed during the run; the reports list all.
 const LINES_MAX: usize = 20;
-/// Interval of status lines in a pipe.
+/// First interval of status lines in a pipe. It grows, so that they do not fill the screens of a long run.
 pub const ALIVE_SECONDS: u64 = 10;
+/// The longest interval.
+const ALIVE_SECONDS_MAX: u64 = 120;
 
 /// Prints the progress of a run.
 pub struct Console<'a> {
@@ -186,7 +188,8 @@ impl<'a> Console<'a> {
             self.state.waiting = None;
         }
         self.bar.set_message(self.state.words());
-        if self.look.progress == Progress::Lines && seconds >= self.state.said + ALIVE_SECONDS {
+        let interval = (self.state.said / 5).clamp(ALIVE_SECONDS, ALIVE_SECONDS_MAX);
+        if self.look.progress == Progress::Lines && seconds >= self.state.said + interval {
             self.state.said = seconds;
             let (done, all) = (self.state.done, self.state.scenarios);
             self.write(&format!(
