@@ -133,7 +133,7 @@ fn groups(
         };
         (count > 0).then(|| {
             context! {
-                id, head, name, lead, count, left => "",
+                id, head, name, lead, count, count_said => view::count(count, "defect"), left => "",
                 cards => rendered.by_effect.get(&effect).map_or("", String::as_str),
             }
         })
@@ -179,6 +179,7 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
             thousands(judged), thousands(record.rules.len()),
             scenarios(played.count()), thousands(record.summary.exchanges),
         ),
+        left_out => crate::invocation::limits(record).join(" "),
         detection => top::detection(record),
         proof => record.proof.as_ref().map(top::proof),
         trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole.broken)),
@@ -188,7 +189,6 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         unjudged_lead => unjudged::unjudged_lead(not_judged),
         needs => unjudged::needs(record),
         open => open::open_points(record),
-        open_count => record.open_points.len(),
         open_lead => open::open_lead(history),
         invocation => record.invocation.as_str(),
         facts => facts::facts(record),
