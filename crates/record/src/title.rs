@@ -203,7 +203,7 @@ fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
     }
 }
 
-/// What stands in place of an expected identifier, if both look the same when shortened.
+/// The actual identifier in words, where it looks like the expected one when shortened.
 fn another(shown: &str) -> String {
     let is_sid = shown.chars().count() == 3 && shown.starts_with(|c: char| c.is_ascii_uppercase());
     let is_word = !shown.contains(['/', ' ']);

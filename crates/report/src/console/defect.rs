@@ -236,20 +236,24 @@ fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
     if let Some(line) = lines.into_iter().find(fits) {
         return line;
     }
-    let is_comparison = finding.message.contains(expected.as_str())
-        && finding.message.contains(actual.as_str())
-        && !expected.is_empty()
-        && !actual.is_empty();
-    if is_comparison && fits(&apart) {
-        return apart;
-    }
     let line = cut(&format!("{count}{short}"), columns);
     // A remark in parentheses is left out rather than cut.
-    match line.rfind(" (") {
+    let line = match line.rfind(" (") {
         Some(open) if line.ends_with('…') && !line[open..].contains(')') => {
             format!("{} …", &line[..open])
         }
         _ => line,
+    };
+    let is_comparison = [expected, actual]
+        .iter()
+        .all(|value| !value.is_empty() && finding.message.contains(value.as_str()));
+    let is_whole = [expected, actual]
+        .iter()
+        .all(|value| line.contains(&conformant_record::with_short_ids(value)));
+    if is_comparison && !is_whole && fits(&apart) {
+        apart
+    } else {
+        line
     }
 }
 
