@@ -49,7 +49,7 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     names
 }
 
-/// Words of reports: levels, verdicts of rules and scenarios, and what a pass is worth.
+/// Words of reports: levels, bases and verdicts of rules, and terms of mutation testing.
 const WORDS: [(&str, &str); 21] = [
     ("must", "Level of a rule: a violation fails the run."),
     (

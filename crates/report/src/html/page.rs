@@ -175,9 +175,10 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         unjudged => not_judged, unjudged_said => thousands(not_judged),
         judged_percent => percent,
         judged_said => format!(
-            "{} of {} rules, in {} and {} exchanges.",
+            "{} of {} rules, in {} and {} exchange{}.",
             thousands(judged), thousands(record.rules.len()),
             scenarios(played.count()), thousands(record.summary.exchanges),
+            if record.summary.exchanges == 1 { "" } else { "s" },
         ),
         left_out => crate::invocation::limits(record).join(" "),
         detection => top::detection(record),
@@ -208,7 +209,7 @@ fn defects_lead(defects: usize, whole: &Tally) -> String {
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
         "{broken} {is} broken, probably by {}. Rules that match the pattern of a fault of the reference are \
-         grouped in one card, the largest first. Grouping is a guess and does not affect any \
+         grouped in one card, by urgency. Grouping is a guess and does not affect any \
          verdict.",
         view::count(defects, "defect")
     )
