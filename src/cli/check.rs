@@ -5,6 +5,7 @@ use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
+use conformant_base::text;
 use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
 use conformant_record::{Level, RunEvent, RunRecord, Verdict};
 use conformant_report::{Consumer, Keep, Settings, Stream};
@@ -64,7 +65,9 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         && let Some((lines, path)) = quarantine.finish(lines)?
     {
         let path = path.display();
-        note(&format!("{lines} rejected lines are set aside in {path}"));
+        let are = if lines == 1 { "is" } else { "are" };
+        let lines = text::count(lines, "rejected line");
+        note(&format!("{lines} {are} set aside in {path}"));
     }
     let (mut record, counts) = checker.finish();
     if counts.filled == 0 {
@@ -190,12 +193,15 @@ fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
     }
     if unreadable > 0 {
         note(&format!(
-            "{} {} and were skipped",
-            unreadable,
+            "{} skipped, because {}",
+            match unreadable {
+                1 => "1 entry was".to_owned(),
+                n => format!("{n} entries were"),
+            },
             match kind {
-                Kind::Events(_) => "places hold no event",
+                Kind::Events(_) => "no event is there",
                 Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
-                    "entries are not exchanges",
+                    "no exchange is there",
             }
         ));
     }

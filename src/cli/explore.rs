@@ -86,8 +86,8 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     print(&redactor.redact(&text::escape(&report_text(&explored))));
     let seconds = started.elapsed().as_secs_f64();
     note(&format!(
-        "{} exchanges in {seconds:.1} s",
-        explored.exchanges
+        "{} in {seconds:.1} s",
+        text::count(explored.exchanges, "exchange")
     ));
     if let Some(folder) = &args.save {
         save(folder, &explored.found, &redactor)?;

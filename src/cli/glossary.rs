@@ -1,5 +1,5 @@
-//! What `explain` prints for names other than rules: hooks, types, event types and versions, settings, and causes of
-//! missing answers.
+//! What `explain` prints for names other than rules: hooks, types, event types and versions, settings, causes of
+//! missing answers, and the words of reports.
 
 use super::config;
 use conformant_base::http::Cause;
@@ -7,10 +7,13 @@ use conformant_engine::Planned;
 use conformant_rulebook::service::ServiceIndex;
 use conformant_rulebook::{Rulebook, is_one_event};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// Number of scenarios listed for a hook.
 const SCENARIOS_MAX: usize = 8;
+/// Number of settings listed below a key.
+const KEYS_MAX: usize = 40;
 /// Number of fields listed for a type.
 const FIELDS_MAX: usize = 60;
 
@@ -26,6 +29,7 @@ pub(super) fn describe(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str)
     );
     key(name, &mut text);
     cause(name, &mut text);
+    report_word(name, &mut text);
     text
 }
 
@@ -40,8 +44,89 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
     names.extend(rulebook.event_types.keys().cloned());
     names.extend(keys().into_iter().map(|(key, _)| key));
     names.extend(causes().into_iter().map(|(cause, _)| cause));
+    names.extend(WORDS.iter().map(|(word, _)| (*word).to_owned()));
     names.extend(FORMS.iter().map(|(form, _)| (*form).to_owned()));
     names
+}
+
+/// Words of reports: levels, bases and verdicts of rules, and terms of mutation testing.
+const WORDS: [(&str, &str); 21] = [
+    ("must", "Level of a rule: a violation fails the run."),
+    (
+        "should",
+        "Level of a rule: a violation is a warning, which fails the run only with --strict.",
+    ),
+    ("may", "Level of a rule: a violation never fails the run."),
+    ("stated", "Basis of a rule: its source says so."),
+    ("inferred", "Basis of a rule: it follows from its source."),
+    (
+        "not-shown",
+        "Basis of a rule: the document shows no example.",
+    ),
+    (
+        "contradiction",
+        "Basis of a rule: the document contradicts itself.",
+    ),
+    (
+        "pass",
+        "Verdict: evaluated at least once where it could fail, and never violated.",
+    ),
+    ("fail", "Verdict: violated at least once."),
+    (
+        "inconclusive",
+        "Verdict: could not be evaluated: no response, a rate limit, or a failed set-up step. The report names the cause.",
+    ),
+    (
+        "not-judged",
+        "Verdict: the run produced nothing to which the rule applies, or the rule detected no mutation.",
+    ),
+    (
+        "not-applicable",
+        "Verdict: the target lacks what is needed, such as a hook or a setting; the report names it.",
+    ),
+    (
+        "waived",
+        "Verdict: violated, but a waiver accepts it until it expires.",
+    ),
+    (
+        "error",
+        "Verdict: the harness failed, not the target. The exit code is 3.",
+    ),
+    (
+        "open",
+        "Verdict: the documents leave the behavior unspecified. Any answer passes, and reports list it.",
+    ),
+    (
+        "vacuous",
+        "Describes a rule that passes but detects none of its mutations. It counts as not judged.",
+    ),
+    (
+        "mutation",
+        "One change to recorded evidence, after which the rules are evaluated again.",
+    ),
+    (
+        "defect",
+        "A group of findings with one probable cause. The group is a guess; no verdict depends on it.",
+    ),
+    (
+        "finding",
+        "One violation of one rule in one place, with expected and actual value.",
+    ),
+    (
+        "detection",
+        "The estimated share of the defects of an unknown implementation that the run reports.",
+    ),
+    (
+        "waiver",
+        "The acceptance of a failure, with a reason and an expiry date.",
+    ),
+];
+
+fn report_word(name: &str, text: &mut String) {
+    let name = name.replace(' ', "-");
+    if let Some((word, says)) = WORDS.iter().find(|(word, _)| *word == name) {
+        let _ = writeln!(text, "word {word}\n  {says}");
+    }
 }
 
 /// Values of `check --as` other than representations.
@@ -215,15 +300,37 @@ fn key(name: &str, text: &mut String) {
                 .zip(&wanted)
                 .all(|(part, name)| *part == "NAME" || part == name)
     };
-    if let Some((key, says)) = keys().into_iter().find(|(key, _)| key == name || fits(key)) {
-        let _ = writeln!(text, "key {key} of conformant.yaml\n  {says}");
-        if let ["targets", service, "url"] = wanted.as_slice() {
-            let _ = writeln!(
-                text,
-                "  also       CONFORMANT_{}_URL, --target {service}=URL",
-                service.to_uppercase()
-            );
-        }
+    let all = keys();
+    let Some((key, says)) = all.iter().find(|(key, _)| key == name || fits(key)) else {
+        return;
+    };
+    let _ = writeln!(text, "key {key} of conformant.yaml\n  {says}");
+    if let ["targets", service, "url"] = wanted.as_slice() {
+        let _ = writeln!(
+            text,
+            "  also       CONFORMANT_{}_URL, --target {service}=URL",
+            service.to_uppercase()
+        );
+    }
+    let below: BTreeMap<&str, &str> = all
+        .iter()
+        .filter_map(|(inner, says)| {
+            let rest = inner.strip_prefix(key.as_str())?.strip_prefix('.')?;
+            let is_direct = !rest.trim_start_matches("NAME.").contains('.');
+            is_direct.then_some((rest, says.as_str()))
+        })
+        .collect();
+    let width = below.keys().map(|name| name.len()).max();
+    for (at, (inner, says)) in below.iter().take(KEYS_MAX).enumerate() {
+        let label = if at == 0 { "keys" } else { "" };
+        let line = format!(
+            "  {label:<10} {inner:width$}  {says}",
+            width = width.unwrap_or_default()
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    if below.len() > KEYS_MAX {
+        let _ = writeln!(text, "  {:<10} and {} more", "", below.len() - KEYS_MAX);
     }
 }
 
@@ -351,6 +458,8 @@ mod tests {
                 "events/MessageSent",
                 "event MessageSent\n  versions   events/MessageSent/4\n",
             ),
+            ("vacuous", "word vacuous\n"),
+            ("not judged", "word not-judged\n"),
             ("har", "kind har\n  A recording of traffic"),
             ("timeout", "cause timeout("),
             (
@@ -362,6 +471,16 @@ mod tests {
             assert!(text.starts_with(begin), "{name}: {text}");
         }
         assert_eq!(describe(&rulebook, &planned, "no-such-thing"), "");
+    }
+
+    #[test]
+    fn a_key_lists_the_keys_below_it() {
+        let mut text = String::new();
+        key("limits", &mut text);
+        assert!(
+            text.contains("\n  keys       ") && text.contains(" rate "),
+            "{text}"
+        );
     }
 
     #[test]

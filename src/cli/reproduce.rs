@@ -136,6 +136,7 @@ impl Written<'_> {
             specs: args.specs.clone(),
             // Ask the hooks whether they are those of the reference; nothing else is sent.
             dry_run: args.hooks.is_none(),
+            is_of_stored_run: true,
             ..RunArgs::default()
         })?;
         let targets = match args.targets.is_empty() {

@@ -79,7 +79,8 @@ impl<'a> Watch<'a> {
             .ok_or_else(|| Failure::Trouble("the judge wrote no record".to_owned()))?;
         output::write_reports(reports, &record, settings)?;
         note(&format!(
-            "{passed} requests passed, {foreign} of them belong to no documented operation"
+            "{} passed, {foreign} of them without a documented operation",
+            text::count(passed, "request")
         ));
         if unlisted > 0 {
             note(&format!(

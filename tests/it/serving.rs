@@ -356,7 +356,7 @@ fn invalid_settings_are_reported_at_start() {
     for (arguments, expected) in [
         (
             ["--seed-data", "bad.ndjson"],
-            "failed to seed world ``: request 1 of the seed data",
+            "failed to seed the default sandbox: request 1 of the seed data",
         ),
         (["--answer", "chat/nothing=cut"], "matches no operation"),
         (

@@ -52,6 +52,13 @@ fn observation(finding: &Finding) -> String {
         return decision(finding);
     }
     let (place, message) = located(finding, message);
+    if let ("encoding", Some(types)) = (finding.kind.as_str(), expected.strip_prefix("a body as "))
+    {
+        return format!("the body is sent as {actual}, expected {types}");
+    }
+    if finding.kind == "not-unique" && !place.is_empty() && fits_title(actual) {
+        return format!("{place} is {actual} in two resources, expected a different value in each");
+    }
     let (about, tail) = match comparison(message, expected, actual) {
         Some((about, tail)) if fits_title(expected) && fits_title(actual) => (about, tail),
         _ => return described(finding, &place),
@@ -65,8 +72,7 @@ fn observation(finding: &Finding) -> String {
         }
     }
     if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
-        let (before, now) = same_day(before, actual);
-        return format!("{place} changed (was {before}, now {now}){tail}");
+        return format!("{place} {}{tail}", changed(before, actual));
     }
     match (place.as_str(), about) {
         ("", "") => format!("{actual}, expected {expected}{tail}"),
@@ -163,8 +169,7 @@ fn described(finding: &Finding, place: &str) -> String {
                 .map(|(_, why)| format!(" although {why}"))
                 .unwrap_or_default();
             if let (Some(before), true) = (before(expected), fits_title(actual)) {
-                let (before, now) = same_day(before, actual);
-                format!("{place} changed (was {before}, now {now}){why}")
+                format!("{place} {}{why}", changed(before, actual))
             } else if rest.len() < message.len() {
                 format!("{place}{rest}")
             } else if message.contains(&finding.pointer) {
@@ -184,10 +189,38 @@ fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
     let (shown, due) = (plain(actual), plain(expected));
     if due.starts_with("one of ") && shown.contains('…') && due.contains(&shown) {
         format!("{place} is not {expected}")
-    } else if shown.contains('…') && due.starts_with(&shown) || shown == due {
-        format!("{place} is not the expected {expected}")
+    } else if shown.contains('…') && due.starts_with(&shown) {
+        format!(
+            "{place} is not the expected {expected}, but {}",
+            another(&shown)
+        )
+    } else if let "nothing" | "nothing there" = actual {
+        format!("{place} is missing, expected {expected}")
+    } else if expected == "nothing there" {
+        format!("{place} is {actual}, expected to be absent")
     } else {
         format!("{place} is {actual}, expected {expected}")
+    }
+}
+
+/// The actual identifier in words, where it looks like the expected one when shortened.
+fn another(shown: &str) -> String {
+    let is_sid = shown.chars().count() == 3 && shown.starts_with(|c: char| c.is_ascii_uppercase());
+    let is_word = !shown.contains(['/', ' ']);
+    match shown.split_once("-…") {
+        _ if is_sid => format!("another {shown}"),
+        Some((word, "")) if is_word => format!("another {word}"),
+        _ => "another value".to_owned(),
+    }
+}
+
+/// The earlier and the present value of a field that must not change.
+fn changed(before: &str, now: &str) -> String {
+    let (before, now) = same_day(before, now);
+    if replace_names(&before, shortened) == replace_names(&now, shortened) {
+        format!("changed (was {before}, now another one)")
+    } else {
+        format!("changed (was {before}, now {now})")
     }
 }
 
@@ -373,7 +406,7 @@ mod tests {
                     "\"IS316599da8ef4b3176873271edb4bf910\"",
                     "sent one SID, came back as another one",
                 ],
-                "create-flow: `sid` is not the expected \"IS…\"",
+                "create-flow: `sid` is not the expected \"IS…\", but another IS…",
             ),
             (
                 "chat/user-bindings/of-the-user",
@@ -383,7 +416,7 @@ mod tests {
                     "\"US316599da8ef4b3176873271edb4bf910\"",
                     "{both}",
                 ],
-                "read-user-bindings: `bindings[].user_sid` is not the expected US…, the resource of that name",
+                "read-user-bindings: `bindings[].user_sid` is not the expected US…, the resource of that name, but another US…",
             ),
             (
                 "chat/callback",
@@ -400,6 +433,44 @@ mod tests {
                     "{both}",
                 ],
                 "create-channel: `date_created` changed (was 22:33:54, now 22:33:55)",
+            ),
+            (
+                "flow/executions/same-everywhere",
+                ["create-execution", "/flow_sid", "changed"],
+                [
+                    "\"FW316599da8ef4b3176873271edb4bf91f\", as before",
+                    "\"FW316599da8ef4b3176873271edb4bf910\"",
+                    "{both}",
+                ],
+                "create-execution: `flow_sid` changed (was \"FW…\", now another one)",
+            ),
+            (
+                "chat/services/own-role",
+                ["fetch-service", "/default_role_sid", "not-unique"],
+                [
+                    "a value that \"IS316599da8ef4b3176873271edb4bf91f\" does not have",
+                    "\"RL316599da8ef4b3176873271edb4bf910\"",
+                    "\"RL1\" belongs to \"IS1\" and to \"IS2\"",
+                ],
+                "fetch-service: `default_role_sid` is \"RL…\" in two resources, expected a different value in each",
+            ),
+            (
+                "chat/create-role/body",
+                ["create-role", "", "encoding"],
+                ["a body as application/xml", "application/json", "{both}"],
+                "create-role: the body is sent as application/json, expected application/xml",
+            ),
+            (
+                "chat/fetch-role/type",
+                ["fetch-role", "/type", "story"],
+                ["\"deployment\"", "nothing there", "/type: {both}"],
+                "fetch-role: `type` is missing, expected \"deployment\"",
+            ),
+            (
+                "chat/fetch-role/type",
+                ["fetch-role", "/type", "story"],
+                ["5", "\"5\"", "/type: {both}"],
+                "fetch-role: `type` is \"5\", expected 5",
             ),
             (
                 "chat/members/others-stay",
@@ -449,7 +520,7 @@ mod tests {
                     "\"RL316599da8ef4b3176873271edb4bf910\"",
                     "/role_sid of a user created without it: {both}",
                 ],
-                "create-user: `role_sid` of a user created without it is not the expected \"RL…\"",
+                "create-user: `role_sid` of a user created without it is not the expected \"RL…\", but another RL…",
             ),
             (
                 "auth/create-user/bad-email-error",

@@ -134,8 +134,17 @@ impl Destination {
         let folder = folder.unwrap_or_else(|| Path::new("."));
         let tried =
             fs::create_dir_all(folder).and_then(|()| NamedTempFile::new_in(folder).map(drop));
-        tried.map_err(|why| format!("{shown} cannot be written: {why}"))
+        tried.map_err(|why| format!("{shown} cannot be written: {}", without_path(why)))
     }
+}
+
+/// An error of a temporary file without the path of that file, which the caller does not know.
+fn without_path(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let code = inner
+        .and_then(|inner| inner.downcast_ref::<io::Error>())
+        .and_then(io::Error::raw_os_error);
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 impl Report {
@@ -253,7 +262,9 @@ impl Growing {
         let prefix = format!(".{name}.");
         clear_unfinished(folder, &prefix);
         Ok(Self {
-            file: unfinished(&prefix).tempfile_in(folder)?,
+            file: unfinished(&prefix)
+                .tempfile_in(folder)
+                .map_err(without_path)?,
             path: path.to_owned(),
             folder: folder.to_owned(),
         })

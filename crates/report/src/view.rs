@@ -269,13 +269,23 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if undecided > 0 && judged > 0 {
         line = format!("{line}, {undecided} not decided");
     }
+    let mut remarks: Vec<String> = Vec::new();
     if !record.complete {
         let is_run = record.invocation.starts_with("conformant run");
-        line += &match (&record.ended_early, record.exit) {
-            (Some(why), _) if !is_run => format!(" ({why})"),
-            (_, Some(3)) => " (the run ended early)".to_owned(),
-            (_, _) => " (the run was interrupted)".to_owned(),
-        };
+        remarks.push(match (&record.ended_early, record.exit) {
+            (Some(why), _) if !is_run => why.clone(),
+            (_, Some(3)) => "the run ended early".to_owned(),
+            (_, _) => "the run was interrupted".to_owned(),
+        });
+    }
+    // Passed and failed runs have the codes 0 and 1.
+    if let Some(code) = record.exit.filter(|code| *code > 1)
+        && !line.contains("(exit ")
+    {
+        remarks.push(format!("exit {code}"));
+    }
+    if !remarks.is_empty() {
+        line += &format!(" ({})", remarks.join(", "));
     }
     line
 }
@@ -579,7 +589,7 @@ mod tests {
         record.complete = false;
         assert_eq!(
             headline(&record, LENIENT),
-            "nothing judged (the run ended early)"
+            "nothing judged (the run ended early, exit 3)"
         );
     }
 

@@ -320,6 +320,15 @@ pub(super) fn read(
         service::add_embedded(sources.to_mut());
     }
     let files = read_files(&sources, &mut draft);
+    // Everything that such a file defines would be unknown. Only scenarios are not referred to by other files.
+    let is_unreadable = |path: &String| {
+        !matches!(role(path), None | Some(Role::Other | Role::Scenarios))
+            && !files.contains_key(path)
+    };
+    if sources.keys().any(is_unreadable) {
+        draft.problems.sort();
+        return Err(draft.problems);
+    }
     let index = Arc::new(service::read(&mut draft, &files));
     draft.index = Arc::clone(&index);
     let is_known = |file: &File| !file.path.contains('/') || index.get(file.service()).is_some();

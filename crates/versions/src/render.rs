@@ -380,10 +380,10 @@ impl RunDifference {
                 })
                 .collect()
         };
-        let defects = |list: &[Defect]| -> Vec<String> {
+        let defects = |list: &[Defect], finding: &str| -> Vec<String> {
             let line = |defect: &Defect| {
                 let rules = count(defect.rules.len(), "rule");
-                let findings = count(defect.findings, "finding");
+                let findings = count(defect.findings, finding);
                 let scenarios = count(defect.scenarios, "scenario");
                 format!("{} ({rules}, {findings}, {scenarios})", defect.title)
             };
@@ -391,8 +391,11 @@ impl RunDifference {
         };
         [
             ("limits of this comparison", self.cautions.clone()),
-            ("new defects", defects(&self.new_defects)),
-            ("defects of the first run only", defects(&self.gone_defects)),
+            ("new defects", defects(&self.new_defects, "new finding")),
+            (
+                "defects of the first run only",
+                defects(&self.gone_defects, "finding"),
+            ),
             ("rules whose verdict differs", verdicts(&self.rules)),
             ("scenarios whose verdict differs", verdicts(&self.scenarios)),
             (

@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(difference.new_defects.len(), 1);
         let text = difference.render(Format::Text).unwrap();
         assert!(text.lines().count() <= 40, "{text}");
-        let line = "new defects: 1\n  read-x: status 500, expected an accepted request (300 rules, 300 findings, ";
+        let line = "new defects: 1\n  read-x: status 500, expected an accepted request (300 rules, 300 new findings, ";
         assert!(text.starts_with(line), "{text}");
     }
 

@@ -100,6 +100,9 @@ pub struct RunArgs {
     /// Print the requests of each scenario and send nothing.
     #[arg(long)]
     pub dry_run: bool,
+    /// The targets are those of a stored run, so that unused variables need no hint.
+    #[arg(skip)]
+    pub is_of_stored_run: bool,
     /// Report where the time went on a live target, and the shortest possible run time.
     #[arg(long)]
     pub timings: bool,

@@ -147,7 +147,10 @@ impl Reader {
                 at: at.to_owned(),
                 variable: variable_for(at),
             };
-            self.warnings.push(error.to_string());
+            let warning = error.to_string();
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
         }
     }
 

@@ -76,7 +76,7 @@ pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
     }
     reader.is_dry = args.dry_run;
     let config = reader.resolve(file, args);
-    if config.settings.targets.is_empty() && !args.reference {
+    if config.settings.targets.is_empty() && !args.reference && !args.is_of_stored_run {
         reader.hint_at_variables();
     }
     let secrets = reader.finish()?;

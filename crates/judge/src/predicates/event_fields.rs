@@ -6,7 +6,11 @@ use super::event_emitted::{COLLECT, SEND, feed};
 use super::event_emitted::{Collected, Feed};
 use super::prelude::*;
 use crate::compare::as_text;
+use conformant_base::text;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// Bytes of the values of events in a finding.
+const SHOWN_BYTES_MAX: usize = 100;
 
 /// A field of the events has the value of an argument or a result of the send.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -233,8 +237,9 @@ impl EventFields {
             }
             return of_types.into_iter().find_map(|(kind, (last, shown))| {
                 let lacks = all.iter().find(|one| !shown.contains(*one))?;
-                let others = format!("{} others", shown.len());
-                Some((last, fact(format!("{lacks} in some event {kind}"), others)))
+                let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+                let shown = text::excerpt(&shown.join(", "), SHOWN_BYTES_MAX).into_owned();
+                Some((last, fact(format!("{lacks} in some event {kind}"), shown)))
             });
         }
         let FieldValue { event, value, .. } = there.iter().find(|stands| !same(stands.value))?;

@@ -171,8 +171,16 @@ pub enum Error {
     Certificate(#[from] IdentityError),
     #[error("use the script: {0}")]
     Script(#[from] ScriptError),
-    #[error("seed world `{world}`: {source}")]
+    #[error("seed {}: {source}", sandbox(world))]
     Seeds { world: String, source: SeedError },
+}
+
+/// A sandbox in a message.
+fn sandbox(name: &str) -> String {
+    match name {
+        "" => "the default sandbox".to_owned(),
+        name => format!("sandbox `{name}`"),
+    }
 }
 
 /// A running server; stops when dropped.

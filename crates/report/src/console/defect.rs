@@ -14,6 +14,8 @@ const OTHERS_MAX: usize = 12;
 const DIFF_LINES_MAX: usize = 24;
 /// Consecutive lines on one side of a diff.
 const SIDE_LINES_MAX: usize = 6;
+/// Lines of a value or message.
+const VALUE_LINES_MAX: usize = 6;
 /// Printed before the first advice.
 const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
@@ -165,7 +167,7 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
                 first.message == format!("{due} {}, {seen} {}", first.expected, first.actual)
             });
         if !title.ends_with(first.message.as_str()) && !says_both {
-            out += &wrapped(&first.message, "  ", 2, look.width);
+            out += &limited(&wrapped(&first.message, "  ", 2, look.width), look);
         }
         out += &finding(record, first, look);
     }
@@ -214,6 +216,14 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
 fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
     let (place, scenario) = (first_place(finding), &finding.scenario);
     let short = conformant_record::with_short_ids(&finding.message);
+    let (expected, actual) = (&finding.expected, &finding.actual);
+    let pointer = [&finding.pointer, ": "].concat();
+    let pointer = if finding.pointer.is_empty() {
+        ""
+    } else {
+        &pointer
+    };
+    let apart = format!("{count}{pointer}{}", apart(expected, actual));
     let lines = [
         format!("{count}{} ({place})", finding.message),
         format!("{count}{short} ({place})"),
@@ -228,12 +238,46 @@ fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
     }
     let line = cut(&format!("{count}{short}"), columns);
     // A remark in parentheses is left out rather than cut.
-    match line.rfind(" (") {
+    let line = match line.rfind(" (") {
         Some(open) if line.ends_with('…') && !line[open..].contains(')') => {
             format!("{} …", &line[..open])
         }
         _ => line,
+    };
+    let is_comparison = [expected, actual]
+        .iter()
+        .all(|value| !value.is_empty() && finding.message.contains(value.as_str()));
+    let is_whole = [expected, actual]
+        .iter()
+        .all(|value| line.contains(&conformant_record::with_short_ids(value)));
+    if is_comparison && !is_whole && fits(&apart) {
+        apart
+    } else {
+        line
     }
+}
+
+/// Expected and actual value from shortly before their first difference on.
+fn apart(expected: &str, actual: &str) -> String {
+    /// Characters of a value.
+    const SHOWN_CHARACTERS: usize = 24;
+    /// Equal characters before the difference.
+    const BEFORE_CHARACTERS: usize = 8;
+    let pairs = expected.chars().zip(actual.chars());
+    let equal = pairs.take_while(|(due, seen)| due == seen).count();
+    let from = equal.saturating_sub(BEFORE_CHARACTERS);
+    let part = |value: &str| {
+        let characters = value.chars().count();
+        let shown: String = value.chars().skip(from).take(SHOWN_CHARACTERS).collect();
+        let begin = if from > 0 { "…" } else { "" };
+        let end = if characters > from + SHOWN_CHARACTERS {
+            "…"
+        } else {
+            ""
+        };
+        format!("{begin}{shown}{end}")
+    };
+    format!("expected {}, got {}", part(expected), part(actual))
 }
 
 fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
@@ -332,12 +376,24 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
 /// A value after its label, wrapped.
 fn labelled(label: &str, value: &str, look: &Look) -> String {
     const LABEL_COLUMNS: usize = 10;
-    wrapped(
+    let text = wrapped(
         view::labelled(label, value).trim_end(),
         "",
         LABEL_COLUMNS,
         look.width,
-    )
+    );
+    limited(&text, look)
+}
+
+/// The first lines of a value or message, which a target can make as long as it likes.
+fn limited(text: &str, look: &Look) -> String {
+    let lines = text.lines().count();
+    if look.is_verbose() || lines <= VALUE_LINES_MAX + 1 {
+        return text.to_owned();
+    }
+    let shown = text.lines().take(VALUE_LINES_MAX);
+    let shown: String = shown.map(|line| format!("{line}\n")).collect();
+    shown + &left_out(lines - VALUE_LINES_MAX)
 }
 
 /// Expected and actual lines; long one-sided runs are cut.
@@ -507,6 +563,36 @@ mod tests {
             also_line("2× ", &long, 60),
             "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
         );
+    }
+
+    #[test]
+    fn an_observation_that_does_not_fit_is_reduced_to_the_difference() {
+        let long = |end: &str| format!("\"{}{end}\"", "word ".repeat(30));
+        let (expected, actual) = (long("one"), long("two"));
+        let finding = Finding {
+            message: format!("expected {expected}, got {actual}"),
+            pointer: "/body".to_owned(),
+            expected,
+            actual,
+            ..Finding::default()
+        };
+        assert_eq!(
+            also_line("2× ", &finding, 88),
+            "2× /body: expected …rd word one\", got …rd word two\""
+        );
+    }
+
+    #[test]
+    fn a_value_of_many_lines_is_cut_unless_verbose() {
+        let long = "a word ".repeat(200);
+        let text = labelled("actual", &long, &Look::default());
+        assert!(text.lines().count() == VALUE_LINES_MAX + 1, "{text}");
+        assert!(text.contains(" more lines\n"), "{text}");
+        let look = Look {
+            verbosity: crate::console::look::Verbosity::Verbose,
+            ..Look::default()
+        };
+        assert!(labelled("actual", &long, &look).lines().count() > 10);
     }
 
     #[test]

@@ -17,8 +17,10 @@ use std::io;
 
 /// Failing scenarios printed during the run; the reports list all.
 const LINES_MAX: usize = 20;
-/// Interval of status lines in a pipe.
+/// First interval of status lines in a pipe. It grows, so that they do not fill the screens of a long run.
 pub const ALIVE_SECONDS: u64 = 10;
+/// The longest interval.
+const ALIVE_SECONDS_MAX: u64 = 120;
 
 /// Prints the progress of a run.
 pub struct Console<'a> {
@@ -40,6 +42,8 @@ struct State {
     failing: BTreeSet<String>,
     /// Broken rules so far, of the scenarios that ended in the order of the plan.
     broken: BTreeSet<String>,
+    /// Failing scenarios among these.
+    settled: usize,
     inconclusive: usize,
     printed: usize,
     seconds: u64,
@@ -60,9 +64,15 @@ impl State {
             parts.push(format!("{} running, none ended yet", self.running.len()));
         }
         if !self.failing.is_empty() {
-            parts.push(format!("{} failing", self.failing.len()));
+            let example = match self.failing.first() {
+                // Lines about scenarios wait for the order of the plan.
+                Some(id) if self.printed == 0 => format!(", such as {id}"),
+                Some(_) | None => String::new(),
+            };
+            parts.push(format!("{} failing{example}", self.failing.len()));
         }
-        if !self.broken.is_empty() {
+        // The count misleads while most failing scenarios wait for the order of the plan.
+        if !self.broken.is_empty() && self.settled * 2 >= self.failing.len() {
             let rules = view::count(self.broken.len(), "rule");
             parts.push(format!("at least {rules} broken"));
         }
@@ -186,7 +196,8 @@ impl<'a> Console<'a> {
             self.state.waiting = None;
         }
         self.bar.set_message(self.state.words());
-        if self.look.progress == Progress::Lines && seconds >= self.state.said + ALIVE_SECONDS {
+        let interval = (self.state.said / 5).clamp(ALIVE_SECONDS, ALIVE_SECONDS_MAX);
+        if self.look.progress == Progress::Lines && seconds >= self.state.said + interval {
             self.state.said = seconds;
             let (done, all) = (self.state.done, self.state.scenarios);
             self.write(&format!(
@@ -227,6 +238,7 @@ impl<'a> Console<'a> {
             }
         }
         if matches!(outcome, Outcome::Failed) {
+            self.state.settled += 1;
             let fails = findings
                 .iter()
                 .filter(|f| f.waived.is_empty() && view::fails(f, self.look.settings));
@@ -403,7 +415,7 @@ mod tests {
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "target: http://127.0.0.1:4010/flow\n\
-             … 10 s: 2 of 4 scenarios · 2 failing · about 10 s left\n\
+             … 10 s: 2 of 4 scenarios · 2 failing, such as flow/x/b · about 10 s left\n\
              FAIL flow/x/c: 1 finding\n\
              … 20 s: 2 of 4 scenarios · 1 failing · at least 1 rule broken · about 20 s left\n"
         );

@@ -14,8 +14,8 @@ use crate::view;
 use conformant_record::RunRecord;
 use std::fmt::Write as _;
 
-/// Lines in total unless verbose; with lines about scenarios fewer than 400.
-const LINES_MAX: usize = 375;
+/// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
+const LINES_MAX: usize = 350;
 /// Defects of the last screen.
 const FIRST_MAX: usize = 5;
 

@@ -31,7 +31,7 @@
     let prefix = "";
     for (const line of one("pre", sec).textContent.split("\n")) {
       if (line.endsWith("/") && !line.includes(" ")) { prefix = line; continue; }
-      const hit = /^(\S)(\S*) (\d+\.\d) (.*)$/.exec(line);
+      const hit = /^(\S)(.*?) (\d+\.\d) (.*)$/.exec(line);
       if (!hit || !WORDS[hit[1]]) continue;
       const id = prefix + hit[2];
       lists.push({ id, href: "scenario:" + id, verdict: WORDS[hit[1]][0], word: WORDS[hit[1]][1], seconds: hit[3], says: hit[4], text: fold(id + " " + hit[4]), sec });

@@ -133,7 +133,7 @@ fn groups(
         };
         (count > 0).then(|| {
             context! {
-                id, head, name, lead, count, left => "",
+                id, head, name, lead, count, count_said => view::count(count, "defect"), left => "",
                 cards => rendered.by_effect.get(&effect).map_or("", String::as_str),
             }
         })
@@ -175,10 +175,12 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         unjudged => not_judged, unjudged_said => thousands(not_judged),
         judged_percent => percent,
         judged_said => format!(
-            "{} of {} rules, in {} and {} exchanges.",
+            "{} of {} rules, in {} and {} exchange{}.",
             thousands(judged), thousands(record.rules.len()),
             scenarios(played.count()), thousands(record.summary.exchanges),
+            if record.summary.exchanges == 1 { "" } else { "s" },
         ),
+        left_out => crate::invocation::limits(record).join(" "),
         detection => top::detection(record),
         proof => record.proof.as_ref().map(top::proof),
         trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole.broken)),
@@ -188,7 +190,6 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         unjudged_lead => unjudged::unjudged_lead(not_judged),
         needs => unjudged::needs(record),
         open => open::open_points(record),
-        open_count => record.open_points.len(),
         open_lead => open::open_lead(history),
         invocation => record.invocation.as_str(),
         facts => facts::facts(record),
@@ -208,7 +209,7 @@ fn defects_lead(defects: usize, whole: &Tally) -> String {
     let is = if broken == 1 { "rule is" } else { "rules are" };
     format!(
         "{broken} {is} broken, probably by {}. Rules that match the pattern of a fault of the reference are \
-         grouped in one card, the largest first. Grouping is a guess and does not affect any \
+         grouped in one card, by urgency. Grouping is a guess and does not affect any \
          verdict.",
         view::count(defects, "defect")
     )

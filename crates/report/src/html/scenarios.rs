@@ -31,7 +31,9 @@ fn lines(results: &[&ScenarioResult], room: &mut usize) -> String {
     let mut out = String::new();
     let mut folder = "";
     for (at, result) in results.iter().enumerate() {
-        let (above, name) = match result.id.rfind('/') {
+        // A value of a matrix may contain slashes and blanks.
+        let plain = result.id.find('[').unwrap_or(result.id.len());
+        let (above, name) = match result.id[..plain].rfind('/') {
             Some(at) => result.id.split_at(at + 1),
             None => ("", result.id.as_str()),
         };

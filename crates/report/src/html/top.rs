@@ -2,6 +2,7 @@
 
 use super::words::{duration, hold, thousands};
 use crate::cards::Card;
+use crate::invocation;
 use crate::tally::Tally;
 use crate::view::{self, Effect};
 use conformant_base::text;
@@ -25,6 +26,8 @@ pub(super) fn verdict(
         ("warn", "Not fully judged")
     } else if judged == 0 {
         ("warn", "Nothing judged")
+    } else if judged * 2 < record.rules.len() && !invocation::limits(record).is_empty() {
+        ("warn", "All judged rules pass, most were left out")
     } else {
         ("pass", "All judged rules pass")
     }

@@ -251,6 +251,25 @@ fn an_unreadable_file_does_not_hide_problems_of_others() {
 }
 
 #[test]
+fn an_unreadable_file_that_others_need_is_the_only_problem() {
+    for (at, text) in [
+        ("flow/openapi.yaml", "foo: ["),
+        ("common.yaml", "$defs: ["),
+        ("flow/rules/flows.yaml", ""),
+    ] {
+        let mut with = files();
+        for (path, content) in &mut with {
+            if *path == at {
+                text.clone_into(content);
+            }
+        }
+        let problems = load(&with).unwrap_err();
+        let named: Vec<&str> = problems.iter().map(|p| p.file.as_str()).collect();
+        assert_eq!(named, [at], "{problems}");
+    }
+}
+
+#[test]
 fn files_in_no_place_and_that_are_no_text() {
     let mut with = files();
     with.push(("flow/scenario/x.yaml", "a: 1".to_owned()));
