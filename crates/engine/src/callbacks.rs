@@ -74,7 +74,7 @@ impl Wait<'_> {
             }
             // Callbacks that would break the statement only need a listening period.
             let is_settled = session.is_live() && !step.expect.is_empty();
-            if is_settled && waited >= last + self.silence(within) && self.holds_now(&name) {
+            if is_settled && waited >= last + self.silence_after(within) && self.holds_now(&name) {
                 break;
             }
             session.listen(LOOK_EVERY);
@@ -82,7 +82,7 @@ impl Wait<'_> {
         }
         if !quiet.is_zero() {
             let answered = delay_of(self.callbacks.sink.callbacks(&name).last());
-            session.listen((self.silence(quiet) + answered).min(quiet));
+            session.listen((self.quiet_for(quiet) + answered).min(quiet));
         }
         if received == 0
             && wanted > 0
@@ -121,12 +121,22 @@ impl Wait<'_> {
         ))
     }
 
-    /// How long to listen where no callback is expected within `declared`.
-    fn silence(&self, declared: Duration) -> Duration {
-        match (self.is_race, self.looks_early) {
-            (false, _) => self.session.silence(declared, SILENCE_MIN),
-            (true, false) => self.session.silence(declared, SILENCE_MIN_OF_RACE),
-            (true, true) => declared.min(SILENCE_MAX_OF_EARLY_ROUND),
+    /// How long to listen after the last callback.
+    fn silence_after(&self, declared: Duration) -> Duration {
+        let least = if self.is_race {
+            SILENCE_MIN_OF_RACE
+        } else {
+            SILENCE_MIN
+        };
+        self.session.silence(declared, least)
+    }
+
+    /// How long to listen for an unexpected callback. A round that is not the last one only waits for the expected ones, which
+    /// would otherwise arrive at the address of the next round.
+    fn quiet_for(&self, declared: Duration) -> Duration {
+        match self.is_race && self.looks_early {
+            true => declared.min(SILENCE_MAX_OF_EARLY_ROUND),
+            false => self.silence_after(declared),
         }
     }
 
