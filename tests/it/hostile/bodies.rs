@@ -55,7 +55,7 @@ fn rows() -> Vec<Row> {
                 "Content-Type: text/html\r\n",
                 "<html>\x1b[2J</html>",
             )),
-            Fails("text/html in place of JSON"),
+            Cause(&["text/html in place of JSON"]),
         ),
         row("nothing", send(ok("")), Fails("200 without a body")),
         row(
