@@ -5,7 +5,6 @@ use super::scenario::LiveScenario;
 use super::target::Live;
 use crate::Planned;
 use crate::session::HookFault;
-use crate::sessions::hooks;
 use crate::settings::Hook;
 use crate::template::wait_of;
 use conformant_base::clock;
@@ -47,9 +46,10 @@ impl Live {
         let nothing = json!({"seconds": 0});
         let mut ahead = self.ahead();
         let ask = || {
+            self.await_hook_slot();
             let asked = clock::now();
             // A hook failure is reported when a scenario uses it.
-            let answer = hooks::carry_out(hook, &nothing, &self.client, &self.interrupted).ok()?;
+            let answer = self.call(hook, &nothing).ok()?;
             ClockOffset::of_answer(&answer, (asked, clock::now()))
         };
         let mut measured = ask()?;
@@ -70,10 +70,7 @@ impl LiveScenario<'_> {
         let by_ms = advance_ms(arguments);
         let mut ahead = self.live.ahead();
         let asked = clock::now();
-        let answer = self.spending(
-            |s| &mut s.hooks,
-            || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
-        )?;
+        let answer = self.spending(|s| &mut s.hooks, || self.live.call(hook, arguments))?;
         let measured = ClockOffset::of_answer(&answer, (asked, clock::now()));
         if measured.is_some_and(|measured| ahead.stood_still(by_ms, measured)) {
             let by = Duration::from_millis(by_ms.unsigned_abs());

@@ -2,7 +2,6 @@
 
 use super::target::Live;
 use crate::session::HookFault;
-use crate::sessions::hooks;
 use crate::stop::Stop;
 use conformant_base::clock;
 use serde_json::{Value, json};
@@ -49,8 +48,8 @@ impl Live {
         let began = clock::monotonic();
         loop {
             let arguments = json!({"owner": self.owner, "seconds": LEASE_SECONDS});
-            let answer = hooks::carry_out(hook, &arguments, &self.client, &self.interrupted);
-            match answer {
+            self.await_hook_slot();
+            match self.call(hook, &arguments) {
                 Ok(answer) if answer.get("granted").and_then(Value::as_bool) != Some(false) => {
                     leased.0 = Some((holders + 1, clock::monotonic()));
                     return Ok(Some(Lease { live: self }));

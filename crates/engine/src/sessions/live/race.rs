@@ -8,7 +8,6 @@
 use super::scenario::{LiveScenario, response_of, shape_of};
 use crate::session::race::{Acted, Action, ActionResult};
 use crate::session::{HookFault, SendFault};
-use crate::sessions::hooks;
 use conformant_base::clock;
 use conformant_net::transport::{Arrival, Departure};
 use std::sync::mpsc::{self, Receiver};
@@ -101,9 +100,9 @@ impl LiveScenario<'_> {
                 threads.push(scope.spawn(move || {
                     wait_for(&started)?;
                     let sent = clock::monotonic();
-                    let result = hook.ok_or(HookFault::Unsupported).and_then(|hook| {
-                        hooks::carry_out(hook, arguments, &live.client, &live.interrupted)
-                    });
+                    let result = hook
+                        .ok_or(HookFault::Unsupported)
+                        .and_then(|hook| live.call(hook, arguments));
                     Some((result, sent, clock::monotonic()))
                 }));
             }

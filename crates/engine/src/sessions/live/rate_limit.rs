@@ -30,6 +30,10 @@ const SPREAD_FROM: Duration = Duration::from_secs(5);
 const OPERATIONS_OF_ALL: usize = 3;
 /// Number of served requests after which a rate has proved to be low enough; the interval then shrinks.
 const EASE_AFTER: u32 = 100;
+/// The same where the shorter interval was rejected before.
+const EASE_AGAIN_AFTER: u32 = 1_000;
+/// The operation of a hook. Hooks often count towards the limit of the target.
+const HOOK: &str = "hook";
 /// Number of rates in a row that were rejected earlier than that, after which rejections do not depend on the rate.
 const USELESS_MAX: u32 = 4;
 
@@ -60,6 +64,8 @@ struct Pace {
     blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
+    /// The longest interval that was rejected, as far as it was measured.
+    too_short: Duration,
     /// How often the rate was lowered.
     epoch: u32,
     /// Requests since the rate was lowered last.
@@ -141,6 +147,16 @@ impl Schedule {
         let (state, now) = (self.state(), clock::monotonic());
         let pace = state.operations.get(operation);
         state.all.blocked_until > now || pace.is_some_and(|pace| pace.blocked_until > now)
+    }
+
+    /// Reserves the next slot for a hook; `None` without a rate limit for all requests.
+    pub(super) fn place_hook(&self) -> Option<Instant> {
+        self.is_limited().then(|| self.place(HOOK).at)
+    }
+
+    /// Counts a hook that was called.
+    pub(super) fn count_hook(&self) {
+        self.state().all.record_served();
     }
 
     /// Whether the target has a rate limit for all requests.
@@ -284,6 +300,7 @@ impl Pace {
             open_at: now,
             blocked_until: now,
             interval: Duration::ZERO,
+            too_short: Duration::ZERO,
             epoch: 0,
             served: 0,
             useless: 0,
@@ -313,11 +330,13 @@ impl Pace {
         let measured = u32::try_from(count)
             .ok()
             .and_then(|n| period.checked_div(n));
-        // A little slower, because clocks differ. Without a measurement, or if that was too fast before, half as fast.
+        self.too_short = measured.unwrap_or(self.interval);
+        // A little slower, because clocks differ. If that was too fast before, clearly slower.
         let measured = measured.map(|interval| interval * 21 / 20);
         let slower = match measured {
             Some(measured) if measured > self.interval => measured,
-            _ => self.interval * 2,
+            Some(_) if self.useless == 0 => self.interval * 5 / 4,
+            Some(_) | None => self.interval * 2,
         };
         self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
     }
@@ -330,8 +349,13 @@ impl Pace {
             self.served_at.pop_front();
         }
         self.served += 1;
-        if self.served.is_multiple_of(EASE_AFTER) && !self.interval.is_zero() {
-            self.interval = self.interval * 19 / 20;
+        let shorter = self.interval * 19 / 20;
+        let after = match shorter > self.too_short {
+            true => EASE_AFTER,
+            false => EASE_AGAIN_AFTER,
+        };
+        if self.served.is_multiple_of(after) {
+            self.interval = shorter;
         }
     }
 }
@@ -496,8 +520,27 @@ mod tests {
         assert_eq!(interval(), measured, "rejected together, which counts once");
         assert!(schedule.is_blocked(READ) && !schedule.is_limited());
         assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_millis(900));
+        served(900);
+        assert_eq!(interval(), measured, "a shorter one was rejected before");
         served(100);
-        assert!(interval() < measured && interval() > measured * 9 / 10);
+        assert_eq!(interval(), measured * 19 / 20);
+    }
+
+    #[test]
+    fn hooks_take_slots_of_a_limited_target() {
+        let schedule = Schedule::new();
+        assert_eq!(schedule.place_hook(), None);
+        (0..40).for_each(|_| schedule.count_hook());
+        let hour = clock::monotonic() + Duration::from_secs(3600);
+        for operation in ["GET /", "POST /", "GET /a"] {
+            let attempt = alone(&schedule, 0);
+            schedule.learn(operation, &answer(429, Some("1")), &attempt, hour);
+        }
+        assert_eq!(
+            schedule.state().all.interval,
+            Duration::from_millis(25) * 21 / 20
+        );
+        assert!(schedule.place_hook() > Some(clock::monotonic() + Duration::from_millis(900)));
     }
 
     #[test]

@@ -11,7 +11,6 @@ use super::target::{Live, NO_CALLBACK_YET, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::is_freed;
 use crate::session::race::{Acted, Action};
 use crate::session::{Callbacks, Holder, HookFault, SendFault, Session};
-use crate::sessions::hooks;
 use crate::settings::Settings;
 use crate::stop::Stop;
 use conformant_base::clock::{self, Timestamp};
@@ -36,9 +35,6 @@ const CONFIRMED_AFTER: Duration = Duration::from_secs(5);
 fn is_change(request: &Request) -> bool {
     !matches!(request.method.as_str(), "GET" | "HEAD" | "OPTIONS")
 }
-
-/// Calls of hooks, in the schedule of requests.
-const HOOKS: &str = "hooks";
 
 /// The requests that a rate limit of one operation concerns: those of the same method and path, whatever the identifiers in it.
 pub(super) fn shape_of(host: &str, request: &Request) -> String {
@@ -162,17 +158,13 @@ impl Session for LiveScenario<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
-        if self.live.schedule.is_limited() {
-            // Hooks often count towards the limit of the target.
-            self.idle(self.live.schedule.place(HOOKS).at, |s| &mut s.held_back);
+        if let Some(at) = self.live.schedule.place_hook() {
+            self.idle(at, |s| &mut s.held_back);
         }
         if name == ADVANCE_CLOCK {
             return self.advance_clock(hook, arguments);
         }
-        let answer = self.spending(
-            |s| &mut s.hooks,
-            || hooks::carry_out(hook, arguments, &self.live.client, &self.live.interrupted),
-        )?;
+        let answer = self.spending(|s| &mut s.hooks, || self.live.call(hook, arguments))?;
         if name == SET_CALLBACK {
             self.address_set.set(true);
             let kind = arguments.get("kind").and_then(Value::as_str);

@@ -14,9 +14,9 @@ use super::scenario::LiveScenario;
 use super::slots::Slots;
 use crate::probe::Probe;
 use crate::provision;
-use crate::session::{Callbacks, Holder, OpenError, Session};
+use crate::session::{Callbacks, Holder, HookFault, OpenError, Session};
 use crate::sessions::{hooks, short_name};
-use crate::settings::{Settings, Target};
+use crate::settings::{Hook, Settings, Target};
 use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
 use conformant_base::http::Request;
@@ -278,6 +278,20 @@ impl Live {
         needs.into_inner()
     }
 
+    /// Calls a hook.
+    pub(super) fn call(&self, hook: &Hook, arguments: &Value) -> Result<Value, HookFault> {
+        let result = hooks::carry_out(hook, arguments, &self.client, &self.interrupted);
+        self.schedule.count_hook();
+        result
+    }
+
+    /// Waits until the rate limit of the target allows a hook.
+    pub(super) fn await_hook_slot(&self) {
+        if let Some(at) = self.schedule.place_hook() {
+            self.pass(at);
+        }
+    }
+
     /// Calls a hook that restores what was changed, also after an interruption.
     pub(super) fn clean_up(&self, hook: &str, arguments: &Value) {
         let Some(hook) = self.settings.hooks.get(hook) else {
@@ -288,6 +302,7 @@ impl Live {
             return;
         }
         let never = AtomicBool::new(false);
+        self.await_hook_slot();
         // What remains expires, or the next run finds it.
         let done = hooks::carry_out(hook, arguments, &self.cleaner, &never);
         self.clean_up_failed
