@@ -18,15 +18,16 @@ const UNSUPPORTED_EXIT: i32 = 95;
 
 /// Calls a hook outside of a run.
 pub fn ask(hook: &Hook, arguments: &Value, client: &Client) -> Result<Value, HookFault> {
-    carry_out(hook, arguments, client, &AtomicBool::new(false))
+    carry_out(hook, arguments, client, &AtomicBool::new(false), &|_| {})
 }
 
-/// Calls a hook and reads its result.
+/// Calls a hook and reads its result. A rate limit is waited for; `on_limit` gets the wait.
 pub(super) fn carry_out(
     hook: &Hook,
     arguments: &Value,
     client: &Client,
     interrupted: &AtomicBool,
+    on_limit: &dyn Fn(Duration),
 ) -> Result<Value, HookFault> {
     let answer = match &hook.transport {
         HookTransport::Command(words) => {
@@ -63,15 +64,15 @@ pub(super) fn carry_out(
                     request.body = arguments.to_string().into_bytes();
                 }
             }
-            let response =
-                send_within_limits(client, &base, &request, interrupted).map_err(|fault| {
-                    let late = if is_late(&fault) {
-                        limit_of(client)
-                    } else {
-                        String::new()
-                    };
-                    HookFault::Failed(format!("{method} {url}: {fault}{late}"))
-                })?;
+            let sent = send_within_limits(client, &base, &request, interrupted, on_limit);
+            let response = sent.map_err(|fault| {
+                let late = if is_late(&fault) {
+                    limit_of(client)
+                } else {
+                    String::new()
+                };
+                HookFault::Failed(format!("{method} {url}: {fault}{late}"))
+            })?;
             result(&response)?
         }
     };
@@ -84,6 +85,7 @@ fn send_within_limits(
     base: &BaseUrl,
     request: &Request,
     interrupted: &AtomicBool,
+    on_limit: &dyn Fn(Duration),
 ) -> Result<Response, Fault> {
     const SLICE: Duration = Duration::from_millis(20);
     let mut tries = 0;
@@ -93,6 +95,7 @@ fn send_within_limits(
             return Ok(response);
         };
         tries += 1;
+        on_limit(wait);
         let until = conformant_base::clock::monotonic() + wait;
         while conformant_base::clock::monotonic() < until {
             if interrupted.load(Ordering::Relaxed) {
@@ -339,7 +342,7 @@ mod tests {
             result: BTreeMap::new(),
         };
         let client = Client::new(ClientLimits::default());
-        let said = carry_out(&hook, &json!({}), &client, &AtomicBool::new(false));
+        let said = carry_out(&hook, &json!({}), &client, &AtomicBool::new(false), &|_| {});
         let said = said.unwrap_err().to_string();
         assert!(said.contains("POST http://127.0.0.1:9/approve"), "{said}");
         assert!(said.contains("tried twice"), "{said}");

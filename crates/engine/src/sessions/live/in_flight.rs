@@ -78,6 +78,11 @@ impl InFlight {
         self.decreased.notify_all();
     }
 
+    /// Whether the target rejects requests because there are too many.
+    pub(super) fn is_rate_limited(&self) -> bool {
+        self.state().order == Order::RateLimited
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,6 +21,8 @@ const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Interval between requests after the first limit.
 const INTERVAL_FIRST: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// The least delay after which a slot counts as missed.
+const LATE_FROM: Duration = Duration::from_millis(50);
 /// Least and longest period in which served requests are counted.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
 const PERIOD_MAX: Duration = Duration::from_secs(60);
@@ -149,6 +151,16 @@ impl Schedule {
         state.all.blocked_until > now || pace.is_some_and(|pace| pace.blocked_until > now)
     }
 
+    /// Whether a slot passed unused, if slots have intervals.
+    pub(super) fn is_missed(&self, operation: &str, place: &Place) -> bool {
+        let state = self.state();
+        let pace = state.operations.get(operation);
+        let own = pace.map_or(Duration::ZERO, |pace| pace.interval);
+        let interval = state.spacing(place.at).max(own);
+        let late = clock::monotonic().saturating_duration_since(place.at);
+        !interval.is_zero() && late > interval.max(LATE_FROM)
+    }
+
     /// Reserves the next slot for a hook; `None` without a rate limit for all requests.
     pub(super) fn place_hook(&self) -> Option<Instant> {
         self.is_limited().then(|| self.place(HOOK).at)
@@ -157,6 +169,20 @@ impl Schedule {
     /// Counts a hook that was called.
     pub(super) fn count_hook(&self) {
         self.state().all.record_served();
+    }
+
+    /// Adapts the schedule to a hook that must wait because of a rate limit.
+    pub(super) fn learn_from_hook(&self, wait: Duration) {
+        let until = clock::monotonic() + wait.min(PERIOD_MAX);
+        let mut state = self.state();
+        let epoch = state.all.epoch;
+        let (pace, _) = state.pace_of_rejected(HOOK, (epoch, 0));
+        // Hooks in flight at the same time are rejected together, which counts once.
+        if pace.blocked_until < clock::monotonic() {
+            pace.slow_down(wait);
+        }
+        pace.open_at = pace.open_at.max(until);
+        pace.blocked_until = pace.blocked_until.max(until);
     }
 
     /// Whether the target has a rate limit for all requests.
@@ -335,8 +361,8 @@ impl Pace {
         let measured = measured.map(|interval| interval * 21 / 20);
         let slower = match measured {
             Some(measured) if measured > self.interval => measured,
-            Some(_) if self.useless == 0 => self.interval * 5 / 4,
-            Some(_) | None => self.interval * 2,
+            Some(_) => self.interval * 5 / 4,
+            None => self.interval * 2,
         };
         self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
     }

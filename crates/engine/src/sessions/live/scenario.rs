@@ -5,7 +5,7 @@ use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
 use super::phone_numbers::UsedNumbers;
-use super::rate_limit::{Next, RequestAttempt, is_limit};
+use super::rate_limit::{Next, Place, RequestAttempt, is_limit};
 use super::slots::Slot;
 use super::target::{Live, NO_CALLBACK_YET, SET_CALLBACK, WAIT_SLICE};
 use crate::provision::is_freed;
@@ -419,12 +419,7 @@ impl LiveScenario<'_> {
         let operation = shape_of(host, request);
         let mut tries = 0;
         loop {
-            let mut place = live.schedule.place(&operation);
-            self.idle(place.at, |s| &mut s.held_back);
-            while live.schedule.is_blocked(&operation) && !live.is_over() {
-                place = live.schedule.place(&operation);
-                self.idle(place.at, |s| &mut s.held_back);
-            }
+            let place = self.await_place(&operation);
             let sent = is_change(request).then(|| {
                 self.spending(
                     |s| &mut s.turn,
@@ -443,7 +438,7 @@ impl LiveScenario<'_> {
             let attempt = RequestAttempt {
                 place,
                 tries,
-                has_overlapped,
+                has_overlapped: has_overlapped && !live.in_flight.is_rate_limited(),
             };
             let next = live
                 .schedule
@@ -468,6 +463,23 @@ impl LiveScenario<'_> {
             if live.is_over() {
                 return Ok(response);
             }
+        }
+    }
+
+    /// Waits for the next slot of an operation. One that the scenario missed, for example while others computed, is replaced,
+    /// because missed slots would be used all at once.
+    fn await_place(&self, operation: &str) -> Place {
+        const MISSED_MAX: usize = 3;
+        let schedule = &self.live.schedule;
+        let mut missed = 0;
+        loop {
+            let place = schedule.place(operation);
+            self.idle(place.at, |s| &mut s.held_back);
+            let is_missed = missed < MISSED_MAX && schedule.is_missed(operation, &place);
+            if self.live.is_over() || !is_missed && !schedule.is_blocked(operation) {
+                return place;
+            }
+            missed += usize::from(is_missed);
         }
     }
 

@@ -280,7 +280,8 @@ impl Live {
 
     /// Calls a hook.
     pub(super) fn call(&self, hook: &Hook, arguments: &Value) -> Result<Value, HookFault> {
-        let result = hooks::carry_out(hook, arguments, &self.client, &self.interrupted);
+        let wait = |by| self.schedule.learn_from_hook(by);
+        let result = hooks::carry_out(hook, arguments, &self.client, &self.interrupted, &wait);
         self.schedule.count_hook();
         result
     }
@@ -304,7 +305,7 @@ impl Live {
         let never = AtomicBool::new(false);
         self.await_hook_slot();
         // What remains expires, or the next run finds it.
-        let done = hooks::carry_out(hook, arguments, &self.cleaner, &never);
+        let done = hooks::carry_out(hook, arguments, &self.cleaner, &never, &|_| {});
         self.clean_up_failed
             .fetch_or(done.is_err(), Ordering::Relaxed);
     }
