@@ -196,6 +196,20 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
         );
         assert!(!out.contains("interrupted"), "{out}");
     }
+    let user = "AC00000000000000000000000000000001";
+    let wrong = format!(
+        "targets: {{ flow: {{ url: {}/flow, username: {user}, password: \"${{WRONG}}\" }} }}\n",
+        served.url
+    );
+    folder.write("wrong.yaml", &wrong);
+    for filter in ["flow/read-flows/happy", "flow/flows/named"] {
+        let line = format!("run --config wrong.yaml --filter {filter}");
+        let mut command = folder.command(&line);
+        let (exit, out, err) = ended(command.env("WRONG", "a-wrong-password"));
+        let last = err.lines().last().unwrap_or_default();
+        assert!(exit == 3 && last.starts_with(unauthorized), "{line}: {err}");
+        assert!(!out.contains("FAIL "), "{out}");
+    }
     let options = format!("--target all={} --hooks http://127.0.0.1:9", served.url);
     let line = format!("run {options} --filter flow/read-flows/beyond-a-page");
     let (_, err) = folder.run(3, &line);

@@ -255,7 +255,8 @@ impl<'a> Recorder<'a> {
         self.finish(|rule| selects(rule) && judged.contains(&rule.id), true)
     }
 
-    /// The record. `selects` filters the rules; `complete` states whether everything ran.
+    /// The record with the rules that `selects` or that were broken: a scenario may break a rule of another service.
+    /// `complete` states whether everything ran.
     pub fn finish(mut self, selects: impl Fn(&Rule) -> bool, complete: bool) -> RunRecord {
         self.scenarios.sort_by(|a, b| a.result.id.cmp(&b.result.id));
         let mut findings = Vec::new();
@@ -293,6 +294,8 @@ impl<'a> Recorder<'a> {
             findings.append(&mut concluded.judgment.findings);
             scenarios.push(concluded.result);
         }
+        let broken: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
+        let selects = |rule: &Rule| selects(rule) || broken.contains(rule.id.as_str());
         let needs = needs_of(self.rulebook, &scenarios);
         let stopped = Stopped::new(self.rulebook, stopped.iter().map(String::as_str));
         let rules = rules_of(

@@ -34,9 +34,11 @@ pub(super) enum Closed {
 
 /// What the probe of a service found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum ProbeResult {
-    /// Nothing that shows a wrong address.
+pub(super) enum ProbeResult {
+    /// Nothing that shows wrong credentials or a wrong address.
     AsDocumented,
+    /// It rejects the configured credentials.
+    Denied,
     /// An answer of another server or path.
     Elsewhere(String),
 }
@@ -68,7 +70,8 @@ impl Answers {
         let is_absent = self.is_elsewhere()
             && self.elsewhere >= ELSEWHERE_MAX
             && self.absent.len() >= ELSEWHERE_OPERATIONS_MIN;
-        match (self.is_denied() && self.denied >= most, is_absent) {
+        let is_denied = self.denied >= most || self.probed == Some(ProbeResult::Denied);
+        match (self.is_denied() && is_denied, is_absent) {
             (true, _) => Some(Closed::Denied),
             (false, true) => Some(Closed::Elsewhere),
             (false, false) => None,
@@ -82,7 +85,8 @@ impl Answers {
 
     /// Whether no answer was one of the service.
     fn is_elsewhere(&self) -> bool {
-        self.elsewhere > 0 && !self.is_there && self.probed != Some(ProbeResult::AsDocumented)
+        let is_confirmed = |found: &ProbeResult| matches!(found, ProbeResult::Elsewhere(_));
+        self.elsewhere > 0 && !self.is_there && self.probed.as_ref().is_none_or(is_confirmed)
     }
 }
 
@@ -120,8 +124,20 @@ impl Admission {
         answers.is_some_and(|answers| answers.is_denied() || answers.is_elsewhere())
     }
 
-    /// At the end of a run, the service that rejected everything. Without credentials one rejection is enough.
-    pub(super) fn denied_by(&self, has_credentials: impl Fn(&str) -> bool) -> Option<String> {
+    /// The service that rejected everything. Without credentials one rejection is enough; with them, few rejections are
+    /// confirmed by its probe.
+    pub(super) fn denied_by(
+        &self,
+        has_credentials: impl Fn(&str) -> bool,
+        probe: impl Fn(&str) -> ProbeResult,
+    ) -> Option<String> {
+        let services = self.services();
+        let doubtful = services.iter().filter(|(_, answers)| answers.is_denied());
+        let doubtful: Vec<String> = doubtful.map(|(service, _)| service.clone()).collect();
+        drop(services);
+        for service in doubtful {
+            self.probed(&service, || probe(&service));
+        }
         let services = self.services();
         let mut shut = services.iter().filter(|(service, answers)| {
             answers.closed() == Some(Closed::Denied)
@@ -139,24 +155,26 @@ impl Admission {
         elsewhere.map(|(service, _)| service.clone()).collect()
     }
 
-    /// What the probe of a service found, which is sent once.
-    pub(super) fn confirmed(
+    /// The answer of another server or path to the probe, if the service answered no request as documented.
+    pub(super) fn elsewhere_by_probe(
         &self,
         service: &str,
-        probe: impl FnOnce() -> Option<String>,
+        probe: impl FnOnce() -> ProbeResult,
     ) -> Option<String> {
-        let known = self.services().get(service)?.probed.clone();
-        let found = known.unwrap_or_else(|| match probe() {
-            Some(answer) => ProbeResult::Elsewhere(answer),
-            None => ProbeResult::AsDocumented,
-        });
-        let mut services = self.services();
-        let answers = services.get_mut(service)?;
-        answers.probed = Some(found.clone());
+        let found = self.probed(service, probe)?;
+        let is_elsewhere = self.services().get(service)?.is_elsewhere();
         match found {
-            ProbeResult::Elsewhere(answer) if answers.is_elsewhere() => Some(answer),
-            ProbeResult::Elsewhere(_) | ProbeResult::AsDocumented => None,
+            ProbeResult::Elsewhere(answer) if is_elsewhere => Some(answer),
+            ProbeResult::Elsewhere(_) | ProbeResult::AsDocumented | ProbeResult::Denied => None,
         }
+    }
+
+    /// What the probe of a service found, which is sent once.
+    fn probed(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> Option<ProbeResult> {
+        let known = self.services().get(service)?.probed.clone();
+        let found = known.unwrap_or_else(probe);
+        self.services().get_mut(service)?.probed = Some(found.clone());
+        Some(found)
     }
 
     fn services(&self) -> MutexGuard<'_, BTreeMap<String, Answers>> {
@@ -175,6 +193,21 @@ mod tests {
     }
 
     #[test]
+    fn the_probe_confirms_a_single_rejection() {
+        let by_probe = |found: ProbeResult, admitted: bool| {
+            let admission = Admission::default();
+            admission.note("chat", "a", &answer(401, JSON));
+            if admitted {
+                admission.note("chat", "b", &answer(404, JSON));
+            }
+            admission.denied_by(|_| true, |_| found.clone())
+        };
+        assert_eq!(by_probe(ProbeResult::AsDocumented, false), None);
+        assert_eq!(by_probe(ProbeResult::Denied, false), Some("chat".into()));
+        assert_eq!(by_probe(ProbeResult::Denied, true), None);
+    }
+
+    #[test]
     fn only_refusals_alone_shut_a_service() {
         let shut_after = |answers: &[(&str, u16)]| {
             let admission = Admission::default();
@@ -183,8 +216,11 @@ mod tests {
                 closed == Some(Closed::Denied)
             };
             let after = answers.iter().position(note).map(|at| at + 1);
-            assert_eq!(admission.denied_by(|_| true).is_some(), after.is_some());
-            let is_denied_without = admission.denied_by(|_| false).is_some();
+            let denied_by = |has_credentials| {
+                admission.denied_by(|_| has_credentials, |_| ProbeResult::AsDocumented)
+            };
+            assert_eq!(denied_by(true).is_some(), after.is_some());
+            let is_denied_without = denied_by(false).is_some();
             assert_eq!(is_denied_without, admission.is_doubtful("chat"));
             let has_let_in = answers.iter().any(|(_, status)| *status == 404);
             assert_ne!(admission.is_doubtful("chat"), has_let_in);
@@ -220,8 +256,9 @@ mod tests {
                     after.get_or_insert(nth + 1);
                 }
             }
-            let probe = || probe.map(str::to_owned);
-            (after, admission.confirmed("flow", probe).is_some())
+            let elsewhere = |answer: &str| ProbeResult::Elsewhere(answer.to_owned());
+            let probe = || probe.map_or(ProbeResult::AsDocumented, elsewhere);
+            (after, admission.elsewhere_by_probe("flow", probe).is_some())
         };
         let found = Some("GET / answered 404");
         let absent = [(404, JSON)];

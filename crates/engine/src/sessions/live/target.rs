@@ -1,6 +1,6 @@
 //! Live targets of a run: connections, callback listener and shared resources. Opens a session for each scenario.
 
-use super::admission::Admission;
+use super::admission::{Admission, ProbeResult};
 use super::barrier::ClockBarrier;
 use super::clock::ADVANCE_CLOCK;
 use super::clock_offset::ClockOffset;
@@ -322,25 +322,34 @@ impl Live {
         }
     }
 
-    /// Sends the probe of a service that answered no request as documented. Returns the answer if it confirms that the
-    /// address leads elsewhere.
+    /// The answer to the probe of a service that answered no request as documented, if it confirms that the address leads
+    /// elsewhere.
     pub(super) fn leads_elsewhere(&self, service: &str) -> Option<String> {
-        let (probe, base) = (self.probes.get(service)?, self.bases.get(service)?);
-        self.admission.confirmed(service, || {
+        self.admission
+            .elsewhere_by_probe(service, || self.send_probe(service))
+    }
+
+    /// Sends the probe of a service.
+    fn send_probe(&self, service: &str) -> ProbeResult {
+        let sent = || {
+            let (probe, base) = (self.probes.get(service)?, self.bases.get(service)?);
             let target = self.settings.targets.get(service)?;
             let path = format!("{}{}", crate::split_url(&target.url).1, probe.path);
             let mut request = Request::new("GET", path.clone());
             crate::request::authorize(target, Credentials::Default, &mut request).ok()?;
-            let limit = self.client.limits().timeout;
-            let client = self
-                .settings
-                .reach
-                .client(*self.client.limits(), &self.bases);
+            let limits = *self.client.limits();
+            let client = self.settings.reach.client(limits, &self.bases);
             let client = client.interrupted_by(Arc::clone(&self.interrupted));
-            let answer = client.send(base, &request, limit).ok()?;
+            let answer = client.send(base, &request, limits.timeout).ok()?;
+            // 403 may concern this operation only.
+            if answer.status == 401 {
+                return Some(ProbeResult::Denied);
+            }
             let why = probe.wrong_address(&answer)?;
-            Some(format!("GET {path} answered {} {why}", answer.status))
-        })
+            let why = format!("GET {path} answered {} {why}", answer.status);
+            Some(ProbeResult::Elsewhere(why))
+        };
+        sent().unwrap_or(ProbeResult::AsDocumented)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -454,8 +463,10 @@ impl Sessions for Live {
 
     fn denied_by(&self) -> Option<String> {
         let targets = &self.settings.targets;
-        self.admission
-            .denied_by(|service| targets.get(service).is_some_and(Target::has_credentials))
+        self.admission.denied_by(
+            |service| targets.get(service).is_some_and(Target::has_credentials),
+            |service| self.send_probe(service),
+        )
     }
 
     fn wrong_address(&self) -> Option<(String, String)> {
