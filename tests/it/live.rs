@@ -277,3 +277,22 @@ fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
         "the report is written all the same"
     );
 }
+
+/// Each run takes two of ten phone numbers that the target must not know yet.
+#[test]
+fn numbers_that_earlier_runs_used_are_replaced() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    folder.write(
+        "conformant.yaml",
+        "people: { new_cellphone: 202-555-012# }\n",
+    );
+    for run in 1..=3 {
+        let names = format!("--seed 1 --names 0000000{run}");
+        let target = format!("--target all={0} --hooks {0}/_control", served.url);
+        folder.run(
+            0,
+            &format!("run {target} {names} --prove off --filter auth/users/old-number"),
+        );
+    }
+}

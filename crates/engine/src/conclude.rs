@@ -372,6 +372,8 @@ impl Attempt {
 struct Attempts {
     count: usize,
     disturbances: usize,
+    /// Attempts with other drawn numbers.
+    redrawn: usize,
     /// The round of a race, from 1.
     round: usize,
     /// Whether this attempt checks whether a callback is missing again, which is then a finding.
@@ -385,6 +387,7 @@ impl Default for Attempts {
         Self {
             count: 0,
             disturbances: 0,
+            redrawn: 0,
             round: 1,
             confirms_missing_callback: false,
             has_failed_with_given_names: false,
@@ -397,12 +400,22 @@ impl Attempts {
     fn go_on(&mut self, last: &Attempt, session: &dyn Session, planned: &Planned<'_>) -> bool {
         /// The maximum number of attempts of a scenario that other clients of the target disturb.
         const DISTURBED_ATTEMPTS_MAX: usize = 5;
+        /// The maximum number of attempts with other drawn numbers.
+        const REDRAWN_MAX: usize = 4;
         self.count += 1;
         if last.unreliable_because.is_some() {
             self.disturbances += 1;
             if self.disturbances < DISTURBED_ATTEMPTS_MAX {
                 return true;
             }
+        }
+        // An earlier run may have used the drawn numbers.
+        let may_be_taken = planned.draws_numbers()
+            && session.is_live()
+            && (last.went_wrong || matches!(last.stop, Some(Stop::HookFailed(_))));
+        if may_be_taken && self.redrawn < REDRAWN_MAX {
+            self.redrawn += 1;
+            return true;
         }
         let settings = session.settings();
         let has_given_names = self.count == 1 && session.is_live() && settings.are_names_given;
@@ -423,7 +436,15 @@ impl Attempts {
 
     /// The last attempt. A scenario that failed with the given names and passes with new ones is inconclusive: an earlier run
     /// may have left something under these names, or the defect is intermittent.
-    fn outcome(&self, last: Attempt) -> Attempt {
+    fn outcome(&self, mut last: Attempt) -> Attempt {
+        if self.redrawn > 0
+            && let Some(Stop::HookFailed(why)) = &mut last.stop
+        {
+            *why = format!(
+                "{why}; with {} other numbers it failed too: those of `people.new_cellphone` may be in use",
+                self.redrawn
+            );
+        }
         if !self.has_failed_with_given_names || !last.is_sound() {
             return last;
         }

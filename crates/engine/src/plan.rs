@@ -68,6 +68,16 @@ impl Planned<'_> {
         self.any_step(&|step| step.race().is_some())
     }
 
+    /// Whether it draws phone numbers that the target must not know yet.
+    pub fn draws_numbers(&self) -> bool {
+        self.any_step(&|step| {
+            let values = step.with().into_iter().flat_map(|with| with.values());
+            values
+                .filter_map(serde_json::Value::as_object)
+                .any(|object| object.contains_key("$number"))
+        })
+    }
+
     /// Services that its steps call or change. The steps of a group belong to the group's service.
     pub fn touches(&self) -> BTreeSet<String> {
         let touched = RefCell::new(BTreeSet::from([self.service.name.clone()]));
