@@ -1,7 +1,7 @@
 //! NDJSON: one document a line, judged block by block on several threads, with results in the order of lines.
 //!
-//! Each thread holds one block only, however large the file is. An invalid line is a finding; later lines are still
-//! judged.
+//! Each thread reads one block at a time, however large the file is; results of later blocks wait for earlier ones. An
+//! invalid line is a finding; later lines are still judged.
 
 use super::aside::{Reason, Rejected, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
@@ -303,7 +303,7 @@ impl<'a> Common<'_, 'a> {
         }
     }
 
-    /// Judges the lines of a block that did not pass the fast path.
+    /// Judges the lines of a block: by the fast path, and those that it does not accept in full.
     fn block<L: OfLines>(
         &self,
         lines: &L,
@@ -329,7 +329,10 @@ impl<'a> Common<'_, 'a> {
                 }
                 judged.sums.add_schema_id(id, 1);
             }
-            if let Some(taken) = quick.as_mut().and_then(|quick| quick.line(payload)) {
+            // A last line without its end is reported as cut, even if it looks complete.
+            let is_cut = block.is_cut && !payload.contains(&b'\n');
+            let quick = quick.as_mut().filter(|_| !is_cut);
+            if let Some(taken) = quick.and_then(|quick| quick.line(payload)) {
                 rest = &payload[taken..];
                 continue;
             }

@@ -7,15 +7,13 @@ use std::fmt::Write as _;
 /// Numbers of requests in words, from two.
 const WORDS: [&str; 7] = ["two", "three", "four", "five", "six", "seven", "eight"];
 
-/// The race that an exchange is part of, or the last one before it.
-fn number(evidence: &Evidence, exchange: usize) -> Option<usize> {
-    let races = evidence.exchanges[..=exchange].iter().rev();
-    let of_exchanges = races.filter_map(|one| one.race).map(|race| race.number);
-    let before = |event: &&Event| matches!(event, Event::Exchange(index) if *index == exchange);
-    let place = evidence.events.iter().position(|event| before(&event))?;
-    let events = evidence.events[..=place].iter().rev();
-    let of_events = events.filter_map(|event| race_of(evidence, event));
-    of_exchanges.chain(of_events.map(|race| race.number)).max()
+/// The number of the race that an exchange is part of, or of the last one before it. Races are numbered in order.
+fn race_number(evidence: &Evidence, exchange: usize) -> Option<usize> {
+    let is_it = |event: &Event| matches!(event, Event::Exchange(index) if *index == exchange);
+    let place = evidence.events.iter().position(is_it)?;
+    let races = evidence.events[..=place].iter();
+    let races = races.filter_map(|event| race_of(evidence, event));
+    races.map(|race| race.number).max()
 }
 
 fn race_of(evidence: &Evidence, event: &Event) -> Option<Race> {
@@ -27,9 +25,9 @@ fn race_of(evidence: &Evidence, event: &Event) -> Option<Race> {
 }
 
 /// What a finding at an exchange says of the requests that were sent at the same time, and the commands that send
-/// them again; `None` if there were none.
+/// them again; `None` if there were none, only one, or more than eight.
 pub(super) fn description(evidence: &Evidence, exchange: usize) -> Option<(String, String)> {
-    let number = number(evidence, exchange)?;
+    let number = race_number(evidence, exchange)?;
     let events = evidence.events.iter();
     let raced =
         events.filter(|event| race_of(evidence, event).is_some_and(|race| race.number == number));

@@ -1,9 +1,10 @@
 //! Races: faults of servers that read a value, and write later what follows from it.
 //!
 //! - The server handles one request at a time, so another request never comes between reading and writing. A request of a
-//!   race is therefore handled twice: [`Reference::check`] handles it on a copy and keeps the values that a fault reads too
-//!   early, and [`Reference::write`] handles it on the state, but reads the kept values.
+//!   race is therefore handled twice: [`Reference::read_early`] handles it on a copy and returns the values that a fault reads
+//!   too early, and [`Reference::write_late`] handles it on the state, but reads these stale values.
 //! - A request that is handled alone shows none of these faults.
+//! - The id of such a fault has the form `SERVICE/race-NAME`; a test compares this with the faults that read early.
 //! - `conformant_net::server` decides which requests are handled so, and waits between the two.
 
 use super::{Core, Fault, Reference, Refusal, Switch, Variant};
@@ -12,6 +13,9 @@ use conformant_base::http::{Request, Response};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+
+/// Part of the id of each fault of a race.
+const PART_OF_ID: &str = "/race-";
 
 /// The values that a request read before the others of its race wrote, by fault. Each has the type given to [`Core::read_or_stale`].
 #[derive(Clone, Debug, Default)]
@@ -23,10 +27,10 @@ pub(super) enum Phase {
     /// It is handled at once.
     #[default]
     Whole,
-    /// It is handled on a copy, and keeps what it reads.
-    Check(StaleReads),
-    /// It is handled on the state, and reads what was kept.
-    Write(StaleReads),
+    /// It is handled on a copy, and the values that it reads are kept.
+    ReadEarly(StaleReads),
+    /// It is handled on the state, and reads the stale values.
+    WriteLate(StaleReads),
 }
 
 impl Core {
@@ -38,15 +42,15 @@ impl Core {
     ) -> T {
         match &mut *self.phase.borrow_mut() {
             Phase::Whole => now(),
-            Phase::Check(checked) => {
+            Phase::ReadEarly(stale) => {
                 let now = now();
-                checked.0.insert(fault, Arc::new(now.clone()));
+                stale.0.insert(fault, Arc::new(now.clone()));
                 now
             }
-            Phase::Write(checked) => {
-                let kept = checked.0.get(&fault);
-                let kept = kept.and_then(|kept| kept.downcast_ref::<T>());
-                kept.cloned().unwrap_or_else(now)
+            Phase::WriteLate(stale) => {
+                let read = stale.0.get(&fault);
+                let read = read.and_then(|value| value.downcast_ref::<T>());
+                read.cloned().unwrap_or_else(now)
             }
         }
     }
@@ -55,20 +59,22 @@ impl Core {
 impl Reference {
     /// First phase: handles the request on a copy and returns what it read. `None` if no fault that is on concerns this
     /// request, which then needs no second phase.
-    pub fn check(&mut self, request: &Request, now: Timestamp) -> Option<StaleReads> {
+    pub fn read_early(&mut self, request: &Request, now: Timestamp) -> Option<StaleReads> {
         let mut copy = self.clone();
-        copy.core.phase.replace(Phase::Check(StaleReads::default()));
+        copy.core
+            .phase
+            .replace(Phase::ReadEarly(StaleReads::default()));
         copy.handle(request, now);
-        let Phase::Check(mut checked) = copy.core.phase.take() else {
+        let Phase::ReadEarly(mut stale) = copy.core.phase.take() else {
             return None;
         };
-        checked.0.retain(|fault, _| self.core.fails(*fault));
-        (!checked.0.is_empty()).then_some(checked)
+        stale.0.retain(|fault, _| self.core.fails(*fault));
+        (!stale.0.is_empty()).then_some(stale)
     }
 
     /// Second phase: handles the request with the values of the first one.
-    pub fn write(&mut self, request: &Request, now: Timestamp, checked: StaleReads) -> Response {
-        self.core.phase.replace(Phase::Write(checked));
+    pub fn write_late(&mut self, request: &Request, now: Timestamp, stale: StaleReads) -> Response {
+        self.core.phase.replace(Phase::WriteLate(stale));
         let response = self.handle(request, now);
         self.core.phase.take();
         response
@@ -100,7 +106,7 @@ impl Reference {
     /// True if a fault or a variation that is on can show in requests that arrive at the same time.
     pub fn can_race(&self) -> bool {
         self.core.switched_on().any(|switch| match switch {
-            Switch::Fault(fault) => fault.id().contains("/race-"),
+            Switch::Fault(fault) => fault.id().contains(PART_OF_ID),
             Switch::Variant(variant) => variant.id().starts_with("contended-"),
         })
     }
@@ -120,6 +126,7 @@ mod tests {
     use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
     use jsonwebtoken::{Algorithm, EncodingKey, crypto};
     use serde_json::{Value, json};
+    use std::collections::BTreeSet;
 
     const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -671,22 +678,22 @@ mod tests {
         done(reference, &form(target, &[("MessagingServiceSid", &sid)]))
     }
 
-    /// Runs a race; `order` is that of the write turns.
+    /// Runs a race; `order` is that of the late writes.
     fn is_broken(race: &Race, fault: Option<Fault>, order: [usize; 2]) -> bool {
         let mut reference = reference(fault);
         let names = (race.prepare)(&mut reference);
         let requests = (race.requests)(&names);
-        let mut checked = [0, 1].map(|n| reference.check(&requests[n], NOW));
+        let mut stale = [0, 1].map(|n| reference.read_early(&requests[n], NOW));
         assert_eq!(
-            checked.iter().any(Option::is_some),
+            stale.iter().any(Option::is_some),
             fault.is_some(),
             "{:?}",
             race.fault
         );
         let mut answers = [Response::empty(500), Response::empty(500)];
         for n in order {
-            answers[n] = match checked[n].take() {
-                Some(checked) => reference.write(&requests[n], NOW, checked),
+            answers[n] = match stale[n].take() {
+                Some(stale) => reference.write_late(&requests[n], NOW, stale),
                 None => reference.handle(&requests[n], NOW),
             };
         }
@@ -698,17 +705,28 @@ mod tests {
         for race in RACES {
             for order in [[0, 1], [1, 0]] {
                 assert!(!is_broken(race, None, order), "{:?} {order:?}", race.fault);
-                // The second request undoes what the first one did.
+                // Where only one request writes stale values, it must be the last one to write.
+                let needs_order = [Fault::FlowRaceDelete, Fault::ChatRaceChannelType];
                 let shows = if race.fault == Fault::ChatRaceChannelUpdate {
                     order == [1, 0]
                 } else {
-                    let needs_order = [Fault::FlowRaceDelete, Fault::ChatRaceChannelType];
                     !needs_order.contains(&race.fault) || order == [0, 1]
                 };
                 let is_broken = is_broken(race, Some(race.fault), order);
                 assert_eq!(is_broken, shows, "{:?} {order:?}", race.fault);
             }
         }
+    }
+
+    #[test]
+    fn every_fault_with_the_id_of_a_race_has_one() {
+        /// Shows only when the registration is polled again.
+        const WITHOUT_RACE: [Fault; 1] = [Fault::AuthRaceScanMoves];
+        let by_id = Fault::ALL.iter().copied();
+        let by_id = by_id.filter(|fault| fault.id().contains(PART_OF_ID));
+        let tried: BTreeSet<Fault> = RACES.iter().map(|race| race.fault).collect();
+        let tried: BTreeSet<Fault> = tried.into_iter().chain(WITHOUT_RACE).collect();
+        assert_eq!(by_id.collect::<BTreeSet<Fault>>(), tried);
     }
 
     #[test]
@@ -732,12 +750,12 @@ mod tests {
     }
 
     #[test]
-    fn a_check_queries_its_faults_and_changes_nothing() {
+    fn an_early_read_queries_its_faults_and_changes_nothing() {
         let mut reference = reference(None);
         let names = channel(&mut reference);
         reference.newly_asked();
         let before = reference.overview(NOW);
-        assert!(reference.check(&messages(&names)[0], NOW).is_none());
+        assert!(reference.read_early(&messages(&names)[0], NOW).is_none());
         assert_eq!(reference.overview(NOW), before);
         let asked = reference.newly_asked();
         let queried = [

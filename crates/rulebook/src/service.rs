@@ -548,8 +548,8 @@ impl ServiceIndex {
         settings
     }
 
-    /// The service whose tokens an application signs.
-    pub fn signer(&self) -> Option<&str> {
+    /// The service that reads the tokens that an application signs.
+    pub fn token_reader(&self) -> Option<&str> {
         self.signed_token().map(|(name, _)| name)
     }
 
@@ -664,12 +664,13 @@ fn configured_value(
         return None;
     }
     if setting.many {
-        return draft
-            .deserialize::<OneOrMany>(file, node)
-            .map(|given| match given {
-                OneOrMany::One(value) => SettingValue::Many(vec![value]),
-                OneOrMany::Many(values) => SettingValue::Many(values),
-            });
+        let values = match draft.deserialize::<OneOrMany>(file, node)? {
+            OneOrMany::One(value) => vec![value],
+            OneOrMany::Many(values) => values,
+        };
+        let known = |word: &String| is_known_word(draft, file, node, setting, word);
+        let are_known = setting.kind != SettingType::Choice || values.iter().all(known);
+        return are_known.then_some(SettingValue::Many(values));
     }
     match setting.kind {
         SettingType::Group => {
@@ -695,16 +696,7 @@ fn configured_value(
         }
         SettingType::Choice => {
             let word = draft.deserialize::<String>(file, node)?;
-            if setting.values.contains(&word) {
-                return Some(SettingValue::One(word));
-            }
-            let problem = file.problem_at(node.span, format!("unknown word `{word}`"));
-            let known = setting.values.iter().map(String::as_str);
-            draft.problems.push(match suggest(&word, known) {
-                Some(help) => problem.help(help),
-                None => problem,
-            });
-            None
+            is_known_word(draft, file, node, setting, &word).then_some(SettingValue::One(word))
         }
         SettingType::Text | SettingType::Path => draft
             .deserialize::<String>(file, node)
@@ -712,15 +704,34 @@ fn configured_value(
     }
 }
 
+/// Whether a choice has this word; a problem if not.
+fn is_known_word(
+    draft: &mut Draft,
+    file: &File,
+    node: &Node,
+    setting: &Setting,
+    word: &str,
+) -> bool {
+    let mut known = setting.values.iter().map(String::as_str);
+    if known.clone().any(|known| known == word) {
+        return true;
+    }
+    let problem = file.problem_at(node.span, format!("unknown word `{word}`"));
+    draft.problems.push(match suggest(word, &mut known) {
+        Some(help) => problem.help(help),
+        None => problem,
+    });
+    false
+}
+
 /// The readable `service.yaml` files; problems of others are not reported.
 fn service_files(mut sources: sources::Sources, draft: &mut Draft) -> Files {
     add_embedded(&mut sources);
     let mut files = Files::new();
     for (path, bytes) in &sources {
-        let is_one = path
-            .split_once('/')
-            .is_some_and(|(_, name)| name == FILE_NAME);
-        if is_one && let Some(file) = read_file(path, bytes, &mut draft.problems) {
+        if is_service_file(path)
+            && let Some(file) = read_file(path, bytes, &mut draft.problems)
+        {
             files.insert(path.clone(), file);
         }
     }
@@ -813,7 +824,7 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
         problem(
             "",
             format!("invalid service name `{name}`"),
-            "name the folder in lowercase letters, digits and `_`, and not all, people or reference",
+            "begin the name of the folder with a letter, followed by lowercase letters, digits and `_`; all, people and reference are reserved",
         );
     }
     for (at, text) in [
@@ -863,6 +874,7 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
                 ("exclusive/freed-by/hook".to_owned(), hook)
             }))
             .collect();
+        check_arguments(draft, file, &at, service, setting);
         for (place, hook) in hooks {
             if service.resolved.iter().all(|known| known.name != hook) {
                 let known = service.resolved.iter().map(|known| known.name.as_str());
@@ -891,6 +903,42 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
     }
 }
 
+/// Checks the names of arguments and results of hooks that a setting has.
+fn check_arguments(
+    draft: &mut Draft,
+    file: &File,
+    at: &str,
+    service: &ServiceFile,
+    setting: &Setting,
+) {
+    let hook = |name: &str| service.resolved.iter().find(|hook| hook.name == name);
+    let mut named: Vec<(&str, &str, &str, Vec<&String>)> = Vec::new();
+    if let Some(made) = &setting.provisioned
+        && let Some(hook) = hook(&made.hook)
+    {
+        let results = hook.result.iter().collect();
+        named.push(("provisioned/result", "result", &made.result, results));
+    }
+    if let Some(freed_by) = setting.exclusive.as_ref().map(|one| &one.freed_by)
+        && let Some(hook) = hook(&freed_by.hook).filter(|hook| !hook.open)
+    {
+        let arguments = || hook.required.iter().chain(&hook.optional).collect();
+        for (place, name) in [
+            ("exclusive/freed-by/scope", &freed_by.scope),
+            ("exclusive/freed-by/holder", &freed_by.holder),
+        ] {
+            named.push((place, "argument", name, arguments()));
+        }
+    }
+    for (place, what, name, known) in named {
+        if known.iter().all(|known| *known != name) {
+            let span = file.node.place(&format!("{at}/{place}"));
+            let known = known.into_iter().map(String::as_str);
+            draft.unknown(file, span, what, name, known);
+        }
+    }
+}
+
 fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String, Setting)]) {
     for (key, setting) in settings {
         let at = json::join(at, key);
@@ -902,6 +950,20 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
             problem(
                 format!("`values` of `{key}` does not fit its type"),
                 "a `choice` lists its words under `values`; other types have none",
+            );
+        }
+        for (word, other) in &setting.stands_for {
+            if !setting.values.contains(word) || !setting.values.contains(other) {
+                problem(
+                    format!("`stands_for` of `{key}` has a word that is not one of its values"),
+                    "list both words under `values`",
+                );
+            }
+        }
+        if setting.many && setting.kind == SettingType::Group {
+            problem(
+                format!("the group `{key}` is a list"),
+                "leave out `many`: a group has each of its members once",
             );
         }
         if let Some(default) = &setting.default
@@ -1072,11 +1134,24 @@ pub(super) fn check_names(
             }
             if let Some(exclusive) = &setting.exclusive {
                 for (place, id) in [
-                    ("taken-by", &exclusive.taken_by),
                     ("held/in", &exclusive.held.list),
                     ("shown-by", &exclusive.shown_by),
                 ] {
                     operation(draft, &format!("{at}/exclusive/{place}"), id);
+                }
+                let taken_by = format!("{at}/exclusive/taken-by");
+                let parameters = operation(draft, &taken_by, &exclusive.taken_by)
+                    .map_or(&[][..], |taken_by| &taken_by.parameters);
+                for (place, name) in [
+                    ("scope", &exclusive.scope),
+                    ("parameter", &exclusive.parameter),
+                ] {
+                    // Without an operation nothing is known of its parameters.
+                    let known = || parameters.iter().map(|p| p.name.as_str());
+                    if !parameters.is_empty() && known().all(|known| known != name) {
+                        let span = file.node.place(&format!("{at}/exclusive/{place}"));
+                        draft.unknown(file, span, "parameter", name, known());
+                    }
                 }
             }
         }

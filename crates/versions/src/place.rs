@@ -1,7 +1,10 @@
 //! Compares one place of two schemas, with a witness of each difference.
 //!
-//! Canonical keywords, numbers and texts are compared as sets of values. Combinations (`not`, `if`, and `anyOf` of other
-//! schemas) are compared as a whole: whether one is narrower than another is not decided.
+//! - Canonical keywords, numbers and texts are compared as sets of values.
+//! - Conditions (`not`, `if`): an added one narrows, a removed one widens. Two different ones are undecided.
+//! - Lists of branches (`anyOf`, `oneOf`, `allOf`): decided if one list contains the other. A `oneOf` whose branches
+//!   overlap rejects what two of them accept; this is decided by the search for a witness. `openapi` reads `oneOf` as `anyOf`.
+//! - If only one side has its branches in plain keywords, both schemas are compared as a whole.
 
 use super::canonical::{WORDS, is_covered, named_types, texts, whole};
 use super::coordinates::{Action, Direction, What};
@@ -28,7 +31,7 @@ const NUMBERS: [(&str, &str, bool); 2] = [
     ("exclusiveMaximum", "maximum", true),
 ];
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
-/// Lists of alternatives: another branch widens.
+/// Lists of alternatives: another branch widens, unless it overlaps another one of a `oneOf`.
 const ANY: [&str; 2] = ["anyOf", "oneOf"];
 /// Conditions whose presence narrows.
 const CONDITIONS: [&str; 11] = [
@@ -54,29 +57,35 @@ pub(super) struct SchemaPlace<'p, 'w> {
     pub(super) new: &'p Map<String, Value>,
     /// Both original schemas, for judging values.
     pub(super) schemas: (&'p Value, &'p Value),
+    /// Whether a rule of level `must` requires this place.
     pub(super) binding: bool,
     pub(super) probe: OnceCell<Option<Probe>>,
 }
 
 impl SchemaPlace<'_, '_> {
-    /// Records everything that differs here, without fields and items.
-    pub(super) fn compare(&mut self) {
+    /// Records everything that differs here, without fields and items. False if these are not comparable either.
+    pub(super) fn compare(&mut self) -> bool {
         self.words();
-        let nothing = |keywords| Some("nothing".to_owned()).filter(|_| is_impossible(keywords));
-        let any = |keywords| nothing(keywords).or_else(|| Some("something".to_owned()));
         match (is_impossible(self.old), is_impossible(self.new)) {
             (false, false) => {}
-            (true, true) => return,
+            (true, true) => return true,
             (was_nothing, _) => {
                 let action = if was_nothing {
                     Action::Widened
                 } else {
                     Action::Narrowed
                 };
-                let (old, new) = (any(self.old), any(self.new));
+                let accepted = |was_nothing| if was_nothing { "nothing" } else { "something" };
+                let sides = [self.old, self.new].map(|side| accepted(is_impossible(side)));
+                let [old, new] = sides.map(|word| Some(word.to_owned()));
                 self.note(What::Type, action, |n| n.between(old, new));
-                return;
+                return true;
             }
+        }
+        if let Some(key) = self.uneven_combination() {
+            self.default();
+            self.whole(key);
+            return false;
         }
         if enumerated(self.old).is_some() || enumerated(self.new).is_some() {
             self.enumeration();
@@ -93,6 +102,71 @@ impl SchemaPlace<'_, '_> {
         self.conditions();
         self.required();
         self.other_fields();
+        true
+    }
+
+    /// The list of branches that only one side keeps, although the other side expresses branches in plain keywords.
+    fn uneven_combination(&self) -> Option<&'static str> {
+        let is_typed = |side: &Map<String, Value>| side.contains_key("type");
+        ["anyOf", "oneOf", "allOf"].into_iter().find(|key| {
+            let (keeper, other, written) = match (self.old.get(*key), self.new.get(*key)) {
+                (Some(_), None) => (self.old, self.new, self.walk.new.keywords(self.schemas.1)),
+                (None, Some(_)) => (self.new, self.old, self.walk.old.keywords(self.schemas.0)),
+                (Some(_), Some(_)) | (None, None) => return false,
+            };
+            let is_simplified = match *key {
+                "allOf" => written.contains_key("allOf"),
+                _ => ANY
+                    .iter()
+                    .any(|any| written.contains_key(*any) && !other.contains_key(*any)),
+            };
+            is_simplified || (is_typed(other) && !is_typed(keeper))
+        })
+    }
+
+    /// Compares both schemas as a whole: by their branches as they are written, otherwise by witnesses.
+    fn whole(&mut self, key: &'static str) {
+        let mut old = self.walk.old.keywords(self.schemas.0);
+        let mut new = self.walk.new.keywords(self.schemas.1);
+        let lists = (branches(&old, key), branches(&new, key));
+        for keywords in [&mut old, &mut new] {
+            keywords.retain(|name, _| name != key && name != "default");
+        }
+        let is_same_rest = equal(&bare(&Value::Object(old)), &bare(&Value::Object(new)));
+        let action = match lists {
+            (Some(old), Some(new)) if is_same_rest => match by_branches(key, &old, &new) {
+                Some(action) => action,
+                None => return,
+            },
+            _ => Action::Changed,
+        };
+        let schemas = (self.schemas.0.clone(), self.schemas.1.clone());
+        self.note_shape(key, action, (Some(&schemas.0), Some(&schemas.1)));
+    }
+
+    /// Records a change of branches. One that is neither wider nor narrower is undecided without two witnesses.
+    fn note_shape(
+        &mut self,
+        key: &'static str,
+        mut action: Action,
+        (old, new): (Option<&Value>, Option<&Value>),
+    ) {
+        let (lost, gained) = self.found();
+        // Branches of a `oneOf` overlap.
+        if (action == Action::Widened && lost.is_some())
+            || (action == Action::Narrowed && gained.is_some())
+        {
+            action = Action::Changed;
+        }
+        let is_decided = lost.is_some() && gained.is_some();
+        self.note(What::Shape, action, |n| {
+            let note = n.detail(key).values(old, new);
+            if action == Action::Changed && !is_decided {
+                note.undecided()
+            } else {
+                note
+            }
+        });
     }
 
     fn note(&mut self, what: What, action: Action, tell: impl FnOnce(Note) -> Note) {
@@ -109,13 +183,22 @@ impl SchemaPlace<'_, '_> {
             .note(&subject, tell(note.witnesses(witnesses)));
     }
 
-    /// A value that is no longer accepted, and one that is newly accepted, if found.
-    fn apart(&self) -> (Option<Witness>, Option<Witness>) {
+    /// Both validators with values near the limits of both sides; `None` if a schema does not compile on its own.
+    fn probe(&self) -> Option<&Probe> {
         let probe = self.probe.get_or_init(|| {
-            let (old, new) = (self.walk.old.root, self.walk.new.root);
+            let sides = [(self.old, self.walk.old), (self.new, self.walk.new)];
+            let [old, new] = sides.map(|(_, side)| side.root);
             let mut probe = Probe::new((self.schemas.0, old), (self.schemas.1, new))?;
-            probe.propose(near(self.old, old));
-            probe.propose(near(self.new, new));
+            for (keywords, side) in sides {
+                probe.propose(near(keywords, side.root));
+                for branch in ANY
+                    .iter()
+                    .filter_map(|key| branches(keywords, key))
+                    .flatten()
+                {
+                    probe.propose(near(&side.keywords(&branch), side.root));
+                }
+            }
             if let (Some(before), Some(after)) = (texts(self.old), texts(self.new))
                 && let Some((lost, gained)) = before.apart(&after)
             {
@@ -123,11 +206,16 @@ impl SchemaPlace<'_, '_> {
             }
             Some(probe)
         });
-        probe.as_ref().map(Probe::found).unwrap_or_default()
+        probe.as_ref()
+    }
+
+    /// A value that is no longer accepted, and one that is newly accepted, if found.
+    fn found(&self) -> (Option<Witness>, Option<Witness>) {
+        self.probe().map(Probe::found).unwrap_or_default()
     }
 
     fn witnesses(&self, action: Action) -> Vec<Witness> {
-        let (lost, gained) = self.apart();
+        let (lost, gained) = self.found();
         let shown = match action {
             Action::Narrowed | Action::Removed => [lost, None],
             Action::Widened | Action::Added => [gained, None],
@@ -216,8 +304,7 @@ impl SchemaPlace<'_, '_> {
 
     /// Whether the older and the newer version accept a value.
     fn takes(&self, value: &Value) -> Option<(bool, bool)> {
-        drop(self.apart());
-        Some(self.probe.get()?.as_ref()?.takes(value))
+        Some(self.probe()?.takes(value))
     }
 
     fn enum_value(&mut self, value: &Value, action: Action) {
@@ -266,13 +353,11 @@ impl SchemaPlace<'_, '_> {
         let Some((old, new)) = self.difference("multipleOf") else {
             return;
         };
-        let number = |v: &Option<Value>| v.as_ref().and_then(Value::as_f64);
-        let divides = |a: f64, b: f64| (b / a).fract() == 0.0;
-        let action = match (number(&old), number(&new)) {
+        let action = match (&old, &new) {
             (None, _) => Action::Narrowed,
             (_, None) => Action::Widened,
-            (Some(a), Some(b)) if divides(a, b) => Action::Narrowed,
-            (Some(a), Some(b)) if divides(b, a) => Action::Widened,
+            (Some(a), Some(b)) if is_multiple(b, a) => Action::Narrowed,
+            (Some(a), Some(b)) if is_multiple(a, b) => Action::Widened,
             (Some(_), Some(_)) => Action::Changed,
         };
         self.note(What::Bound, action, |n| {
@@ -376,35 +461,18 @@ impl SchemaPlace<'_, '_> {
         for key in CONDITIONS {
             self.presence(What::Shape, key, &Value::Null);
         }
-        for (key, more_is_wider) in ANY.map(|k| (k, true)).into_iter().chain([("allOf", false)]) {
-            let list = |keywords: &Map<String, Value>| {
-                keywords
-                    .get(key)
-                    .and_then(Value::as_array)
-                    .map(|branches| branches.iter().map(bare).collect::<Vec<_>>())
-            };
-            let within = |a: &[Value], b: &[Value]| a.iter().all(|v| b.iter().any(|w| equal(v, w)));
-            let action = match (list(self.old), list(self.new)) {
+        for key in ["anyOf", "oneOf", "allOf"] {
+            let action = match (branches(self.old, key), branches(self.new, key)) {
                 (None, None) => continue,
                 (None, Some(_)) => Action::Narrowed,
                 (Some(_), None) => Action::Widened,
-                (Some(old), Some(new)) => match (within(&old, &new), within(&new, &old)) {
-                    (true, true) => continue,
-                    (true, false) if more_is_wider => Action::Widened,
-                    (false, true) if !more_is_wider => Action::Widened,
-                    (true, false) | (false, true) => Action::Narrowed,
-                    (false, false) => Action::Changed,
+                (Some(old), Some(new)) => match by_branches(key, &old, &new) {
+                    Some(action) => action,
+                    None => continue,
                 },
             };
             let (old, new) = self.pair(key);
-            self.note(What::Shape, action, |n| {
-                let note = n.detail(key).values(old.as_ref(), new.as_ref());
-                if action == Action::Changed {
-                    note.undecided()
-                } else {
-                    note
-                }
-            });
+            self.note_shape(key, action, (old.as_ref(), new.as_ref()));
         }
     }
 
@@ -420,8 +488,8 @@ impl SchemaPlace<'_, '_> {
             self.required_of(name, Action::Added);
         }
         for name in old.difference(&new) {
-            let is_added = listed(self.old, name) && !listed(self.new, name);
-            if self.walk.direction == Direction::Request || !is_added {
+            let is_removed = listed(self.old, name) && !listed(self.new, name);
+            if self.walk.direction == Direction::Request || !is_removed {
                 self.required_of(name, Action::Removed);
             }
         }
@@ -525,6 +593,53 @@ impl<'a> End<'a> {
         };
         // An exclusive end accepts one number less.
         by_number.then((!self.is_open).cmp(&!other.is_open))
+    }
+}
+
+/// The branches of a list, without their texts.
+fn branches(keywords: &Map<String, Value>, key: &str) -> Option<Vec<Value>> {
+    let list = keywords.get(key)?.as_array()?;
+    Some(list.iter().map(bare).collect())
+}
+
+/// How a list of branches changed; `None` if it has the same branches.
+fn by_branches(key: &str, old: &[Value], new: &[Value]) -> Option<Action> {
+    let within = |a: &[Value], b: &[Value]| a.iter().all(|v| b.iter().any(|w| equal(v, w)));
+    let is_wider_with_more = ANY.contains(&key);
+    match (within(old, new), within(new, old)) {
+        (true, true) => None,
+        (false, false) => Some(Action::Changed),
+        (is_more, _) if is_more == is_wider_with_more => Some(Action::Widened),
+        _ => Some(Action::Narrowed),
+    }
+}
+
+/// Whether a number is a multiple of another one, by their decimal digits.
+fn is_multiple(of: &Value, unit: &Value) -> bool {
+    let exact = || {
+        let ((a, a_places), (b, b_places)) = (decimal(of)?, decimal(unit)?);
+        let places = a_places.max(b_places);
+        let scaled = |n: i128, from: u32| n.checked_mul(10_i128.checked_pow(places - from)?);
+        scaled(a, a_places)?.checked_rem(scaled(b, b_places)?)
+    };
+    let by_float = || Some(of.as_f64()? % unit.as_f64()? == 0.0);
+    let exact = exact().map(|rest| rest == 0);
+    exact.or_else(by_float).unwrap_or_default()
+}
+
+/// The digits of a number as an integer, and how many of them are decimal places.
+fn decimal(value: &Value) -> Option<(i128, u32)> {
+    let text = value.as_number()?.to_string();
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let places = i32::try_from(fraction.len()).ok()? - exponent.parse::<i32>().ok()?;
+    match u32::try_from(places) {
+        Ok(places) => Some((number, places)),
+        Err(_) => {
+            let zeros = 10_i128.checked_pow(places.unsigned_abs())?;
+            Some((number.checked_mul(zeros)?, 0))
+        }
     }
 }
 

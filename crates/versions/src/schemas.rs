@@ -233,7 +233,9 @@ impl Walk<'_> {
             binding,
             probe: OnceCell::new(),
         };
-        at.compare();
+        if !at.compare() {
+            return;
+        }
         self.properties(pointer, &old, &new, binding, depth);
         self.inner(pointer, &old, &new, binding, depth);
     }

@@ -553,3 +553,61 @@ fn every_row_of_the_table_has_a_pair() {
         .collect();
     assert_eq!(missing, []);
 }
+
+/// The actions of a subject for two schemas of a response, there and back.
+fn actions_of(what: What, old: &serde_json::Value, new: &serde_json::Value) -> Vec<Action> {
+    let found = schemas_of("flow/made-up", old, new);
+    assert!(found.iter().all(|at| at.what == what), "{found:?}");
+    found.iter().map(|at| at.action).collect()
+}
+
+#[test]
+fn a_branch_that_prevents_plain_keywords_only_widens() {
+    let first = json!({"type": "string", "maxLength": 5});
+    let two = json!({"anyOf": [first, {"type": "integer"}]});
+    let third = json!({"type": "string", "pattern": "^x"});
+    let three = json!({"anyOf": [first, {"type": "integer"}, third]});
+    let actions = actions_of(What::Shape, &two, &three);
+    assert_eq!(actions, [Action::Widened, Action::Narrowed]);
+    // Without common branches neither direction is proven.
+    let actions = actions_of(What::Shape, &json!({"type": ["string", "integer"]}), &three);
+    assert_eq!(actions, [Action::Changed, Action::Changed]);
+    // Fields next to a kept list are still compared one by one.
+    let object = json!({"type": "object", "properties": {"a": {}}});
+    let asked = json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
+    let mut either = object.clone();
+    either["anyOf"] = asked["anyOf"].clone();
+    let actions = actions_of(What::Shape, &object, &either);
+    assert_eq!(actions, [Action::Narrowed, Action::Widened]);
+}
+
+#[test]
+fn another_branch_of_one_of_is_a_change_where_branches_overlap() {
+    let short = json!({"type": "string", "maxLength": 1});
+    let long = json!({"type": "string", "minLength": 3});
+    let old = json!({"oneOf": [short, long]});
+    let apart = json!({"oneOf": [short, long, {"type": "boolean"}]});
+    let overlapping = json!({"oneOf": [short, long, {"type": "string", "minLength": 5}]});
+    let actions = |new| actions_of(What::Shape, &old, new);
+    assert_eq!(actions(&apart), [Action::Widened, Action::Narrowed]);
+    assert_eq!(actions(&overlapping), [Action::Changed, Action::Changed]);
+}
+
+#[test]
+fn multiples_are_compared_by_their_decimal_digits() {
+    let multiple = |text: &str| serde_json::from_str(&format!("{{\"multipleOf\": {text}}}"));
+    for (old, new, action) in [
+        ("0.1", "0.3", Action::Narrowed),
+        ("0.1", "0.2", Action::Narrowed),
+        ("1e-2", "0.07", Action::Narrowed),
+        ("20", "1e1", Action::Widened),
+        ("0.2", "0.3", Action::Changed),
+    ] {
+        let actions = actions_of(
+            What::Bound,
+            &multiple(old).unwrap(),
+            &multiple(new).unwrap(),
+        );
+        assert_eq!(actions.first(), Some(&action), "{old} {new}");
+    }
+}

@@ -86,7 +86,7 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
             );
         }
     }
-    let signer = index.signer().map(str::to_owned);
+    let signer = index.token_reader().map(str::to_owned);
     let mut target = Target::default();
     if let Some(signer) = &signer {
         reader.settings(signer, &mut target);

@@ -32,7 +32,7 @@ impl World {
         } else {
             order(seed, "check", requests)
         };
-        let mut checked: Vec<_> = requests.iter().map(|_| None).collect();
+        let mut stale: Vec<_> = requests.iter().map(|_| None).collect();
         let mut is_busy = false;
         for &index in &arrivals {
             let request = &requests[index];
@@ -43,18 +43,18 @@ impl World {
             }
             is_busy |= can_contend(request);
             if answers[index].is_none() {
-                checked[index] = state.reference.check(request, now);
+                stale[index] = state.reference.read_early(request, now);
             }
         }
         let mut writes = arrivals;
-        if checked.iter().any(Option::is_some) {
+        if stale.iter().any(Option::is_some) {
             writes = order(seed, "write", requests);
             writes.sort_by_key(|index| requests[*index].method != "DELETE");
         }
         for index in writes {
             if answers[index].is_none() {
-                let checked = checked[index].take();
-                answers[index] = Some(self.answer_checked(&requests[index], checked));
+                let stale = stale[index].take();
+                answers[index] = Some(self.answer_with_stale_reads(&requests[index], stale));
             }
         }
         let answered = answers.into_iter().flatten();
@@ -100,11 +100,11 @@ impl World {
             Some(refusal) => refusal.into(),
             None => {
                 let now = self.now();
-                let checked = self.state().reference.check(request, now);
-                if can_contend || checked.is_some() {
+                let stale = self.state().reference.read_early(request, now);
+                if can_contend || stale.is_some() {
                     pause();
                 }
-                self.answer_checked(request, checked)
+                self.answer_with_stale_reads(request, stale)
             }
         };
         self.under_way.fetch_sub(under_way, Ordering::SeqCst);

@@ -279,14 +279,14 @@ impl World {
 
     /// Handles a request; the caller must [`run`](Self::run) the due callbacks.
     pub(super) fn answer(&self, request: &Request) -> Answered {
-        self.answer_checked(request, None)
+        self.answer_with_stale_reads(request, None)
     }
 
     /// The same for a request of a race, with what it read before the others wrote.
-    pub(super) fn answer_checked(
+    pub(super) fn answer_with_stale_reads(
         &self,
         request: &Request,
-        checked: Option<StaleReads>,
+        stale: Option<StaleReads>,
     ) -> Answered {
         if let Some(response) = self.develop(request) {
             return response.into();
@@ -299,22 +299,22 @@ impl World {
             "/_control/advance_clock" => self.advance_by_hook(request),
             "/_control/reset" => self.reset(),
             "/_control/lease" => self.lease(request),
-            path if path.starts_with("/_control/") => return self.carry_out(request, checked),
-            _ => return self.answer_scripted(request, checked),
+            path if path.starts_with("/_control/") => return self.carry_out(request, stale),
+            _ => return self.answer_scripted(request, stale),
         };
         response.into()
     }
 
     /// A request to a service, which may have a scripted response.
-    fn answer_scripted(&self, request: &Request, checked: Option<StaleReads>) -> Answered {
+    fn answer_scripted(&self, request: &Request, stale: Option<StaleReads>) -> Answered {
         let met = self.state().script.match_call(request);
         let Some((name, act)) = met else {
-            return self.carry_out(request, checked);
+            return self.carry_out(request, stale);
         };
         let mut answered = match (script::refusal(act), act) {
             (Some(response), _) => response.into(),
             (None, Action::Stale) => self.answer_stale(request),
-            (None, _) => self.carry_out(request, checked),
+            (None, _) => self.carry_out(request, stale),
         };
         answered.wire = match act {
             Action::Delay(by) => Wire::Delay(by),
@@ -340,7 +340,7 @@ impl World {
     }
 
     /// The response of the reference.
-    fn carry_out(&self, request: &Request, checked: Option<StaleReads>) -> Answered {
+    fn carry_out(&self, request: &Request, stale: Option<StaleReads>) -> Answered {
         let now = self.now();
         let mut state = self.state();
         if let Some(origin) = self.beginning.origin_for(request) {
@@ -349,8 +349,8 @@ impl World {
         let may_change = request.method != "GET" && request.method != "HEAD";
         let before =
             (may_change && state.script.needs_history()).then(|| Box::new(state.reference.clone()));
-        let response = match checked {
-            Some(checked) => state.reference.write(request, now, checked),
+        let response = match stale {
+            Some(stale) => state.reference.write_late(request, now, stale),
             None => state.reference.handle(request, now),
         };
         if may_change && response.is_success() {

@@ -594,6 +594,15 @@ fn bodies_that_a_status_forbids_are_noted() {
             "HTTP/1.1 304 Not Modified\r\nContent-Length: 2\r\n\r\n",
             "304 ",
         ),
+        // RFC 9112, section 6.1: a 304 may have the header without a body.
+        (
+            "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "304 ",
+        ),
+        (
+            "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n",
+            "204  [status 204 with a body]",
+        ),
         (
             "HTTP/1.1 304 Not Modified\r\n\r\nok",
             "304  [status 304 with a body]",
@@ -602,6 +611,35 @@ fn bodies_that_a_status_forbids_are_noted() {
             "HTTP/1.1 101 Switching Protocols\r\n\r\n\x01\x02",
             "101  [unrequested status 101]",
         ),
+    ]);
+}
+
+#[test]
+fn bytes_after_a_response_are_a_body_or_a_second_response() {
+    let head = Request::new("HEAD", "/x");
+    for (answer, expect) in [
+        (OK, "200  [a body in a response to HEAD]"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", "200 "),
+    ] {
+        let result = run_acts(vec![Act::Request, send(answer)], &head, AMPLE);
+        assert_eq!(outcome(&result), expect);
+    }
+    check(&[
+        (
+            &format!("{OK}{OK}"),
+            "200 ok [a second response followed and was discarded]",
+        ),
+        (&format!("{OK}H"), "framing"),
+    ]);
+}
+
+#[test]
+fn each_byte_of_a_trailer_counts_once() {
+    let trailers = |count: usize| format!("X: {}\r\n", ";".repeat(4_000)).repeat(count);
+    let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n";
+    check(&[
+        (&format!("{chunked}{}\r\n", trailers(16)), "200 ok"),
+        (&format!("{chunked}{}\r\n", trailers(17)), "framing"),
     ]);
 }
 

@@ -1,7 +1,7 @@
 //! Parses a response from untrusted bytes.
 //!
 //! - Strict if leniency would let two readers see different responses (lengths, codings, chunks).
-//! - Bounded: head, interim responses, body, chunk extensions. Nothing is allocated on announcement.
+//! - Bounded: head, interim responses, body, chunk extensions and trailers. An announced length reserves at most 64 KiB.
 //! - Bodies are not decoded.
 
 use super::budget::BudgetShare;
@@ -14,6 +14,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::mem::MaybeUninit;
 
+/// Beginning of a response.
+const HTTP: &[u8] = b"HTTP/";
 /// Longest head: status line and headers.
 const HEAD_BYTES: usize = 64 * 1024;
 /// Header fields in one head.
@@ -24,6 +26,8 @@ const INTERIM_ANSWERS: usize = 16;
 const CHUNK_LINE_BYTES: usize = 4 * 1024;
 /// Bytes of chunk extensions and trailers in one body.
 const DECORATION_BYTES: usize = 64 * 1024;
+/// Memory that is reserved for an announced length.
+const RESERVED_BYTES: usize = 64 * 1024;
 /// Bytes of an unknown protocol in a message.
 const SHOWN_BYTES: usize = 16;
 
@@ -44,6 +48,8 @@ pub enum Note {
     LengthAndChunked,
     /// A body, sent or announced, although the status forbids one.
     BodyNotAllowed { status: u16 },
+    /// Bytes after a response to HEAD, which never has a body.
+    BodyAfterHead,
     /// 101: an unrequested protocol switch.
     SwitchedProtocols,
     /// An unrequested second response; discarded.
@@ -56,10 +62,11 @@ pub enum Note {
 
 impl Note {
     /// True if the target wrote it; false if it depends on timing.
-    pub const fn is_of_the_answer(&self) -> bool {
+    pub const fn is_written_by_target(&self) -> bool {
         match self {
             Self::LengthAndChunked
             | Self::BodyNotAllowed { .. }
+            | Self::BodyAfterHead
             | Self::SwitchedProtocols
             | Self::SecondAnswer => true,
             Self::Early { .. } | Self::Resent => false,
@@ -74,6 +81,7 @@ impl fmt::Display for Note {
                 f.write_str("both Content-Length and Transfer-Encoding; read as chunked")
             }
             Self::BodyNotAllowed { status } => write!(f, "status {status} with a body"),
+            Self::BodyAfterHead => f.write_str("a body in a response to HEAD"),
             Self::SwitchedProtocols => f.write_str("unrequested status 101"),
             Self::SecondAnswer => f.write_str("a second response followed and was discarded"),
             Self::Early { sent, total } => {
@@ -202,10 +210,9 @@ fn text(value: &[u8]) -> Cow<'_, str> {
     )
 }
 
+/// Whether bytes may be the beginning of a response.
 fn looks_like_http(bytes: &[u8]) -> bool {
-    const START: &[u8] = b"HTTP/";
-    let length = bytes.len().min(START.len());
-    bytes[..length] == START[..length]
+    bytes.starts_with(HTTP) || HTTP.starts_with(bytes)
 }
 
 fn not_http(bytes: &[u8]) -> Fault {
@@ -386,8 +393,8 @@ impl<'e, 'c> Body<'e, 'c> {
             return Ok(Framing::None);
         }
         if matches!(head.status, 204 | 304) {
-            // A 304 and a response to HEAD may announce the length of a 200.
-            if chunked || (head.status == 204 && length.is_some_and(|n| n > 0)) {
+            // A 304 and a response to HEAD may announce the framing of a 200 (RFC 9112, section 6.1).
+            if head.status == 204 && (chunked || length.is_some_and(|n| n > 0)) {
                 self.notes.push(Note::BodyNotAllowed {
                     status: head.status,
                 });
@@ -433,7 +440,9 @@ impl<'e, 'c> Body<'e, 'c> {
     fn read_chunks(&mut self) -> Result<(), Fault> {
         let mut decorations = 0;
         loop {
-            let line = self.line(&mut decorations)?;
+            let line = self.line()?;
+            let extension = line.iter().position(|b| *b == b';').unwrap_or(line.len());
+            self.count_decoration(&mut decorations, line.len() - extension)?;
             let size = chunk_size(&line).map_err(|why| self.framing_fault(&why))?;
             if size == 0 {
                 return self.trailers(&mut decorations);
@@ -452,11 +461,11 @@ impl<'e, 'c> Body<'e, 'c> {
     /// Reads and drops trailers up to the empty line.
     fn trailers(&mut self, decorations: &mut usize) -> Result<(), Fault> {
         for _ in 0..=HEAD_LINES {
-            let line = self.line(decorations)?;
+            let line = self.line()?;
             if line.is_empty() {
                 return Ok(());
             }
-            *decorations += line.len();
+            self.count_decoration(decorations, line.len())?;
             let name = line.split(|b| *b == b':').next().unwrap_or_default();
             let is_field = name.len() < line.len() && !name.is_empty();
             if !is_field || !name.iter().all(u8::is_ascii_graphic) {
@@ -470,7 +479,7 @@ impl<'e, 'c> Body<'e, 'c> {
     fn take(&mut self, bytes: usize) -> Result<(), Fault> {
         let end = self.bytes.len() + bytes;
         // The announced length is only a claim.
-        self.bytes.reserve(bytes.min(64 * 1024));
+        self.bytes.reserve(bytes.min(RESERVED_BYTES));
         loop {
             let missing = end - self.bytes.len();
             let available = self.exchange.available();
@@ -499,8 +508,18 @@ impl<'e, 'c> Body<'e, 'c> {
         Ok(())
     }
 
-    /// One line without its CR LF; extensions count as decorations.
-    fn line(&mut self, decorations: &mut usize) -> Result<Vec<u8>, Fault> {
+    /// Adds bytes of an extension or a trailer, within the limit.
+    fn count_decoration(&self, decorations: &mut usize, bytes: usize) -> Result<(), Fault> {
+        *decorations += bytes;
+        if *decorations > DECORATION_BYTES {
+            let limit = Size(DECORATION_BYTES as u64);
+            return Err(self.framing_fault(&FramingError::Decorations(limit)));
+        }
+        Ok(())
+    }
+
+    /// One line without its CR LF.
+    fn line(&mut self) -> Result<Vec<u8>, Fault> {
         loop {
             let available = self.exchange.available();
             if let Some(end) = available.iter().position(|b| *b == b'\n') {
@@ -509,12 +528,6 @@ impl<'e, 'c> Body<'e, 'c> {
                 };
                 let line = line.to_vec();
                 self.exchange.consume(end + 1);
-                let extension = line.iter().position(|b| *b == b';').unwrap_or(line.len());
-                *decorations += line.len() - extension;
-                if *decorations > DECORATION_BYTES {
-                    let limit = Size(DECORATION_BYTES as u64);
-                    return Err(self.framing_fault(&FramingError::Decorations(limit)));
-                }
                 return Ok(line);
             }
             if available.len() > CHUNK_LINE_BYTES {
@@ -567,7 +580,7 @@ impl<'e, 'c> Body<'e, 'c> {
         if self.status == 101 {
             return Ok(false);
         }
-        if looks_like_http(surplus) {
+        if surplus.starts_with(HTTP) {
             self.notes.push(Note::SecondAnswer);
             return Ok(false);
         }
@@ -575,9 +588,13 @@ impl<'e, 'c> Body<'e, 'c> {
             let got = length + surplus.len() as u64;
             return Err(self.framing_fault(&FramingError::Surplus { length, got }));
         }
+        // A body of another framing ends beyond doubt: its surplus only ends the connection.
         if framing == Framing::None {
-            let note = Note::BodyNotAllowed {
-                status: self.status,
+            let note = match self.status {
+                204 | 304 => Note::BodyNotAllowed {
+                    status: self.status,
+                },
+                _ => Note::BodyAfterHead,
             };
             if !self.notes.contains(&note) {
                 self.notes.push(note);

@@ -573,7 +573,7 @@ pub(super) fn response_of(answer: Answer) -> Response {
         oddities: answer
             .notes
             .iter()
-            .filter(|note| note.is_of_the_answer())
+            .filter(|note| note.is_written_by_target())
             .map(ToString::to_string)
             .collect(),
         ..answer.response
