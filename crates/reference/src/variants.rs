@@ -148,6 +148,7 @@ super::faults::switches! {
         ChatUserChannelPagesOf50 = "chat/user-channel-pages-of-50": "Pages of user channels hold at most 50.",
         ChatUserChannelPagesOver50Refused = "chat/user-channel-pages-over-50-refused": "Page sizes over 50 are refused for user channels.",
         ChatBindingHidesUser = "chat/binding-hides-user": "A service's binding shows neither user_sid nor message_types.",
+        ChatCredentialRenewed = "chat/credential-renewed": "A device that registers again gets another credential.",
         ChatBindingReplaced = "chat/binding-replaced": "A device that registers again gets a new binding instead of the old one.",
         ChatDeleteAnswers200 = "chat/delete-answers-200": "Deletions return 200 instead of 204.",
         ChatLastUpdatedBySystem = "chat/last-updated-by-system": "A message without updates shows system as last_updated_by.",

@@ -131,6 +131,9 @@ pub(super) fn register(
     {
         registration.endpoint.clone_into(&mut binding.endpoint);
         binding.message_types = message_types;
+        if core.varies(Variant::ChatCredentialRenewed) {
+            binding.credential_sid = core.sid("CR");
+        }
         binding.updated = now;
         return Ok(binding.sid.clone());
     }
