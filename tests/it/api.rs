@@ -51,7 +51,7 @@ fn build_example(name: &str, profile: &Path) {
     if profile.file_name().is_some_and(|name| name == "release") {
         build.arg("--release");
     }
-    // Variables of cargo would make build scripts and everything that depends on them run again.
+    // These variables would make build scripts run again, and cargo build everything that depends on them.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
         let set = [
@@ -60,6 +60,7 @@ fn build_example(name: &str, profile: &Path) {
             "CARGO_BIN_",
             "CARGO_CRATE_",
             "OUT_DIR",
+            "RUSTC_BOOTSTRAP",
         ];
         if set.iter().any(|start| name.starts_with(start)) {
             build.env_remove(&*name);

@@ -193,6 +193,19 @@ pub(crate) fn one_in<T>(n: usize, items: Vec<T>) -> Vec<T> {
     items.into_iter().skip(first).step_by(n).collect()
 }
 
+/// Files below a folder of the project that differ from the last commit but one.
+pub(crate) fn changed_files(folder: &str) -> Vec<String> {
+    let mut git = Command::new("git");
+    let changed = git
+        .args(["diff", "--name-only", "HEAD~1", "--", folder])
+        .current_dir(root())
+        .output();
+    let names = changed
+        .map(|output| text(&output.stdout))
+        .unwrap_or_default();
+    names.lines().map(str::to_owned).collect()
+}
+
 fn sample_seed() -> u64 {
     static COMMITS: LazyLock<u64> = LazyLock::new(|| {
         let mut git = Command::new("git");

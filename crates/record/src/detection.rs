@@ -119,12 +119,15 @@ fn real(count: usize) -> f64 {
 
 impl Unseen {
     fn of(defects: &[Vec<String>]) -> Option<Self> {
-        let factor = Self::factor(defects.iter())?;
-        let classes: BTreeSet<&String> = defects.iter().flatten().collect();
-        let without = classes
-            .iter()
-            .filter_map(|class| Self::factor(defects.iter().filter(|of| !of.contains(class))));
-        let without: Vec<f64> = without.collect();
+        let names: BTreeSet<&String> = defects.iter().flatten().collect();
+        let numbers: BTreeMap<&String, usize> = names.into_iter().zip(0..).collect();
+        let numbered = |of: &Vec<String>| of.iter().map(|class| numbers[class]).collect();
+        let defects: Vec<Vec<usize>> = defects.iter().map(numbered).collect();
+        let classes = numbers.len();
+        let factor = Self::factor(&defects, classes, None)?;
+        let without: Vec<f64> = (0..classes)
+            .filter_map(|class| Self::factor(&defects, classes, Some(class)))
+            .collect();
         let count = real(without.len());
         let mean = without.iter().sum::<f64>() / count.max(1.0);
         let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
@@ -136,32 +139,37 @@ impl Unseen {
     }
 
     /// The share of unseen defects that rules report: those of a known class as often as the known ones, those of a new
-    /// class as often as a known one is reported without the rules of its class.
-    fn factor<'d>(defects: impl Iterator<Item = &'d Vec<String>>) -> Option<f64> {
-        let defects: Vec<&Vec<String>> = defects.collect();
-        let found: Vec<&Vec<String>> = defects
-            .iter()
-            .copied()
-            .filter(|of| !of.is_empty())
-            .collect();
+    /// class as often as a known one is reported without the rules of its class. Defects of the class `without` are left
+    /// out. Classes are numbers below `classes`, because this is computed once for each of them.
+    fn factor(defects: &[Vec<usize>], classes: usize, without: Option<usize>) -> Option<f64> {
+        let mut sizes = vec![0_usize; classes];
+        let mut found: Vec<&[usize]> = Vec::with_capacity(defects.len());
+        let mut all = 0;
+        for of in defects {
+            if without.is_some_and(|class| of.contains(&class)) {
+                continue;
+            }
+            all += 1;
+            if !of.is_empty() {
+                found.push(of);
+            }
+            for class in of {
+                sizes[*class] += 1;
+            }
+        }
         if found.is_empty() {
             return None;
         }
-        let mut sizes: BTreeMap<&String, usize> = BTreeMap::new();
-        for class in found.iter().copied().flatten() {
-            *sizes.entry(class).or_default() += 1;
-        }
-        let mut by_rarest: BTreeMap<&String, usize> = BTreeMap::new();
+        let mut by_rarest = vec![0_usize; classes];
         for of in &found {
-            let rarest = of.iter().min_by_key(|class| sizes.get(class));
-            *by_rarest.entry(rarest?).or_default() += 1;
+            by_rarest[*of.iter().min_by_key(|class| sizes[**class])?] += 1;
         }
         // Good and Turing: the share of classes that no defect has shown yet is that of the classes with one defect.
-        let single = by_rarest.values().filter(|count| **count == 1).count();
-        let new = real(single) / real(defects.len());
+        let single = by_rarest.iter().filter(|count| **count == 1).count();
+        let new = real(single) / real(all);
         let elsewhere = found.iter().filter(|of| of.len() > 1).count();
         let elsewhere = real(elsewhere) / real(found.len());
-        let seen = real(found.len()) / real(defects.len());
+        let seen = real(found.len()) / real(all);
         Some((1.0 - new) * seen + new * elsewhere)
     }
 }

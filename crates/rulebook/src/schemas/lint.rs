@@ -40,10 +40,11 @@ pub(super) fn lint(
         .get("pattern")
         .and_then(Node::text)
         .and_then(|pattern| draft.pattern_fault(pattern));
-    let mut check = |key: &str, fault: Option<String>, help: Option<String>| {
+    // A suggestion costs more than all else here.
+    let mut check = |key: &str, fault: Option<String>, help: &dyn Fn() -> Option<String>| {
         if let Some(fault) = fault {
             let problem = file.problem(&format!("{pointer}/{key}"), fault);
-            draft.problems.push(match help {
+            draft.problems.push(match help() {
                 Some(help) => problem.help(help),
                 None => problem,
             });
@@ -57,17 +58,17 @@ pub(super) fn lint(
                 .or_else(|| circle(files, &file.path, text)),
             None => Some("expected a reference".to_owned()),
         };
-        check("$ref", fault, None);
+        check("$ref", fault, &|| None);
     }
     if pattern_problem.is_some() {
-        check("pattern", pattern_problem, None);
+        check("pattern", pattern_problem, &|| None);
     }
     if let Some(format) = node.get("format").and_then(Node::text) {
         let unknown = !FORMATS.contains(&format);
         check(
             "format",
             unknown.then(|| format!("unknown format `{format}`")),
-            suggest(format, FORMATS),
+            &|| suggest(format, FORMATS),
         );
     }
     if let Some(types) = node.get("type") {
@@ -85,7 +86,9 @@ pub(super) fn lint(
             let wrong = words.iter().find(|w| !known.contains(w));
             wrong.map(|w| format!("unknown type `{w}`"))
         };
-        check("type", fault, suggest(words.first().unwrap_or(&""), known));
+        check("type", fault, &|| {
+            suggest(words.first().unwrap_or(&""), known)
+        });
     }
     if let (Some(required), Some(properties)) = (node.get("required"), node.get("properties"))
         && !at.tightening
@@ -93,13 +96,13 @@ pub(super) fn lint(
         for (n, name) in required.items().iter().enumerate() {
             let Some(name) = name.text() else { continue };
             if properties.get(name).is_none() {
-                let known = properties.members().iter().map(|m| &*m.key);
+                let known = || properties.members().iter().map(|m| &*m.key);
                 check(
                     &format!("required/{n}"),
                     Some(format!(
                         "`{name}` is required, but not among the properties"
                     )),
-                    suggest(name, known),
+                    &|| suggest(name, known()),
                 );
             }
         }
