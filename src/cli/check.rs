@@ -40,6 +40,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         api_key: api_key.filter(|_| !known.is_reference),
         configured: known.of_traffic(),
         targets: known.targets,
+        hooks: known.hooks,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
         sides: args.judge.unwrap_or_default().into(),

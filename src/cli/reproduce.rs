@@ -9,7 +9,7 @@ use conformant_base::text;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
-use conformant_fixtures::export::{About, ChainFormat, Decision, Scope, chain};
+use conformant_fixtures::export::{About, ChainFormat, Decision, Failed, Scope, chain};
 use conformant_record::{Finding, REFERENCE, RunRecord, title, without_names};
 use conformant_report::findings_of_defect;
 use conformant_rulebook::Rulebook;
@@ -159,6 +159,11 @@ impl Written<'_> {
             targets: &targets,
             comment: &comment,
             decision: &decision(rulebook, finding),
+            failed: Failed {
+                service: &finding.service,
+                operation: &finding.operation,
+                rule: &finding.rule,
+            },
             hooks: hooks.as_deref(),
         };
         let script = chain(scope, &planned, about, format)

@@ -32,6 +32,7 @@ mod reports;
 mod reproduce;
 mod results;
 mod same_verdicts;
+mod scripts;
 mod selftest;
 mod services;
 mod serving;

@@ -149,6 +149,8 @@ pub struct Surroundings {
     pub api_key: Option<String>,
     /// Base address by service; without any, recorded traffic is matched by path.
     pub targets: BTreeMap<String, String>,
+    /// Name of each hook by the URL that recorded traffic calls it at.
+    pub hooks: BTreeMap<String, String>,
     /// Time at which tokens are judged.
     pub now: Option<Timestamp>,
     /// Whether recorded traffic is the only writer.

@@ -11,7 +11,7 @@ use conformant_engine::split_url;
 use conformant_judge::Judgment;
 use conformant_judge::clients::{Completeness, validate_request};
 use conformant_judge::evidence::{
-    Evidence, Exchange, Expectation, FollowedLink, Outcome, Poll, Span,
+    Event, Evidence, Exchange, Expectation, FollowedLink, HookCall, Outcome, Poll, Span,
 };
 use conformant_judge::judge;
 use conformant_rulebook::scenario::Credentials;
@@ -29,6 +29,7 @@ const HISTORY_BYTES_MAX: usize = 8 * 1024 * 1024;
 #[derive(Debug, Default)]
 pub(super) struct History {
     exchanges: Vec<Exchange>,
+    hooks: Vec<HookCall>,
     /// Addresses in their responses.
     shown: Shown,
     bytes: usize,
@@ -50,9 +51,16 @@ impl History {
         self.exchanges.len() >= HISTORY_EXCHANGES_MAX || self.bytes >= HISTORY_BYTES_MAX
     }
 
+    /// Adds the call of a hook.
+    pub(super) fn take_hook(&mut self, call: HookCall) {
+        self.hooks.push(call);
+    }
+
     /// Judges the history and clears it.
     pub(super) fn close(&mut self, one: &DocumentJudge<'_>) -> Judgment {
-        let Self { exchanges, .. } = std::mem::take(self);
+        let Self {
+            exchanges, hooks, ..
+        } = std::mem::take(self);
         if !one.surroundings.sides.has_responses() {
             return Judgment::default();
         }
@@ -60,7 +68,7 @@ impl History {
         for exchanges in apart(exchanges) {
             let evidence = Evidence {
                 scenario: one.name.to_owned(),
-                events: Evidence::in_order_of_their_ends(&exchanges),
+                events: events(&exchanges, &hooks),
                 alone: one.surroundings.alone,
                 has_unobserved_actions: !one.surroundings.alone,
                 exchanges,
@@ -71,6 +79,21 @@ impl History {
         }
         judgment
     }
+}
+
+/// Exchanges and hooks in the order of their ends. Where both end at once, the request may use what the hook made.
+fn events(exchanges: &[Exchange], hooks: &[HookCall]) -> Vec<Event> {
+    let ended = |event: &Event| match event {
+        Event::Hook(call) => Some(call.span.ended),
+        Event::Exchange(index) => Some(exchanges[*index].span.ended),
+        Event::Delivery(_) | Event::Passed(_) => None,
+    };
+    let hooks = hooks.iter().cloned().map(Event::Hook);
+    let mut events: Vec<Event> = hooks
+        .chain(Evidence::in_order_of_their_ends(exchanges))
+        .collect();
+    events.sort_by_key(ended);
+    events
 }
 
 /// Splits exchanges by origin: a service at several origins is several services with unrelated resources. Services at

@@ -61,6 +61,22 @@ impl Shell {
                 let (name, _) = self.basic.as_ref()?;
                 Some(user(&(name.clone(), WRONG.to_owned())))
             }
+            Credentials::MixedUser if authorizes => {
+                let ((sid, _), (_, password)) = (self.account.as_ref()?, self.basic.as_ref()?);
+                Some(user(&(sid.clone(), password.clone())))
+            }
+            Credentials::MixedPassword if authorizes => {
+                let ((name, _), (_, token)) = (self.basic.as_ref()?, self.account.as_ref()?);
+                Some(user(&(name.clone(), token.clone())))
+            }
+            Credentials::PasswordSpace if authorizes => {
+                let (name, password) = self.basic.as_ref()?;
+                Some(user(&(name.clone(), format!("{password} "))))
+            }
+            Credentials::PasswordEmpty if authorizes => {
+                let (name, _) = self.basic.as_ref()?;
+                Some(user(&(name.clone(), String::new())))
+            }
             Credentials::None
             | Credentials::Unknown
             | Credentials::Wrong
@@ -238,6 +254,23 @@ mod tests {
                 Credentials::Unknown,
                 "-u \"not-the-right-key:$SECRET\"",
             ),
+            (
+                "Authorization",
+                Credentials::MixedUser,
+                "-u \"AC1:$SECRET\"",
+            ),
+            (
+                "Authorization",
+                Credentials::MixedPassword,
+                "-u \"key:$TOKEN\"",
+            ),
+            (
+                "Authorization",
+                Credentials::PasswordSpace,
+                "-u \"key:$SECRET \"",
+            ),
+            ("Authorization", Credentials::PasswordEmpty, "-u 'key:'"),
+            ("Authorization", Credentials::PasswordShort, ""),
             ("Authorization", Credentials::None, ""),
             ("x-key", Credentials::Default, "-H \"X-Key: $OTHER\""),
             ("x-key", Credentials::Wrong, ""),

@@ -16,6 +16,8 @@ use std::time::Duration;
 pub(in crate::cli) struct Known {
     /// Base URL by service, where one is configured.
     pub targets: BTreeMap<String, String>,
+    /// The name of each hook by its URL, where a call is a `POST` of its arguments.
+    pub hooks: BTreeMap<String, String>,
     /// The settings of the service whose tokens an application signs, those of the reference where none are configured.
     pub values: Map<String, Value>,
     /// That service.
@@ -86,6 +88,15 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
             );
         }
     }
+    let mut hooks = BTreeMap::new();
+    for (name, entry) in &file.hooks {
+        let Some(http) = &entry.http else { continue };
+        let method = http.method.as_deref().unwrap_or("POST");
+        let is_plain = method == "POST" && http.body.is_none() && entry.result.is_empty();
+        if is_plain && !http.url.contains("${") {
+            hooks.insert(http.url.clone(), name.clone());
+        }
+    }
     let signer = index.token_reader().map(str::to_owned);
     let mut target = Target::default();
     if let Some(signer) = &signer {
@@ -101,6 +112,7 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
     let secrets = reader.finish()?;
     Ok(Known {
         targets,
+        hooks,
         values,
         signer,
         is_reference,

@@ -4,13 +4,14 @@ use super::entry::{Entry, EntryError};
 use super::reading::read_entries;
 use crate::DocumentJudge;
 use crate::traffic::{History, Observed, Operations};
-use conformant_base::http::Cause;
+use conformant_base::http::{Cause, Request};
 use conformant_judge::Judgment;
 use conformant_judge::clients::Completeness;
-use conformant_judge::evidence::Exchange;
+use conformant_judge::evidence::{Exchange, HookCall};
 use serde_json::value::RawValue;
 use std::collections::BTreeSet;
 use std::io::{self, Read};
+use std::sync::Arc;
 
 /// Maximum number of unreadable entries in the notes.
 const UNREADABLE_SHOWN_MAX: usize = 20;
@@ -77,13 +78,14 @@ impl File<'_> {
         };
         let request = entry.request.without_query();
         match self.exchange(entry) {
+            Ok(Some(Taken::Hook(call))) => self.history.take_hook(call),
             Ok(None) => {
                 self.judged.foreign += 1;
                 if self.judged.foreign_requests.len() < FOREIGN_SHOWN_MAX {
                     self.judged.foreign_requests.extend(request);
                 }
             }
-            Ok(Some(exchange)) => {
+            Ok(Some(Taken::Exchange(exchange))) => {
                 self.judged.exchanges += 1;
                 let client = self.one.client(&exchange, Completeness::Cleaned);
                 self.judged.judgment.merge(client);
@@ -109,14 +111,32 @@ impl File<'_> {
         self.judged.judgment.merge(judgment);
     }
 
-    fn exchange(&self, entry: Entry) -> Result<Option<Exchange>, EntryError> {
+    fn exchange(&self, entry: Entry) -> Result<Option<Taken>, EntryError> {
         let span = entry.span();
         let (origin, request) = entry.request.into_request()?;
+        let hook = self.hook(&origin, &request);
+        if let Some(name) = hook {
+            let answer = entry.response.into_response()?;
+            return Ok(Some(Taken::Hook(HookCall {
+                step: self.entry,
+                name: name.to_owned(),
+                arguments: serde_json::from_slice(&request.body).unwrap_or_default(),
+                result: match answer {
+                    Ok(response) if (200..300).contains(&response.status) => Ok(Arc::new(
+                        serde_json::from_slice(&response.body).unwrap_or_default(),
+                    )),
+                    Ok(response) => Err(format!("status {}", response.status)),
+                    Err(why) => Err(why.to_string()),
+                },
+                span,
+                race: None,
+            })));
+        }
         let Some(found) = self.operations.find(&origin, &request) else {
             return Ok(None);
         };
         let answer = entry.response.into_response()?;
-        Ok(Some(self.one.exchange(
+        Ok(Some(Taken::Exchange(self.one.exchange(
             found,
             Observed {
                 number: self.entry,
@@ -124,6 +144,21 @@ impl File<'_> {
                 answer: answer.map_err(|why| (Cause::NotRecorded, why.to_string())),
                 span,
             },
-        )))
+        ))))
     }
+
+    /// The hook that a request calls.
+    fn hook(&self, origin: &str, request: &Request) -> Option<&str> {
+        let url = format!("{origin}{}", request.target);
+        let name = self.one.surroundings.hooks.get(&url)?;
+        (request.method == "POST").then_some(name)
+    }
+}
+
+/// What an entry is.
+enum Taken {
+    /// A request to a service.
+    Exchange(Exchange),
+    /// An action of a person or device.
+    Hook(HookCall),
 }

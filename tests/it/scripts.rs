@@ -1,0 +1,85 @@
+//! Scripts of `reproduce`: the response that decides, the effects of hooks, and further credentials.
+
+use crate::program::{Folder, Served, ended};
+use serde_json::Value;
+use std::process::Command;
+
+/// A script of `reproduce` for the first finding of a rule.
+struct Script {
+    folder: Folder,
+    text: String,
+}
+
+impl Script {
+    /// Runs a scenario against a server with that fault.
+    fn of(fault: &str, scenario: &str, rule: &str) -> (Self, Served) {
+        let folder = Folder::new();
+        let served = Served::start(&folder, &["--fault", fault]);
+        let options = served.options();
+        let selection = format!("--filter {scenario} --prove off --report json=run.json");
+        folder.run(1, &format!("run {options} {selection}"));
+        let record: Value = folder.json("run.json");
+        let findings = record["findings"].as_array().expect("a list");
+        assert!(findings.iter().any(|f| f["rule"] == rule), "{findings:#?}");
+        let (text, _) = folder.run(0, &format!("reproduce run.json {rule} {options}"));
+        folder.write("again.sh", &text);
+        (Self { folder, text }, served)
+    }
+
+    /// Runs the script against a server: the exit code, and what it prints apart from the response.
+    fn run(&self, served: &Served) -> (i32, String) {
+        let mut bash = Command::new("bash");
+        bash.arg("again.sh").current_dir(&*self.folder);
+        for service in ["chat", "flow", "media"] {
+            let variable = format!("{}_URL", service.to_uppercase());
+            bash.env(variable, format!("{}/{service}", served.url));
+        }
+        bash.env("CONTROL_URL", format!("{}/_control", served.url));
+        bash.env("CONFORMANT", env!("CARGO_BIN_EXE_conformant"));
+        let (code, _, err) = ended(&mut bash);
+        (code, err)
+    }
+
+    /// Expects 1 from the server with the fault and 0 from one without.
+    fn decides(&self, broken: &Served) {
+        let fixed = Served::start(&self.folder, &[]);
+        for (served, expected) in [(broken, 1), (&fixed, 0)] {
+            let (code, err) = self.run(served);
+            assert_eq!(code, expected, "{err}\n{}", self.text);
+        }
+    }
+}
+
+#[test]
+fn a_script_asserts_on_the_response_of_the_finding_and_ends_there() {
+    let rule = "chat/services/channel-members-default";
+    let scenario = "chat/bindings/registered";
+    let (script, broken) = Script::of("chat/channel-members-default", scenario, rule);
+    assert!(!script.text.contains("register_binding"), "{}", script.text);
+    script.decides(&broken);
+}
+
+#[test]
+fn a_script_counts_the_effect_of_its_hooks() {
+    let scenario = "flow/flows/published-alone";
+    let (script, broken) = Script::of("flow/publish-takes-all", scenario, "flow/flow/shown-alike");
+    script.decides(&broken);
+}
+
+#[test]
+fn a_script_sends_the_credentials_of_a_second_account() {
+    let rule = "flow/read-flows/page-size";
+    let scenario = "flow/accounts/flow-kept";
+    let (script, broken) = Script::of("flow/page-size-default", scenario, rule);
+    assert!(script.text.contains("second-api-key"), "{}", script.text);
+    script.decides(&broken);
+}
+
+#[test]
+fn a_script_composes_half_of_each_pair_of_credentials() {
+    let rule = "chat/read-services/credentials-mixed";
+    let (script, broken) = Script::of("chat/mixed-pair-accepted", rule, "chat/credentials/mixed");
+    let expected = "-u \"$CONFORMANT_CHAT_ACCOUNT_SID:$CONFORMANT_CHAT_PASSWORD\"";
+    assert!(script.text.contains(expected), "{}", script.text);
+    script.decides(&broken);
+}
