@@ -21,6 +21,9 @@ pub struct AccountScope {
     account: Option<String>,
 }
 
+/// Length of a SID with its prefix.
+const SID_LENGTH: usize = 34;
+
 /// Where a word occurred first.
 struct Origin {
     is_ours: bool,
@@ -74,7 +77,10 @@ impl Predicate for AccountScope {
                 };
                 evaluate_response(context, rule, (index, &shown, &known), &origins, verdicts);
             }
-            for word in sent {
+            // What the second account addresses is not what it made.
+            let path = path_of(seen.exchange);
+            let sent = sent.into_iter();
+            for word in sent.filter(|word| is_ours || !is_sid(word) && !path.contains(word)) {
                 origins.entry(word).or_insert(Origin {
                     is_ours,
                     site: None,
@@ -130,7 +136,13 @@ impl Predicate for AccountScope {
                 .by_other_account()
                 .answered("fetch-service", json!({"Sid": sid("1")}), shown)
         };
+        // The second account addresses a resource that the first one knows from its configuration.
+        let addressed = Example::for_rule("chat", json!({"account": "account_sid"}))
+            .refused("fetch-service", json!({"Sid": sid("3")}))
+            .by_other_account()
+            .shown("read-services", page(json!([service("3", "AC1")])));
         vec![
+            addressed.not_judged(),
             listed(json!([service("2", "AC2")])).passes(),
             listed(json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
             // The same account.
@@ -320,6 +332,16 @@ fn collect_named(value: &Value, field: &str, found: &mut BTreeSet<String>) {
     }
 }
 
+fn path_of(exchange: &Exchange) -> &str {
+    let target = exchange.request.target.as_str();
+    target.split('?').next().unwrap_or(target)
+}
+
+/// Whether a word is as long as a SID, which no client chooses.
+fn is_sid(word: &str) -> bool {
+    word.len() == SID_LENGTH
+}
+
 /// The words of path, query and parameters.
 fn words_of_request(exchange: &Exchange) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
@@ -387,7 +409,7 @@ fn words_in(text: &str, visit: &mut dyn FnMut(&str)) {
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()) {
         // The prefix of a SID.
         let digits = match word.len() {
-            34 => word.get(2..).unwrap_or(word),
+            SID_LENGTH => word.get(2..).unwrap_or(word),
             _ => word,
         };
         let is_mixed = digits.bytes().any(|b| b.is_ascii_digit())
