@@ -13,7 +13,7 @@ use conformant_judge::clients;
 use conformant_judge::evidence::{Evidence, Exchange, SkippedRule};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
 use conformant_judge::{DocumentCache, Judgment};
-use conformant_record::Spent;
+use conformant_record::{Finding, Spent};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::Step;
@@ -378,6 +378,8 @@ struct Attempts {
     round: usize,
     /// Whether this attempt checks whether a callback is missing again, which is then a finding.
     confirms_missing_callback: bool,
+    /// The findings of the attempt that lacked a callback first.
+    without_callback: Vec<Finding>,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
 }
@@ -390,6 +392,7 @@ impl Default for Attempts {
             redrawn: 0,
             round: 1,
             confirms_missing_callback: false,
+            without_callback: Vec::new(),
             has_failed_with_given_names: false,
         }
     }
@@ -425,6 +428,7 @@ impl Attempts {
         }
         if !self.confirms_missing_callback && last.went_wrong && session.has_missed_callback() {
             self.confirms_missing_callback = true;
+            self.without_callback.clone_from(&last.judgment.findings);
             return true;
         }
         if last.is_sound() && planned.is_race() && self.round < settings.rounds {
@@ -444,6 +448,14 @@ impl Attempts {
                 "{why}; with {} other numbers it failed too: those of `people.new_cellphone` may be in use",
                 self.redrawn
             );
+        }
+        for finding in &mut last.judgment.findings {
+            let place = |f: &Finding| (f.rule.clone(), f.step, f.pointer.clone());
+            let mut first = self.without_callback.iter();
+            let first = first.find(|first| place(first) == place(finding));
+            if let Some(first) = first.filter(|first| first.actual != finding.actual) {
+                finding.message += &format!(" (first attempt: got {})", first.actual);
+            }
         }
         if !self.has_failed_with_given_names || !last.is_sound() {
             return last;

@@ -76,6 +76,7 @@ impl Shown {
                 entry.0.insert(finding.rule.clone());
             }
             shown.add_surroundings(evidence, finding);
+            shown.add(evidence, finding.earlier_exchange, &finding.rule);
         }
         shown
     }
@@ -90,22 +91,31 @@ impl Shown {
         let first = of_finding.saturating_sub(BEFORE_MAX).max(1);
         let last = (of_finding + AFTER_MAX).min(all.len());
         for number in first..=last {
-            let from = (number, String::new());
-            let known = self.exchanges.range_mut(from.clone()..).next();
-            let known = known.filter(|((found, _), _)| *found == number);
-            let rules = match known {
-                Some((_, (rules, _))) => rules,
-                None => {
-                    let excerpt = brief(&all[number - 1], number, "");
-                    &mut self
-                        .exchanges
-                        .entry(from)
-                        .or_insert((BTreeSet::new(), excerpt))
-                        .0
-                }
-            };
-            rules.insert(finding.rule.clone());
+            self.add(evidence, number, &finding.rule);
         }
+    }
+
+    /// Adds an exchange, unless a finding illustrates it; none for the number 0.
+    fn add(&mut self, evidence: &Evidence, number: usize, rule: &str) {
+        let index = number.checked_sub(1);
+        let Some(exchange) = index.and_then(|index| evidence.exchanges.get(index)) else {
+            return;
+        };
+        let from = (number, String::new());
+        let known = self.exchanges.range_mut(from.clone()..).next();
+        let known = known.filter(|((found, _), _)| *found == number);
+        let rules = match known {
+            Some((_, (rules, _))) => rules,
+            None => {
+                let excerpt = brief(exchange, number, "");
+                &mut self
+                    .exchanges
+                    .entry(from)
+                    .or_insert((BTreeSet::new(), excerpt))
+                    .0
+            }
+        };
+        rules.insert(rule.to_owned());
     }
 
     /// Rules with an excerpt.

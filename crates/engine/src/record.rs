@@ -286,6 +286,9 @@ impl<'a> Recorder<'a> {
                 if finding.exchange > 0 {
                     finding.exchange += exchanges;
                 }
+                if finding.earlier_exchange > 0 {
+                    finding.earlier_exchange += exchanges;
+                }
             }
             exchanges += concluded.exchanges;
             for (service, asked) in concluded.services {

@@ -92,6 +92,7 @@ pub struct Instance<'i> {
     judgment: &'i mut Judgment,
     rule: &'i str,
     sites: Sites,
+    earlier: Option<usize>,
 }
 
 impl<'v> Verdicts<'v> {
@@ -110,6 +111,7 @@ impl<'v> Verdicts<'v> {
             judgment: self.judgment,
             rule: rule.as_ref(),
             sites: sites.into(),
+            earlier: None,
         }
     }
 
@@ -171,6 +173,12 @@ impl<'v> Verdicts<'v> {
 }
 
 impl Instance<'_> {
+    /// Names the exchange that showed the expected value, for a value that must not change.
+    pub const fn after(mut self, earlier: Option<usize>) -> Self {
+        self.earlier = earlier;
+        self
+    }
+
     /// Counts the instance, with a finding at its last site if there is a violation.
     pub fn conclude(self, wrong: Option<Fact>) {
         let wrong = wrong.map(|fact| (self.sites.last().clone(), fact));
@@ -179,7 +187,10 @@ impl Instance<'_> {
 
     /// As `conclude`, with the finding at another site.
     pub fn conclude_at(self, wrong: Option<(Site, Fact)>) {
-        let finding = wrong.map(|(site, fact)| self.context.finding(self.rule, &site, fact));
+        let finding = wrong.map(|(site, fact)| Finding {
+            earlier_exchange: self.earlier.map_or(0, |index| index + 1),
+            ..self.context.finding(self.rule, &site, fact)
+        });
         let most = self.judgment.examples_max;
         let tally = self.judgment.tally(self.rule);
         tally.judged += 1;

@@ -209,6 +209,9 @@ pub struct Finding {
     pub step: usize,
     /// Exchange in the run, counted from 1; 0 outside a run. For NDJSON and HAR the line or entry.
     pub exchange: usize,
+    /// Exchange in the run that showed the expected value, if the value must not change; 0 otherwise.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub earlier_exchange: usize,
     /// JSON Pointer (RFC 6901) into the judged document; empty for the whole.
     pub pointer: String,
     /// Kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …
@@ -230,6 +233,14 @@ pub struct Finding {
     /// A unified diff if both are documents; not part of the stable report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 impl Finding {

@@ -71,6 +71,9 @@ fn observation(finding: &Finding) -> String {
             return format!("{place} lacks {item}{pages}, expected in the list{of}{tail}");
         }
     }
+    if let ("found", Some((what, after))) = (actual, absent_after(expected)) {
+        return format!("{what} is still found after {after}{tail}");
+    }
     if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
         return format!("{place} {}{tail}", changed(before, actual));
     }
@@ -91,8 +94,14 @@ fn callback_count(finding: &Finding) -> Option<String> {
     if finding.exchange > 0 || finding.pointer != "/count" || !fits_title(&finding.expected) {
         return None;
     }
-    let waited = finding.message.split_once("(waited ");
-    let waited = waited.map(|(_, rest)| format!(" within {}", rest.trim_end_matches(')')));
+    let remark = |begin: &str| {
+        let (_, rest) = finding.message.split_once(begin)?;
+        rest.split(')').next()
+    };
+    let waited = remark("(waited ").map(|time| format!(" within {time}"));
+    let first =
+        remark("(first attempt: got ").map(|count| format!(" ({count} in a first attempt)"));
+    let first = first.unwrap_or_default();
     let came = match finding.actual.as_str() {
         "0" => "no callback".to_owned(),
         "1" => "1 callback".to_owned(),
@@ -100,7 +109,7 @@ fn callback_count(finding: &Finding) -> Option<String> {
     };
     let waited = waited.unwrap_or_default();
     Some(format!(
-        "{came} came{waited}, expected {}",
+        "{came} came{waited}{first}, expected {}",
         finding.expected
     ))
 }
@@ -222,6 +231,11 @@ fn changed(before: &str, now: &str) -> String {
     } else {
         format!("changed (was {before}, now {now})")
     }
+}
+
+/// The resource that must be absent, and what deleted it: `no FW00 after delete-flow`.
+fn absent_after(expected: &str) -> Option<(&str, &str)> {
+    expected.strip_prefix("no ")?.split_once(" after ")
 }
 
 /// Whether a value is short enough for a title.
@@ -587,6 +601,16 @@ mod tests {
                     "{both}",
                 ],
                 "fetch-flow: not found, expected FW…, which delete-flow did not name",
+            ),
+            (
+                "flow/delete-flow/gone",
+                ["fetch-flow", "", "found"],
+                [
+                    "no FW4ca73706ca3e0055a6e12aa68ada58d9 after delete-flow",
+                    "found",
+                    "{both}",
+                ],
+                "fetch-flow: FW… is still found after delete-flow",
             ),
             (
                 "media/content/bytes",

@@ -63,12 +63,14 @@ impl Card<'_> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
         let faults = match self.defect.similar_faults.as_slice() {
-            [_] => "the reference's fault",
-            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the reference's faults",
+            [_] => "the known fault",
+            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the known faults",
             [] | [..] => return None,
         };
         let names = self.defect.similar_faults.join(", ");
-        Some(format!("similar to {faults} {names} (a guess)"))
+        Some(format!(
+            "resembles {faults} {names} (a guess; see `explain`)"
+        ))
     }
 }
 

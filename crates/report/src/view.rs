@@ -27,12 +27,11 @@ pub(super) enum Outcome {
 }
 
 pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
-    let fails = match rule.level {
-        Level::Must => true,
-        Level::Should => settings.strict,
-        Level::May | Level::Open => false,
-    };
-    outcome(rule.verdict, &rule.reason, fails)
+    outcome(
+        rule.verdict,
+        &rule.reason,
+        level_fails(rule.level, settings),
+    )
 }
 
 /// The outcome of a scenario with these findings.
@@ -49,7 +48,16 @@ pub(super) fn of_scenario(
 
 /// True if the finding fails the run.
 pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
-    settings.strict || finding.level != Level::Should
+    level_fails(finding.level, settings)
+}
+
+/// True if a broken rule of that level fails the run.
+fn level_fails(level: Level, settings: Settings) -> bool {
+    match level {
+        Level::Must => true,
+        Level::Should => settings.strict,
+        Level::May | Level::Open => false,
+    }
 }
 
 fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
@@ -131,7 +139,7 @@ impl Effect {
 
     pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Self {
         match rule.subject {
-            _ if rule.level == Level::Must || settings.strict => Self::Fails,
+            _ if level_fails(rule.level, settings) => Self::Fails,
             Subject::Service => Self::Warns,
             Subject::Request => Self::Advises,
         }
@@ -301,26 +309,21 @@ pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
 
 /// How many passed rules fail under a mutation of the responses.
 pub(super) fn proof(proof: &Proof) -> String {
-    let passed = proof.proven + proof.unproven;
-    let whole = proof.whole();
-    let verb = |rules| if rules == 1 { "detects" } else { "detect" };
-    let mut line = format!(
-        "of {passed} that pass, {} {} a mutation of the responses",
-        proof.proven,
-        verb(proof.proven)
-    );
+    let passed = count(proof.proven + proof.unproven, "passing rule");
+    let verb = if proof.proven == 1 { "fails" } else { "fail" };
+    let mut line = format!("{} of {passed} {verb} on an altered response", proof.proven);
     if proof.unproven > 0 {
-        let has = if proof.unproven == 1 { "has" } else { "have" };
-        line += &format!(", {} {has} none of their own", proof.unproven);
+        line += &format!(" · {} without an alteration of their own", proof.unproven);
     }
     if proof.vacuous > 0 {
-        let verb = verb(proof.vacuous);
-        line += &format!(" · {} more {verb} none: not judged", proof.vacuous);
+        let verb = if proof.vacuous == 1 { "fails" } else { "fail" };
+        line += &format!(" · {} more never {verb}: not judged", proof.vacuous);
     }
-    let missed = whole.made - whole.noticed;
-    if missed > 0 {
+    let whole = proof.whole();
+    if whole.made > whole.noticed {
+        let missed = whole.made - whole.noticed;
         line += &format!(
-            " · {missed} of {} undetected: a defect like one of these would be missed",
+            " · no rule detects {missed} of {}",
             count(whole.made, "mutation")
         );
     }
@@ -330,7 +333,7 @@ pub(super) fn proof(proof: &Proof) -> String {
 /// The estimated detection rate with its range.
 pub(super) fn detection(record: &RunRecord, detection: &Detection) -> String {
     format!(
-        "about {} % ({} to {} %) of the defects of {}",
+        "about {} % ({} to {} %) of the defects of {} would be reported",
         detection.percent,
         detection.low,
         detection.high,
@@ -391,11 +394,11 @@ pub(super) fn blind(blind: &Blind) -> String {
 
 /// Where a finding occurred: `flow/create-execution, scenario flow/x, step 1, exchange 4, at /status`.
 pub(super) fn place(finding: &Finding) -> String {
-    let mut parts = Vec::new();
     if let Some(line) = line_of_file(finding) {
         let at = (!finding.pointer.is_empty()).then(|| format!(", at {}", finding.pointer));
         return line + &at.unwrap_or_default();
     }
+    let mut parts = Vec::new();
     if !finding.operation.is_empty() {
         parts.push(format!("{}/{}", finding.service, finding.operation));
     }
@@ -406,7 +409,7 @@ pub(super) fn place(finding: &Finding) -> String {
         parts.push(format!("step {}", finding.step));
     }
     if finding.exchange > 0 {
-        // Outside a run it is a line of a file.
+        // Without a step it is an entry of recorded traffic.
         let noun = if finding.step > 0 {
             "exchange"
         } else {
@@ -423,8 +426,9 @@ pub(super) fn place(finding: &Finding) -> String {
 /// `FILE:LINE` of a finding in a file of documents, where the scenario is the file.
 pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
     let is_line = finding.operation.is_empty() && finding.step == finding.exchange;
-    // An id of a scenario has no suffix.
-    let is_file = finding.step > 0 && finding.scenario.contains('.');
+    // An id of a scenario has a service, and no suffix; standard input is named `stdin-DIGEST`.
+    let name = &finding.scenario;
+    let is_file = finding.step > 0 && (name.contains('.') || name.starts_with("stdin-"));
     (is_line && is_file).then(|| format!("{}:{}", finding.scenario, finding.step))
 }
 
@@ -482,7 +486,10 @@ pub(super) fn credentials_note(command: &str) -> Option<String> {
     }
     let mut notes = Vec::new();
     if !names.is_empty() {
-        notes.push(format!("{} set", names.join(" and ")));
+        notes.push(format!(
+            "{} set to the credentials of the target",
+            names.join(" and ")
+        ));
     }
     if command.contains(REDACTED) {
         notes.push(format!("the credential in place of {REDACTED}"));

@@ -955,7 +955,7 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
         for (word, other) in &setting.stands_for {
             if !setting.values.contains(word) || !setting.values.contains(other) {
                 problem(
-                    format!("`stands_for` of `{key}` has a word that is not one of its values"),
+                    format!("`stands-for` of `{key}` has a word that is not one of its values"),
                     "list both words under `values`",
                 );
             }

@@ -35,7 +35,7 @@ pub fn excerpt(value: &Value, max: usize) -> String {
     let size = match value {
         Value::String(text) => format!(" ({} characters)", text.chars().count()),
         Value::Array(items) => format!(" ({} items)", items.len()),
-        Value::Object(members) => format!(" ({} members)", members.len()),
+        Value::Object(members) => format!(" ({} fields)", members.len()),
         Value::Null | Value::Bool(_) | Value::Number(_) => String::new(),
     };
     format!("{}…{size}", cut.text)

@@ -46,6 +46,7 @@ impl Predicate for ConsistentSpelling {
                 continue;
             };
             let instance = verdicts.instance(rule, [earlier.clone(), site]);
+            let instance = instance.after(earlier.exchange(context.evidence));
             instance.conclude((*used != word).then(|| Fact {
                 kind: "spelling",
                 expected: format!("{used}, as before"),

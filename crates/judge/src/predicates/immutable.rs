@@ -123,6 +123,15 @@ impl Predicate for Immutable {
     }
 }
 
+/// A field in an observation, and the value that was shown before.
+struct Compared<'a> {
+    field: &'a String,
+    before: &'a Value,
+    after: &'a Value,
+    /// The exchange that showed it before.
+    earlier: Option<usize>,
+}
+
 /// One observation against the first one that shows the same field.
 fn evaluate_observation<'s>(
     context: &Context<'_>,
@@ -131,13 +140,13 @@ fn evaluate_observation<'s>(
         impl Iterator<Item = &'s Observation<'s>> + Clone,
         &Observation<'_>,
     ),
-    fields: &[String],
+    fields: &'s [String],
     verdicts: &mut Verdicts<'_>,
 ) {
     let Some(shown) = later.representation(context) else {
         return;
     };
-    let before = |field: &str| {
+    let before = |field: &'s String| {
         let first = observations.clone().find_map(|observation| {
             let representation = observation.representation(context)?;
             Some((observation, representation.value(field)?))
@@ -147,27 +156,33 @@ fn evaluate_observation<'s>(
         // A field that is unset in one representation may not apply there.
         let applies = first.shown_type == later.shown_type
             || !(is_unspecified(field, value) || is_unspecified(field, after));
-        (first.shows != later.shows && applies).then_some((value, after))
+        (first.shows != later.shows && applies).then_some(Compared {
+            field,
+            before: value,
+            after,
+            earlier: first.exchange,
+        })
     };
-    let compared: Vec<(&String, &Value, &Value)> = fields
-        .iter()
-        .filter_map(|field| before(field).map(|(before, after)| (field, before, after)))
-        .collect();
-    let Some(sites) = Sites::from_slice(&compared, |(field, ..)| shown.site(field)) else {
+    let compared: Vec<Compared<'_>> = fields.iter().filter_map(before).collect();
+    let Some(sites) = Sites::from_slice(&compared, |one| shown.site(one.field)) else {
         verdicts.record_vacuous(rule, Vacuity::Alone);
         return;
     };
-    let wrong = compared.iter().find(|(field, before, after)| {
-        !same(before, after) && !verdicts.has_finding_in(shown, field)
-    });
-    let wrong = wrong.map(|(field, before, after)| {
+    let wrong = compared
+        .iter()
+        .find(|one| !same(one.before, one.after) && !verdicts.has_finding_in(shown, one.field));
+    let earlier = wrong.and_then(|one| one.earlier);
+    let wrong = wrong.map(|one| {
         let fact = Fact {
             kind: "changed",
-            expected: format!("{}, as before", json::short(before)),
-            actual: json::short(after),
+            expected: format!("{}, as before", json::short(one.before)),
+            actual: json::short(one.after),
             ..Fact::default()
         };
-        (shown.site(field), fact)
+        (shown.site(one.field), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts
+        .instance(rule, sites)
+        .after(earlier)
+        .conclude_at(wrong);
 }

@@ -68,7 +68,11 @@ impl Predicate for ImmutableByKey {
                 };
                 (!same(before, after)).then(|| (later.site(field), fact))
             });
-            verdicts.instance(rule, sites).conclude_at(wrong);
+            let earlier = earlier.site(&self.key).exchange(context.evidence);
+            verdicts
+                .instance(rule, sites)
+                .after(earlier)
+                .conclude_at(wrong);
         }
     }
 

@@ -68,6 +68,7 @@ impl Predicate for ImmutableInstant {
                 let wrong = at.duration_since(*was).abs() > ROUNDING;
                 verdicts
                     .instance(rule, [before.clone(), site])
+                    .after(before.exchange(context.evidence))
                     .conclude(wrong.then(fact));
             }
         }

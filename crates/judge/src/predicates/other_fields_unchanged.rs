@@ -174,7 +174,10 @@ impl OtherFieldsUnchanged {
             };
             (shown.site(&change.pointer), fact)
         });
-        verdicts.instance(rule, sites).conclude_at(wrong);
+        verdicts
+            .instance(rule, sites)
+            .after(before.exchange)
+            .conclude_at(wrong);
     }
 }
 

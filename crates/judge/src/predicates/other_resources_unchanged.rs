@@ -223,5 +223,8 @@ fn evaluate_pair(
         };
         (shown.site(&change.pointer), fact)
     });
-    verdicts.instance(rule, sites).conclude_at(wrong);
+    verdicts
+        .instance(rule, sites)
+        .after(before.exchange)
+        .conclude_at(wrong);
 }

@@ -184,6 +184,7 @@ impl Predicate for RegistrationIdentity {
             };
             verdicts
                 .instance(rule, [other.site.clone(), later.site.clone()])
+                .after(other.site.exchange(context.evidence))
                 .conclude(wrong.then_some(fact));
         }
     }

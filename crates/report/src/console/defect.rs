@@ -200,7 +200,8 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
             1 => String::new(),
             n => format!("{n}× "),
         };
-        let line = also_line(&count, alike[0], look.width.max(60) - 12);
+        let first = &broken.findings[0].message;
+        let line = also_line(&count, (alike[0], first), look.width.max(60) - 12);
         writeln!(out, "  {label:<9} {line}").expect(MEMORY);
     }
     let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
@@ -211,31 +212,54 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
     out
 }
 
-/// An observation and its place, as far as both fit. Two observations may differ only at the end of their identifiers,
-/// so these lose their middle first, then the line loses its place.
-fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
-    let (place, scenario) = (first_place(finding), &finding.scenario);
+/// An observation and its place, as far as both fit; `the same` for the observation of the first finding.
+fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) -> String {
+    let place = first_place(finding);
+    if finding.message == first && !place.is_empty() {
+        return cut(&format!("{count}the same ({place})"), columns);
+    }
+    let line = format!("{count}{} ({place})", finding.message);
+    if line.chars().count() <= columns {
+        return line;
+    }
     let short = conformant_record::with_short_ids(&finding.message);
-    let (expected, actual) = (&finding.expected, &finding.actual);
-    let pointer = [&finding.pointer, ": "].concat();
-    let pointer = if finding.pointer.is_empty() {
-        ""
-    } else {
-        &pointer
+    // A file has no steps, and an id of a scenario no suffix.
+    let scenario = match finding.scenario.as_str() {
+        "" => String::new(),
+        file if finding.step == 0 || file.contains('.') => format!(" ({file})"),
+        scenario => format!(" (scenario {scenario})"),
     };
-    let apart = format!("{count}{pointer}{}", apart(expected, actual));
     let lines = [
-        format!("{count}{} ({place})", finding.message),
         format!("{count}{short} ({place})"),
-        match scenario.as_str() {
-            "" => format!("{count}{short}"),
-            scenario => format!("{count}{short} ({scenario})"),
-        },
+        format!("{count}{short}{scenario}"),
     ];
     let fits = |line: &String| line.chars().count() <= columns;
     if let Some(line) = lines.into_iter().find(fits) {
         return line;
     }
+    // The place is kept where the observation is cut, unless it would take most of the line.
+    let room = columns.saturating_sub(scenario.chars().count());
+    let pointer = match finding.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!("{pointer}: "),
+    };
+    match observation(count, &pointer, finding, columns) {
+        line if line.ends_with('…') && room * 2 > columns => {
+            observation(count, &pointer, finding, room) + &scenario
+        }
+        line => line,
+    }
+}
+
+/// The message of a finding within a number of columns. Two observations may differ only at the end of their
+/// identifiers, so these lose their middle first. Then a comparison is reduced to the difference.
+fn observation(count: &str, pointer: &str, finding: &Finding, columns: usize) -> String {
+    let fits = |line: &str| line.chars().count() <= columns;
+    let whole = format!("{count}{}", finding.message);
+    if fits(&whole) {
+        return whole;
+    }
+    let short = conformant_record::with_short_ids(&finding.message);
     let line = cut(&format!("{count}{short}"), columns);
     // A remark in parentheses is left out rather than cut.
     let line = match line.rfind(" (") {
@@ -244,16 +268,18 @@ fn also_line(count: &str, finding: &Finding, columns: usize) -> String {
         }
         _ => line,
     };
-    let is_comparison = [expected, actual]
+    let values = [&finding.expected, &finding.actual];
+    let is_comparison = values
         .iter()
         .all(|value| !value.is_empty() && finding.message.contains(value.as_str()));
-    let is_whole = [expected, actual]
+    let is_whole = values
         .iter()
         .all(|value| line.contains(&conformant_record::with_short_ids(value)));
-    if is_comparison && !is_whole && fits(&apart) {
-        apart
-    } else {
-        line
+    let apart = apart(&finding.expected, &finding.actual);
+    let lines = [pointer, ""].map(|pointer| format!("{count}{pointer}{apart}"));
+    match lines.into_iter().find(|apart| fits(apart)) {
+        Some(apart) if is_comparison && !is_whole => apart,
+        _ => line,
     }
 }
 
@@ -311,13 +337,16 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             } else {
                 "caused by"
             };
-            out += &labelled(label, &in_brief(exchange), look);
+            let brief = format!("{} (exchange {})", in_brief(exchange), exchange.exchange);
+            out += &labelled(label, &brief, look);
         }
     } else if let Some(exchange) = exchange {
+        // The line `where` has its number.
         out += &labelled("exchange", &in_brief(exchange), look);
+        out += &earlier(record, finding, look);
         if finding.diff.is_empty() && !exchange.response_body.is_empty() {
             out += &view::labelled(
-                "answer",
+                "response",
                 &mark_line(&exchange.response_body, exchange.marked, look),
             );
         }
@@ -332,8 +361,22 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     out
 }
 
-/// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
+/// The exchange that showed the expected value, if another one was before.
+fn earlier(record: &RunRecord, finding: &Finding, look: &Look) -> String {
+    let number = finding.earlier_exchange;
+    if number == 0 || number == finding.exchange {
+        return String::new();
+    }
+    let brief = match cards::exchange_at(record, number, "") {
+        Some(exchange) => format!("exchange {number}: {}", in_brief(exchange)),
+        None => format!("exchange {number}"),
+    };
+    labelled("before", &brief, look)
+}
+
+/// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
 fn in_brief(exchange: &ShownExchange) -> String {
+    const PATH_CHARACTERS_MAX: usize = 48;
     let answer = if exchange.fault.is_empty() {
         let kind = exchange.response_headers.iter().find_map(|line| {
             let (name, value) = line.split_once(": ")?;
@@ -352,10 +395,15 @@ fn in_brief(exchange: &ShownExchange) -> String {
     } else {
         exchange.fault.clone()
     };
-    format!(
-        "{} {} -> {answer} (exchange {})",
-        exchange.method, exchange.url, exchange.exchange
-    )
+    let path = exchange.url.split_once("://");
+    let path = path.and_then(|(_, rest)| Some(&rest[rest.find('/')?..]));
+    let path = path.unwrap_or(&exchange.url);
+    // The command has the whole address. A long one would be wrapped between method and path.
+    let path = match path.chars().count() {
+        ..=PATH_CHARACTERS_MAX => path.to_owned(),
+        _ => conformant_record::with_short_ids(path),
+    };
+    format!("{} {path} -> {answer}", exchange.method)
 }
 
 /// A body with the marked line, cut to its surroundings.
@@ -451,13 +499,18 @@ fn left_out(lines: usize) -> String {
 
 /// `    33×  flow/list-meta/page-size: PageSize was left out …`.
 fn one_line(broken: &Broken, look: &Look) -> String {
-    let message = broken.findings.first().map_or("", |f| f.message.as_str());
+    let first = broken.findings.first();
     let count = format!("{}×", broken.findings.len());
     let room = (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count());
     format!(
         "    {count:>6} {}: {}\n",
         look.linked(broken.id),
-        cut(message, room.max(20))
+        first.map_or_else(String::new, |first| observation(
+            "",
+            "",
+            first,
+            room.max(20)
+        ))
     )
 }
 
@@ -472,7 +525,10 @@ pub(super) fn first_place(finding: &Finding) -> String {
     if let Some(line) = view::line_of_file(finding) {
         return line;
     }
-    if !finding.scenario.is_empty() {
+    // Rules and scenarios may have the same id.
+    if !finding.scenario.is_empty() && finding.step > 0 {
+        parts.push(format!("scenario {}", finding.scenario));
+    } else if !finding.scenario.is_empty() {
         parts.push(finding.scenario.clone());
     }
     if finding.step > 0 {
@@ -556,11 +612,11 @@ mod tests {
             "sent \"IS316599da8ef4b3176873271edb4bf91f\", came back as \"IS316599da8ef4b3176873271edb4bf910\"",
         );
         assert_eq!(
-            also_line("2× ", &long, 88),
-            "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (flow/create-execution/happy, step 2)"
+            also_line("2× ", (&long, ""), 98),
+            "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (scenario flow/create-execution/happy, step 2)"
         );
         assert_eq!(
-            also_line("2× ", &long, 60),
+            also_line("2× ", (&long, ""), 60),
             "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
         );
     }
@@ -577,7 +633,7 @@ mod tests {
             ..Finding::default()
         };
         assert_eq!(
-            also_line("2× ", &finding, 88),
+            also_line("2× ", (&finding, ""), 88),
             "2× /body: expected …rd word one\", got …rd word two\""
         );
     }

@@ -85,7 +85,7 @@ pub(super) fn skipped(record: &RunRecord, look: &Look) -> String {
             Some(_) | None => reason.to_owned(),
         };
         let count = view::count(ids.len(), "scenario");
-        let line = format!("{count} skipped: {advice} ({})", some_of(&ids));
+        let line = format!("{count} not applicable: {advice} ({})", some_of(&ids));
         out += &wrapped(&line, "", 4, look.width);
     }
     out

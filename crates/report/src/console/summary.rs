@@ -132,11 +132,18 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
         let line = format!("a script with the requests of defect N: conformant reproduce {run} N");
         out += &wrapped(&line, "", 4, look.width);
+        if record.is_live() {
+            let line = format!(
+                "if `reproduce` passes, the defect depends on earlier requests: repeat the whole run with --seed {}",
+                invocation::seed(record).replace(", names ", " --names ")
+            );
+            out += &wrapped(&line, "", 4, look.width);
+        }
     }
     out
 }
 
-/// Extent of a defect, and the first exchange, callback or hook result that shows it: `1 rule in 5 scenarios, first POST create-channel -> 400 in chat/x, step 2`.
+/// Extent of a defect, and the first exchange, callback or hook result that shows it: `1 rule in 5 scenarios, first POST create-channel -> 400 in scenario chat/x, step 2`.
 fn cause(record: &RunRecord, card: &Card) -> String {
     let mut text = view::count(card.rules.len(), "rule");
     let Some(first) = card.first() else {
@@ -284,8 +291,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · similar to the reference's fault
-     flow/execution-status-wrong (a guess)
+     flow · 1 rule · 2 findings in 1 scenario · resembles the known fault
+     flow/execution-status-wrong (a guess; see `explain`)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
@@ -298,14 +305,13 @@ FAIL 1. An execution has a third state
     -  "status": "active"
     +  "status": "running"
      }
-  exchange  POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions -> 201, application/json, 41
-            bytes (exchange 4)
+  exchange  POST /flow/v1/Flows/FW00/Executions -> 201, application/json, 41 bytes
   request
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
-  also      /status is "running", expected one of active, ended (flow/create-execution/happy)
+  also      the same (scenario flow/create-execution/happy, step 2)
 
 WARN 2. /shape is not a documented field
      flow · 1 rule · 1 finding in 1 scenario
@@ -315,9 +321,8 @@ WARN 2. /shape is not a documented field
             /shape
   expected  no field of that name
   actual    "round"
-  exchange  POST http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions -> 201, application/json, 41
-            bytes (exchange 4)
-  answer
+  exchange  POST /flow/v1/Flows/FW00/Executions -> 201, application/json, 41 bytes
+  response
       {
         "sid": "FN00",
     >   "status": "running"
@@ -328,14 +333,15 @@ WARN 2. /shape is not a documented field
   with      the credential in place of [redacted]
   reproduce conformant run --seed 7 --filter flow/create-execution/happy
 
-rules       1 pass · 1 broken · 1 warning · 1 waived · 1 unspecified behavior · 5 not decided (1
-            inconclusive, 1 internal error, 1 not judged, 2 not applicable)
+rules       1 pass · 1 broken · 1 warning · 1 waived · 1 open (`list open-points`) · 5 not decided
+            (1 inconclusive, 1 internal error, 1 not judged, 2 not applicable)
 scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-mutations   of 1 that pass, 1 detects a mutation of the responses · 1 more detects none: not judged
-            · 2 of 8 mutations undetected: a defect like one of these would be missed
-detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow
+mutations   1 of 1 passing rule fails on an altered response · 1 more never fails: not judged · no
+            rule detects 2 of 8 mutations
+detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow would be
+            reported
 to raise it configure the hook end_execution (87 %)
 rules not decided
   2 rules, not applicable: configure the hook end_execution (flow/executions/ends,
@@ -350,11 +356,11 @@ undetected mutations
 
 2 defects, by urgency: must before should, then most failing scenarios
 FAIL 1. An execution has a third state
-        1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
-        step 1
+        1 rule in 1 scenario, first POST create-execution -> 201 in scenario
+        flow/create-execution/happy, step 1
 WARN 2. /shape is not a documented field
-        1 rule in 1 scenario, first POST create-execution -> 201 in flow/create-execution/happy,
-        step 1
+        1 rule in 1 scenario, first POST create-execution -> 201 in scenario
+        flow/create-execution/happy, step 1
 
 not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow

@@ -132,10 +132,39 @@ fn unknown_names_of_a_service_file_are_refused_where_they_stand() {
 }
 
 #[test]
+fn names_that_a_setting_refers_to_are_refused_where_they_stand() {
+    refuses("result: shop }", "result: shpo }", 6, &["result", "shop"]);
+    let exclusive = |scope: &str, holder: &str| {
+        format!(
+            "  to: {{ description: To., many: true, exclusive: {{ within: shop, taken-by: fetch-order, scope: {scope}, \
+             parameter: Sid, held: {{ in: fetch-order, at: /sid, while: {{ at: /sid, is: a }}, key: /sid }}, \
+             shown-by: fetch-order, free: {{ at: /sid, is: b }}, \
+             freed-by: {{ hook: ship_order, scope: sid, holder: {holder} }} }} }}\n  shop:"
+        )
+    };
+    refuses(
+        "  shop:",
+        &exclusive("Sdi", "sid"),
+        6,
+        &["parameter", "Sid"],
+    );
+    refuses("  shop:", &exclusive("Sid", "sdi"), 6, &["argument", "sid"]);
+    let sound = SERVICE.replacen("  shop:", &exclusive("Sid", "sid"), 1);
+    let loaded = load(Some(&sound), &[]);
+    assert!(loaded.is_ok(), "{:?}", loaded.err());
+}
+
+#[test]
 fn values_of_a_service_file_that_do_not_fit_are_refused() {
     refuses("id: ORDERS", "id: \"O R\"", 2, &["invalid document id"]);
     refuses("path: /orders", "path: orders", 3, &["invalid base path"]);
     refuses("default: s", "default: x", 5, &["is not one of its values"]);
+    refuses(
+        "default: s",
+        "stands-for: { l: s }",
+        5,
+        &["`stands-for` of `size`"],
+    );
     refuses("type: choice, ", "", 5, &["`values` of `size`"]);
     refuses("  open_shop:", "  Open-shop:", 8, &["invalid hook name"]);
     refuses("  ship_order:", "  reset:", 9, &["one of the harness"]);
