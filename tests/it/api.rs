@@ -5,7 +5,7 @@
     reason = "BLESS is for the tests, not to the program"
 )]
 
-use crate::program::{Folder, Served, root};
+use crate::program::{Folder, Served, is_campaign, root};
 use conformant::{Conclusion, Error, Reference, Rulebook, RunOptions, Service, Target, Verdict};
 use regex::Regex;
 use std::collections::BTreeSet;
@@ -126,7 +126,11 @@ fn the_same_is_found_in_process_and_over_the_network() {
     let rulebook = Rulebook::embedded().expect("it is ours");
     let faulty = Reference::new().fault(FAULT).expect("it is a fault");
     let server = faulty.serve().expect("there are ports");
-    let options = RunOptions::new().filter("flow/read-flows/*");
+    let filter = match is_campaign() {
+        true => "flow/read-flows/*",
+        false => SCENARIO,
+    };
+    let options = RunOptions::new().filter(filter);
     let runs = [faulty.into(), server.target()].map(|target: Target| {
         conformant::run(&rulebook, &target, &options).expect("it can be judged")
     });

@@ -288,7 +288,8 @@ fn run_command(folder: &Path, arguments: &[String]) -> (i32, String, String) {
     if let Some(at) = all.iter().position(|word| *word == "--budget") {
         all[at + 1] = "25";
     }
-    if arguments[0] == "run" && !has("--filter") && !has("--since") && !has("--specs") {
+    let is_of_others = has("--specs") && (has("--target") || has("--config"));
+    if arguments[0] == "run" && !has("--filter") && !has("--since") && !is_of_others {
         all.extend(["--filter", "flow/read-flows/happy"]);
     }
     let output = conformant(folder, &all)

@@ -1,6 +1,6 @@
 //! `reproduce`: a finding as a chain that fails with the fault and passes without it.
 
-use crate::program::{Folder, Served, ended, is_campaign};
+use crate::program::{Folder, Served, ended, is_campaign, one_in};
 use crate::sessions::words;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -28,7 +28,7 @@ fn exit_code(folder: &Folder, served: &Served) -> i32 {
 /// fault without a wait; the campaign runs all scenarios of the topic.
 #[test]
 fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one() {
-    for (fault, topic, scenario) in [
+    let rows = vec![
         (
             "chat/webhook-updated-in-every-channel",
             "chat/update-webhook",
@@ -55,7 +55,8 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
             "chat/user-channels",
             "consumed-in-one-channel",
         ),
-    ] {
+    ];
+    for (fault, topic, scenario) in one_in(3, rows) {
         let scenario = if is_campaign() { "*" } else { scenario };
         let folder = Folder::new();
         let broken = found(&folder, fault, &format!("{topic}/{scenario}"));
@@ -82,14 +83,15 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
 /// One by its status, one by its shape, one by a list that is longer than the recorded one and may lag behind.
 #[test]
 fn a_script_sends_the_chain_and_checks_the_last_response() {
-    for (fault, filter) in [
+    let rows = vec![
         (
             "chat/wrong-credentials-accepted",
             "chat/fetch-member/credentials-wrong",
         ),
         ("flow/name-null", "flow/read-flows/happy"),
         ("flow/page-skips", "flow/read-flows/beyond-a-page"),
-    ] {
+    ];
+    for (fault, filter) in one_in(3, rows) {
         let folder = Folder::new();
         let broken = found(&folder, fault, filter);
         let options = broken.options();
@@ -155,7 +157,7 @@ fn scripts_of_a_red_run_end_with_1_on_the_faulty_target_and_with_0_on_the_fixed_
     let last_screen = console.rsplit(" by urgency: ").next().unwrap_or_default();
     let defects: Vec<&str> = last_screen.lines().filter(numbered).collect();
     assert!(defects.len() >= 5, "{console}");
-    for line in defects {
+    for line in one_in(3, defects) {
         let (number, title) = line["FAIL ".len()..].split_once(". ").expect("a number");
         let (script, _) = folder.run(0, &format!("reproduce run.json {number} {options}"));
         let (_, seen) = title.split_once(": ").expect("operation and observation");

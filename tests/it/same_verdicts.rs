@@ -19,9 +19,13 @@ fn selection() -> Selection {
     if cfg!(debug_assertions) {
         selection.services = vec!["flow".to_owned()];
         if !is_campaign() {
-            selection.filters = ["flow/read-*/*page*", "flow/executions/*", "flow/steps/*"]
-                .map(str::to_owned)
-                .into();
+            selection.filters = [
+                "flow/read-flows/*page*",
+                "flow/executions/*",
+                "flow/steps/*",
+            ]
+            .map(str::to_owned)
+            .into();
         }
     }
     selection
@@ -75,33 +79,48 @@ fn assert_same(one: &str, other: &str, what: &str) {
     assert_eq!(one.len(), other.len(), "{what}: one record goes on");
 }
 
-#[test]
-fn one_job_and_sixteen_conclude_the_same() {
-    assert_same(
-        &STRAIGHT,
-        &record(&in_process(), 16, None),
-        "1 job, 16 jobs",
-    );
+/// What differs from the record with one job, in order and in process.
+struct Way {
+    jobs: usize,
+    shuffle: Option<u64>,
+    is_over_tcp: bool,
 }
 
-#[test]
-fn a_shuffled_run_concludes_the_same() {
-    for seed in one_in(2, vec![1, 2]) {
-        assert_same(
-            &STRAIGHT,
-            &record(&in_process(), 4, Some(seed)),
-            "in order, shuffled",
-        );
+/// All differences at once. The campaign also tries each of them alone, which tells which one is to blame.
+fn ways() -> Vec<Way> {
+    let way = |jobs, shuffle, is_over_tcp| Way {
+        jobs,
+        shuffle,
+        is_over_tcp,
+    };
+    let mut ways = one_in(2, vec![way(16, Some(1), true), way(16, Some(2), true)]);
+    if is_campaign() {
+        ways.extend([
+            way(16, None, false),
+            way(4, Some(1), false),
+            way(4, Some(2), false),
+            way(8, None, true),
+        ]);
     }
+    ways
 }
 
 #[test]
-fn over_tcp_is_concluded_what_is_concluded_in_process() {
-    let over_tcp = Offline::over_tcp(SEED, faults(), BTreeSet::new(), Target::all_of_reference())
-        .expect("loopback is there");
-    assert_same(
-        &STRAIGHT,
-        &record(&over_tcp, 8, None),
-        "in process, over TCP",
-    );
+fn jobs_order_and_sockets_change_no_conclusion() {
+    for way in ways() {
+        let sessions = match way.is_over_tcp {
+            false => in_process(),
+            true => {
+                let targets = Target::all_of_reference();
+                Offline::over_tcp(SEED, faults(), BTreeSet::new(), targets)
+                    .expect("loopback is there")
+            }
+        };
+        let Way { jobs, shuffle, .. } = way;
+        let what = format!(
+            "{jobs} jobs, shuffled by {shuffle:?}, TCP: {}",
+            way.is_over_tcp
+        );
+        assert_same(&STRAIGHT, &record(&sessions, jobs, shuffle), &what);
+    }
 }

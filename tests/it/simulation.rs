@@ -5,7 +5,7 @@
 //! message of a failure states.
 
 use crate::offline;
-use crate::program::setting;
+use crate::program::{one_in, setting};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Cause, Request, Response};
 use conformant_engine::plan::{self, Selection};
@@ -26,7 +26,7 @@ use std::fmt;
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-/// Default number of schedules of each test.
+/// Default number of schedules of each test, of which a sample is tried.
 const SCHEDULES: u64 = 60;
 /// Maximum number of scenarios in a run.
 const STORIES: usize = 3;
@@ -282,7 +282,11 @@ fn each_schedule(try_one: impl Fn(u64) -> Result<(), String>) {
     if let Some(seed) = setting("SIMULATE_SEED") {
         return try_one(seed).unwrap_or_else(|why| panic!("{why}"));
     }
-    for seed in 0..setting("SIMULATE").unwrap_or(SCHEDULES) {
+    let seeds = match setting("SIMULATE") {
+        Some(count) => (0..count).collect(),
+        None => one_in(2, (0..SCHEDULES).collect()),
+    };
+    for seed in seeds {
         try_one(seed).unwrap_or_else(|why| panic!("SIMULATE_SEED={seed}: {why}"));
     }
 }

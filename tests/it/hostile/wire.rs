@@ -434,7 +434,7 @@ pub(crate) fn each(rows: &[Row], work: impl Fn(&Row) + Sync) {
 
 #[test]
 fn targets_that_misbehave_from_the_first_request() {
-    each(&one_in(3, rows()), |row| {
+    each(&one_in(6, rows()), |row| {
         let target = hostile_from(1, row.acts.clone());
         check(row.name, &judge(&target, "flow/read-flows/happy"), row.due);
     });
