@@ -22,7 +22,11 @@ pub(super) fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     for argument in arguments {
         let shown = argument.to_string_lossy();
         let found = if argument.is_dir() {
-            below(argument, &|path| is_read(path))
+            let manifest = argument.join("manifest.json");
+            let is_set = is_manifest(&manifest);
+            below(argument, &|path| {
+                is_read(path) && !(is_set && path == manifest)
+            })
         } else if shown.contains('*') && !argument.exists() {
             // Like a shell, `2026-*/` matches folders and everything in them.
             let pattern = shown.trim_end_matches('/');
@@ -42,6 +46,14 @@ pub(super) fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         files.extend(found);
     }
     Ok(files)
+}
+
+/// Whether a file lists the fixtures of its folder.
+fn is_manifest(path: &Path) -> bool {
+    const MANIFEST_BYTES_MAX: u64 = 64 * 1024 * 1024;
+    let read = files::read(path, MANIFEST_BYTES_MAX).ok();
+    let document = read.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    document.is_some_and(|document| document.get("fixtures").is_some_and(|list| list.is_array()))
 }
 
 /// The folder before the first star of a pattern.

@@ -286,6 +286,7 @@ pub(crate) fn reports_of(
 ) -> Result<Vec<Report>, Failure> {
     let reports = reports_about_evidence(reports, default)?;
     require_evidence(&reports)?;
+    output::check_reports(&reports)?;
     Ok(reports)
 }
 

@@ -7,6 +7,7 @@ use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{Console, Destination, EventLines, Format, Report, Settings};
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// Columns if the width is unknown.
@@ -187,11 +188,25 @@ fn takes_links(terminal: bool) -> bool {
             || ["iTerm.app", "vscode", "ghostty", "Hyper"].contains(&program.as_str()))
 }
 
+/// The first missing folder of a report at an absolute path, where a typing error would otherwise create one unseen.
+fn missing_folder(report: &Report) -> Option<PathBuf> {
+    let Destination::File(path) = &report.destination else {
+        return None;
+    };
+    let folders = path.ancestors().skip(1);
+    let missing = folders.take_while(|folder| path.is_absolute() && !folder.exists());
+    missing.last().map(Path::to_owned)
+}
+
 /// Refuses reports that cannot be written, before a run that could not keep its result.
 pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
     for report in reports {
+        let missing = missing_folder(report);
         if let Err(why) = report.check() {
             return Err(Failure::Usage(format!("--report: {why}")));
+        }
+        if let Some(folder) = missing.filter(|folder| folder.is_dir()) {
+            super::note(&format!("created {}", folder.display()));
         }
     }
     Ok(())

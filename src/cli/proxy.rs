@@ -167,8 +167,10 @@ fn upstreams(index: &ServiceIndex, flags: &[String]) -> Result<BTreeMap<String, 
     let mut upstreams = BTreeMap::new();
     for flag in flags {
         for (service, url) in config::by_service(index, "--upstream", flag)? {
-            let base = BaseUrl::parse(&url)
-                .map_err(|e| Failure::Usage(format!("--upstream {service}={url}: {e}")))?;
+            let base = BaseUrl::parse(&url).map_err(|e| {
+                let near = config::scheme_for(&url);
+                Failure::Usage(format!("--upstream {service}={url}: {e}{near}"))
+            })?;
             upstreams.insert(service, base);
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         planned.retain(|planned| !planned.is_race());
     }
     if planned.is_empty() && is_empty(&rulebook, &selection) {
-        return Ok(nothing_selected(args, &rulebook));
+        return Ok(nothing_selected(args, &rulebook, &selection.services));
     }
     if args.dry_run {
         print(&preview::of(&planned, &rulebook, &config.settings));
@@ -850,7 +850,20 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
 }
 
 /// Prints that the selection is empty.
-fn nothing_selected(args: &RunArgs, rulebook: &Rulebook) -> Exit {
+fn nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String]) -> Exit {
+    let mut filtered = args.filters.iter();
+    let without_target = filtered.find_map(|filter| {
+        let (service, _) = filter.split_once('/')?;
+        let is_left_out = !services.is_empty() && !services.iter().any(|name| name == service);
+        let is_service = rulebook.index.get(service).is_some();
+        (args.services.is_empty() && is_service && is_left_out).then_some(service)
+    });
+    if let Some(service) = without_target {
+        note(&format!(
+            "nothing was judged: {service} has no target; configure targets.{service} or add --target {service}=URL"
+        ));
+        return Exit::NothingJudged;
+    }
     let mut options: Vec<String> = args
         .filters
         .iter()

@@ -70,7 +70,16 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
     let mut script = Vec::new();
     for text in &args.answers {
         let scripted = text.parse();
-        script.push(scripted.map_err(|e| Failure::Usage(format!("--answer: {e}")))?);
+        let scripted: server::Scripted =
+            scripted.map_err(|e| Failure::Usage(format!("--answer: {e}")))?;
+        if let Some((_, path)) = scripted.on.split_once(' ')
+            && !is_of_service(rulebook, path)
+        {
+            note(&format!(
+                "--answer {text}: no operation has the path {path}; paths begin with the service, such as /flow/v1/Flows"
+            ));
+        }
+        script.push(scripted);
     }
     if let Some(path) = &args.script {
         let read = server::read_script(&super::read_file(path)?);
@@ -148,6 +157,13 @@ fn offer() -> server::Offer {
         api_key: application::API_KEY.to_owned(),
     };
     Arc::new(move |user, now| Ok(application.offer(user, QR_LIFETIME, now)?.qr))
+}
+
+/// Whether a path of a scripted answer, which may have stars, can be one of a service.
+fn is_of_service(rulebook: &Rulebook, path: &str) -> bool {
+    let first = path.trim_start_matches('/').split('/').next();
+    let first = first.unwrap_or_default();
+    first.contains('*') || first.starts_with('_') || rulebook.index.get(first).is_some()
 }
 
 /// Ids of the documented operations, for scripted answers.
@@ -294,7 +310,12 @@ fn judge(
 
 fn start(settings: server::Settings, args: &ServeArgs) -> Result<Server, Failure> {
     let server = Server::start(settings).map_err(|error| {
-        let text = format!("failed to {error}");
+        let mut text = format!("failed to {error}");
+        if let server::Error::Listen { source, .. } = &error
+            && source.kind() == std::io::ErrorKind::AddrInUse
+        {
+            text.push_str("; --port 0 takes a free port");
+        }
         match error {
             server::Error::Listen { .. } => Failure::Trouble(text),
             #[cfg(feature = "tls")]

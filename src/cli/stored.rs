@@ -39,6 +39,7 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
 
 pub(super) fn judge(args: &JudgeArgs) -> Done {
     let reports = reports_about_evidence(&args.output.reports, &[])?;
+    output::check_reports(&reports)?;
     let claims = Claims::read(args.claims.as_deref())?;
     let waivers = claims.waivers(args.waivers.as_deref())?;
     let rulebook = load(&args.specs)?;

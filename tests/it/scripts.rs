@@ -77,8 +77,9 @@ fn a_script_sends_the_credentials_of_a_second_account() {
 
 #[test]
 fn a_script_composes_half_of_each_pair_of_credentials() {
-    let rule = "chat/read-services/credentials-mixed";
-    let (script, broken) = Script::of("chat/mixed-pair-accepted", rule, "chat/credentials/mixed");
+    let rule = "chat/read-services/credentials";
+    let scenario = "chat/read-services/credentials-mixed";
+    let (script, broken) = Script::of("chat/halves-of-two-pairs", scenario, rule);
     let expected = "-u \"$CONFORMANT_CHAT_ACCOUNT_SID:$CONFORMANT_CHAT_PASSWORD\"";
     assert!(script.text.contains(expected), "{}", script.text);
     script.decides(&broken);

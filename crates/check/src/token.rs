@@ -37,6 +37,8 @@ enum ReadError {
     Utf8(#[from] std::str::Utf8Error),
     #[error("not an address: `://` is missing")]
     NoAddress,
+    #[error("it is JSON, expected three parts joined by dots")]
+    Document,
     #[error("{}, expected three joined by dots", conformant_base::text::count(*.0, "part"))]
     Parts(usize),
     #[error("the signature is missing")]
@@ -125,7 +127,10 @@ impl DocumentJudge<'_> {
     fn compact(&self, line: usize, text: &str) -> Judgment {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
-            let why = ReadError::Parts(parts.len());
+            let why = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
+                Ok(_) => ReadError::Document,
+                Err(_) => ReadError::Parts(parts.len()),
+            };
             return self.unreadable(self.token_kind(), line, &why.to_string());
         };
         let mut document = Map::new();

@@ -138,7 +138,10 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
     };
     any_outside.then(|| {
         let words: Vec<String> = words.iter().map(as_text).collect();
-        format!("one of {}", words.join(", "))
+        match words.as_slice() {
+            [only] => only.clone(),
+            words => format!("one of {}", words.join(", ")),
+        }
     })
 }
 

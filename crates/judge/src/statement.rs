@@ -50,7 +50,11 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }),
         Comparison::OneOf(values) => {
             let words: Vec<String> = values.iter().map(json::short).collect();
-            every(format!("one of {}", words.join(", ")), &|v| {
+            let expected = match words.as_slice() {
+                [only] => only.clone(),
+                words => format!("one of {}", words.join(", ")),
+            };
+            every(expected, &|v| {
                 values.iter().any(|value| json::equal(v, value))
             })
         }

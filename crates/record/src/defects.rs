@@ -57,6 +57,9 @@ impl<'a> Seen<'a> {
         for finding in findings.iter().filter(|finding| finding.waived.is_empty()) {
             by_rule.entry(&finding.rule).or_default().push(finding);
         }
+        for of_rule in by_rule.values_mut() {
+            of_rule.sort_by_key(|finding| finding.is_lengthy());
+        }
         let broken = rules.iter().filter(|rule| rule.verdict == Verdict::Fail);
         let judged = rules.iter().filter(|rule| {
             // A vacuous rule was evaluated, and is not judged.

@@ -244,6 +244,12 @@ fn is_zero(number: &usize) -> bool {
 }
 
 impl Finding {
+    /// Whether its request is too long to represent a defect, if a shorter one shows the same.
+    pub fn is_lengthy(&self) -> bool {
+        const REQUEST_BYTES_MAX: usize = 1_000;
+        self.reproduce.len() > REQUEST_BYTES_MAX
+    }
+
     /// Failures before warnings to the service, and those before advice to the client.
     pub fn urgency(&self) -> (Level, bool) {
         let is_advice = self.level != Level::Must && self.subject == Subject::Request;

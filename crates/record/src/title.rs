@@ -2,7 +2,9 @@
 
 use super::Finding;
 use conformant_base::text::count;
+use serde_json::Value;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// Title of the findings of a defect: the first one in words, with the number of other operations that show the same.
 pub(super) fn title_of<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) -> Option<String> {
@@ -56,8 +58,15 @@ fn observation(finding: &Finding) -> String {
     {
         return format!("the body is sent as {actual}, expected {types}");
     }
+    if finding.kind == "leads-elsewhere" && fits_title(expected) && fits_title(actual) {
+        return format!("a link leads to {actual}, expected {expected}");
+    }
     if finding.kind == "not-unique" && !place.is_empty() && fits_title(actual) {
         return format!("{place} is {actual} in two resources, expected a different value in each");
+    }
+    let is_earlier = before(expected).is_some();
+    if !place.is_empty() && !is_earlier && are_long_documents(expected, actual) {
+        return differing(&place, expected, actual);
     }
     let (about, tail) = match comparison(message, expected, actual) {
         Some((about, tail)) if fits_title(expected) && fits_title(actual) => (about, tail),
@@ -123,9 +132,16 @@ fn decision(finding: &Finding) -> String {
     let seen = if is_general { &finding.actual } else { message };
     let request = format!("{}/{}/", finding.service, finding.operation);
     let varied = finding.rule.strip_prefix(&request);
+    let varied = varied.or_else(|| case(&finding.scenario));
     let varied = varied.filter(|name| is_general && !seen.contains(name));
     let varied = varied.map(|name| format!(" ({name})")).unwrap_or_default();
     format!("{seen}, expected {expected}{varied}")
+}
+
+/// What a scenario sends: `chat/create-user/identity-over-max` sends `identity-over-max`.
+fn case(scenario: &str) -> Option<&str> {
+    let name = scenario.split('[').next()?.splitn(3, '/').nth(2)?;
+    (name != "happy").then_some(name)
 }
 
 /// The place of a finding in words, and its message without a pointer at the beginning.
@@ -203,12 +219,59 @@ fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
             "{place} is not the expected {expected}, but {}",
             another(&shown)
         )
+    } else if due.strip_prefix("not ") == Some(&shown) {
+        format!("{place} is {actual}, expected another value")
     } else if let "nothing" | "nothing there" = actual {
         format!("{place} is missing, expected {expected}")
     } else if expected == "nothing there" {
         format!("{place} is {actual}, expected to be absent")
     } else {
         format!("{place} is {actual}, expected {expected}")
+    }
+}
+
+/// Whether two documents are too long for one title.
+fn are_long_documents(expected: &str, actual: &str) -> bool {
+    const BOTH_CHARACTERS_MAX: usize = 110;
+    let due = expected.strip_prefix("not ").unwrap_or(expected);
+    let is_document = |value: &str| value.starts_with(['{', '[']);
+    let length = |value: &str| replace_names(value, shortened).chars().count();
+    is_document(due) && is_document(actual) && length(due) + length(actual) > BOTH_CHARACTERS_MAX
+}
+
+/// Values that are too long for a title: the first member that differs, where both are whole documents.
+fn differing(place: &str, expected: &str, actual: &str) -> String {
+    let read = |text| serde_json::from_str::<Value>(text).ok();
+    let differs = read(expected).zip(read(actual));
+    let differs = differs.and_then(|(due, seen)| {
+        let mut at = place.trim_matches('`').to_owned();
+        let (due, seen) = first_difference(&mut at, due, seen)?;
+        (fits_title(&due) && fits_title(&seen)).then(|| compared(&format!("`{at}`"), (&seen, &due)))
+    });
+    differs.unwrap_or_else(|| match expected.starts_with("not ") {
+        true => format!("{place} has a value that it must not have"),
+        false => format!("{place} has another value than expected"),
+    })
+}
+
+/// The first member that two documents do not have in common, with its expected and its actual value.
+fn first_difference(at: &mut String, due: Value, seen: Value) -> Option<(String, String)> {
+    match (due, seen) {
+        (Value::Object(due), Value::Object(mut seen)) => {
+            for (name, due) in due {
+                let length = at.len();
+                let _ = write!(at, ".{name}");
+                match seen.remove(&name) {
+                    None => return Some((due.to_string(), "nothing there".to_owned())),
+                    Some(seen) if seen != due => return first_difference(at, due, seen),
+                    Some(_) => at.truncate(length),
+                }
+            }
+            let (name, seen) = seen.into_iter().next()?;
+            let _ = write!(at, ".{name}");
+            Some(("nothing there".to_owned(), seen.to_string()))
+        }
+        (due, seen) => (due != seen).then(|| (due.to_string(), seen.to_string())),
     }
 }
 
@@ -613,6 +676,46 @@ mod tests {
                 "fetch-flow: FW… is still found after delete-flow",
             ),
             (
+                "flow/steps/context-as-then",
+                ["read-steps", "/steps/0/context", "story"],
+                [
+                    "{\"contact\":{\"channel\":{\"address\":\"a\"}},\"flow\":{\"data\":{\"x\":\"1234567890123456789012345678901234567890\"}}}",
+                    "{\"contact\":{\"channel\":{\"address\":\"b\"}},\"flow\":{\"data\":{\"x\":\"1234567890123456789012345678901234567890\"}}}",
+                    "/steps/0/context: {both}",
+                ],
+                "read-steps: `steps[].context.contact.channel.address` is \"b\", expected \"a\"",
+            ),
+            (
+                "flow/fetch-execution/context",
+                ["fetch-execution", "/context", "story"],
+                [
+                    "not {\"contact\": {\"channel\": {\"address\": \"a text that is long\"}}, \"flow\": {\"data\": \"another text that is long\"}}",
+                    "{\"contact\": {\"channel\": {\"address\": \"a text that is long\"}}, \"flow\": {\"data\": \"another text that is long\"}}",
+                    "/context: {both}",
+                ],
+                "fetch-execution: `context` has a value that it must not have",
+            ),
+            (
+                "flow/create-execution/each-its-own",
+                ["create-execution", "/sid", "story"],
+                [
+                    "not \"FN891661ceb804fc0a4e52cb05abc6884d\"",
+                    "\"FN891661ceb804fc0a4e52cb05abc6884d\"",
+                    "/sid: {both}",
+                ],
+                "create-execution: `sid` is \"FN…\", expected another value",
+            ),
+            (
+                "chat/channels/invites-link",
+                ["read-members", "", "leads-elsewhere"],
+                [
+                    "chat/channel CH891661ceb804fc0a4e52cb05abc6884d",
+                    "a list of chat/member",
+                    "{both}",
+                ],
+                "read-members: a link leads to a list of chat/member, expected chat/channel CH…",
+            ),
+            (
                 "media/content/bytes",
                 ["", "", "bytes"],
                 ["the 6 uploaded bytes", "5 bytes", "{both}"],
@@ -626,6 +729,27 @@ mod tests {
         assert!(
             title.ends_with("x…") && title.chars().count() < 160,
             "{title}"
+        );
+    }
+
+    #[test]
+    fn a_title_about_a_refusal_names_what_the_scenario_sends() {
+        let titled = |scenario: &str| {
+            title(&Finding {
+                operation: "create-user".into(),
+                scenario: scenario.into(),
+                kind: "refused".into(),
+                expected: "an accepted request".into(),
+                actual: "status 409".into(),
+                message: "create-user was refused: status 409".into(),
+                ..Finding::default()
+            })
+        };
+        let plain = "create-user: status 409, expected an accepted request";
+        assert_eq!(titled("chat/create-user/happy"), plain);
+        assert_eq!(
+            titled("chat/users/identity-in-another-case[x=1]"),
+            format!("{plain} (identity-in-another-case)")
         );
     }
 

@@ -41,7 +41,15 @@ pub struct Waiver {
 /// A date, with an error that shows the form.
 fn date<'de, D: Deserializer<'de>>(deserializer: D) -> Result<jiff::civil::Date, D::Error> {
     let text = String::deserialize(deserializer)?;
-    let wrong = |_| format!("invalid date `{text}`: write YYYY-MM-DD, such as 2027-01-31");
+    let is_form = |(at, b): (usize, u8)| match at {
+        4 | 7 => b == b'-',
+        _ => b.is_ascii_digit(),
+    };
+    let is_no_day = text.len() == 10 && text.bytes().enumerate().all(is_form);
+    let wrong = |_| match is_no_day {
+        true => format!("invalid date `{text}`: the calendar has no such day"),
+        false => format!("invalid date `{text}`: write YYYY-MM-DD, such as 2027-01-31"),
+    };
     text.parse().map_err(wrong).map_err(D::Error::custom)
 }
 
@@ -127,10 +135,15 @@ impl<'a> Waivers<'a> {
                     .iter()
                     .any(|finding| waiver.accepts(finding))
             {
-                problems.push(format!(
-                    "the waiver of {} accepts no finding: remove it",
-                    waiver.rule
-                ));
+                let mut others = record.findings.iter();
+                let other = others.find(|f| waiver.names(&f.rule) && f.waived.is_empty());
+                problems.push(match waiver.kind.as_ref().zip(other) {
+                    Some((kind, other)) if *kind != other.kind => format!(
+                        "the waiver of {} accepts no finding: its kind is `{kind}`, that of the finding is `{}`",
+                        waiver.rule, other.kind
+                    ),
+                    _ => format!("the waiver of {} accepts no finding: remove it", waiver.rule),
+                });
             }
         }
         problems
@@ -238,6 +251,27 @@ mod tests {
     use std::collections::BTreeMap;
 
     const TODAY: jiff::civil::Date = jiff::civil::date(2026, 6, 1);
+
+    #[test]
+    fn a_waiver_of_another_kind_names_the_kind_of_the_finding() {
+        let mut record = sample();
+        record.findings[0].kind = "type".to_owned();
+        let waivers = [Waiver {
+            rule: "flow/execution/status".to_owned(),
+            pointer: None,
+            operation: None,
+            kind: Some("tpye".to_owned()),
+            owner: None,
+            reason: "known".to_owned(),
+            expires: TODAY,
+        }];
+        assert_eq!(
+            Waivers::on(&waivers, TODAY).apply(&mut record, true),
+            [
+                "the waiver of flow/execution/status accepts no finding: its kind is `tpye`, that of the finding is `type`"
+            ]
+        );
+    }
 
     /// One broken and one passed rule.
     fn sample() -> RunRecord {

@@ -4,7 +4,7 @@
 use super::Settings;
 use super::view::{self, Broken, Effect};
 use conformant_record::{
-    Defect, Delivery, Finding, Level, RunRecord, ScenarioResult, ShownExchange, Verdict,
+    Defect, Delivery, Finding, Level, RunRecord, ScenarioResult, ShownExchange, Verdict, title,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,7 +181,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
             title: rule
                 .findings
                 .first()
-                .map(|f| f.message.clone())
+                .map(|finding| title(finding))
                 .unwrap_or_default(),
             similar_faults: Vec::new(),
             service: view::service(id).to_owned(),
@@ -219,6 +219,9 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
 }
 
 fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
+    for rule in &mut rules {
+        rule.findings.sort_by_key(|finding| finding.is_lengthy());
+    }
     rules.sort_by_key(|rule| {
         let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();
         (urgency, Reverse(rule.findings.len()))

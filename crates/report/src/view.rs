@@ -257,7 +257,11 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
                     count(counts.pass + counts.fail, "rule")
                 )
             }
-            // A target error, too few rules judged, or an expired waiver.
+            Some(1) => {
+                let passed = count(counts.pass, "rule");
+                format!("failed (exit 1): a waiver or claim does not apply, {passed} passed")
+            }
+            // A target error, or too few rules judged.
             Some(code) => {
                 let passed = count(counts.pass, "rule");
                 format!("not concluded (exit {code}): {passed} passed")
@@ -269,7 +273,14 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
         line = format!("{line}, {} waived", counts.waived);
     }
     if warnings > 0 {
-        line = format!("{line}, {}", count(warnings, "warning"));
+        // Defects are counted, as in the heading of their list.
+        let cards = cards::cards(record, settings);
+        let defects = cards.iter().filter(|card| card.effect == Effect::Warns);
+        let warned = match defects.count() {
+            n if n == 0 || n == warnings => count(warnings, "warning"),
+            n => format!("{} ({})", count(n, "warning"), count(warnings, "rule")),
+        };
+        line = format!("{line}, {warned}");
     }
     if advice > 0 {
         line = format!("{line}, {} to clients", count(advice, "note"));

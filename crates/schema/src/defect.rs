@@ -190,7 +190,10 @@ fn defects_of(error: &ValidationError<'_>) -> Vec<Defect> {
         }
         ValidationErrorKind::Enum { options } => one(
             if actual.is_null() { "null" } else { "enum" },
-            format!("one of {}", choices(options)),
+            match options.as_array().map(Vec::as_slice) {
+                Some([only]) => json::excerpt(only, SHOWN),
+                _ => format!("one of {}", choices(options)),
+            },
         ),
         ValidationErrorKind::Constant { expected_value } => one(
             if actual.is_null() { "null" } else { "enum" },

@@ -264,7 +264,10 @@ impl Walk<'_> {
         if self.defects.len() < DEFECTS_MAX
             && let Err(fault) = json::parse(text.as_bytes(), json::Limits::default())
         {
-            let expected = format!("a JSON text ({fault})");
+            let expected = match text.trim().is_empty() {
+                true => "a JSON text".to_owned(),
+                false => format!("a JSON text ({fault})"),
+            };
             let defect = Defect::new(&self.pointer, "json-text", expected, value);
             self.defects.push(defect);
         }

@@ -448,8 +448,17 @@ impl<'a> Runner<'a> {
             Acceptance::Inconclusive(why) => Err(Stop::Inconclusive(format!("{name}: {why}"))),
             Acceptance::Rejected(why) if step.demand.is_acceptance() => {
                 if self.setup {
+                    let is_other = step.credentials == Credentials::OtherAccount;
+                    let status = self.evidence.exchanges[called.exchange].status();
+                    let whose = match status {
+                        Some(401 | 403) if is_other => {
+                            let service = &self.evidence.exchanges[called.exchange].service;
+                            format!(" to the second account; correct accounts.{service}")
+                        }
+                        _ => String::new(),
+                    };
                     Err(Stop::Inconclusive(format!(
-                        "{SET_UP_FAILED}: {name} was refused: {why}"
+                        "{SET_UP_FAILED}: {name} was refused: {why}{whose}"
                     )))
                 } else {
                     Err(Stop::Unexpected)

@@ -198,6 +198,8 @@ fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
 fn needs_doctor(record: &RunRecord) -> bool {
     match &record.ended_early {
         Some(why) => !why.starts_with("time limit"),
+        // What a filter leaves out is not missing.
+        None if record.exit == Some(0) && record.invocation.contains(" --filter ") => false,
         None => !cards::needs(record).is_empty(),
     }
 }
