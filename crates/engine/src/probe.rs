@@ -44,6 +44,12 @@ impl Probe {
         })
     }
 
+    /// Whether the resource that the probe names is not there. A service may say so with a page for people, so that alone
+    /// does not show a wrong address.
+    pub fn is_of_an_absent_resource(&self, answer: &Response) -> bool {
+        self.names_a_resource && answer.status == 404
+    }
+
     /// How the answer to the probe shows that the address leads to another server or path.
     pub fn wrong_address(&self, answer: &Response) -> Option<&'static str> {
         match answer.status {

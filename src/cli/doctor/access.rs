@@ -114,9 +114,12 @@ impl<'a> Targets<'a> {
         format!("{below}{}", probe(self.rulebook, service))
     }
 
-    /// How the answer to the probe shows that the address leads to another server or path.
+    /// How the answer to the probe alone shows that the address leads to another server or path.
     pub(super) fn wrong_address(&self, service: &str, answer: &Response) -> Option<&'static str> {
-        Probe::of(self.rulebook, service)?.wrong_address(answer)
+        let probe = Probe::of(self.rulebook, service)?;
+        probe
+            .wrong_address(answer)
+            .filter(|_| !probe.is_of_an_absent_resource(answer))
     }
 
     /// Sends a request with or without credentials.
