@@ -312,10 +312,14 @@ fn rulebook_for(args: &CheckArgs) -> Result<Rulebook, Failure> {
     let index = ServiceIndex::embedded();
     let services: Vec<&str> = match args.kind.split('/').next().unwrap_or_default() {
         "har" => return load(&args.specs),
-        "token" | "qr" => index.signer().into_iter().collect(),
+        "token" | "qr" => index.token_reader().into_iter().collect(),
         service if index.is_target(service) => vec![service],
         // Events, by name or type; some contain signed tokens.
-        _ => index.feeds().into_iter().chain(index.signer()).collect(),
+        _ => index
+            .feeds()
+            .into_iter()
+            .chain(index.token_reader())
+            .collect(),
     };
     if args.specs.specs.is_none() {
         let part = conformant_judge::load::embedded_shapes(&services).map_err(Failure::Problems)?;

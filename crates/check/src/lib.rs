@@ -133,7 +133,7 @@ impl Kind {
     fn is_of(&self, index: &ServiceIndex, service: &str) -> bool {
         match self {
             Self::Representation(kind) => kind.split('/').next() == Some(service),
-            Self::Token | Self::Qr => index.signer() == Some(service),
+            Self::Token | Self::Qr => index.token_reader() == Some(service),
             Self::Events(_) => index.feeds().contains(&service),
             Self::Har => true,
         }

@@ -31,7 +31,7 @@ pub(super) fn build(
             .and_then(Value::as_str)
             .map(str::to_owned)
             .ok_or_else(|| {
-                let service = settings.index.signer().unwrap_or("SERVICE");
+                let service = settings.index.token_reader().unwrap_or("SERVICE");
                 Stop::NotApplicable(format!(
                     "not configured: targets.{service}.{APPLICATION}.{key}"
                 ))

@@ -32,6 +32,11 @@ pub struct Hook {
 }
 
 impl Hook {
+    /// The arguments that must or may be given.
+    pub(super) fn arguments(&self) -> Vec<&String> {
+        self.required.iter().chain(&self.optional).collect()
+    }
+
     /// Whether its result holds events: a list under `events`, each with `type` and `payload`.
     pub fn collects_events(&self) -> bool {
         self.result.iter().any(|member| member == "events")

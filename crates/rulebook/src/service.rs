@@ -6,7 +6,7 @@
 
 use super::draft::{Draft, File, Files, read_file};
 use super::hooks::{self, Effect, Hook};
-use super::model::{Action, Kind, Service};
+use super::model::{Action, Kind, Operation, Service};
 use super::problems::{Problem, Problems, suggest};
 use super::sources;
 use conformant_base::json;
@@ -55,17 +55,17 @@ pub struct ServiceFile {
     #[schemars(with = "BTreeMap<String, Setting>")]
     pub settings: Vec<(String, Setting)>,
     /// Actions of people and devices.
-    #[serde(default, deserialize_with = "in_order")]
+    #[serde(default, rename = "hooks", deserialize_with = "in_order")]
     #[schemars(with = "BTreeMap<String, HookEntry>")]
-    hooks: Vec<(String, HookEntry)>,
+    hook_entries: Vec<(String, HookEntry)>,
     /// Content of generated fields with these names, if it differs from other services.
     #[serde(default)]
     pub words: BTreeMap<String, Words>,
     /// Tokens that an application signs and the service reads.
     pub signed_token: Option<SignedToken>,
-    /// The hooks with their names.
+    /// The hooks of the entries, with their names.
     #[serde(skip)]
-    resolved: Vec<Hook>,
+    hooks: Vec<Hook>,
 }
 
 /// A document.
@@ -366,7 +366,7 @@ where
 impl ServiceFile {
     /// Its hooks, in the order of the file.
     pub fn hooks(&self) -> &[Hook] {
-        &self.resolved
+        &self.hooks
     }
 
     /// One of its settings.
@@ -548,8 +548,8 @@ impl ServiceIndex {
         settings
     }
 
-    /// The service whose tokens an application signs.
-    pub fn signer(&self) -> Option<&str> {
+    /// The service that reads the tokens of an application.
+    pub fn token_reader(&self) -> Option<&str> {
         self.signed_token().map(|(name, _)| name)
     }
 
@@ -587,23 +587,24 @@ enum OneOrMany {
 pub(super) fn take_settings(
     draft: &mut Draft,
     file: &File,
-    rest: &mut Node,
+    config: &mut Node,
     index: &ServiceIndex,
     target_keys: &[&str],
 ) -> BTreeMap<String, Configured> {
     let mut all = BTreeMap::new();
     let known = index.settings();
-    for target in members_mut(rest, "targets") {
-        let own = index.get(&target.key);
+    for target in members_mut(config, "targets") {
+        let service = index.get(&target.key);
         let Content::Map(members) = &mut target.value.content else {
             continue;
         };
         let mut configured = Configured::new();
         members.retain(|member| {
             let key: &str = &member.key;
-            let own = own.and_then(|service| service.setting(key));
-            let any = || known.iter().find(|(name, _)| *name == key);
-            if let Some(setting) = own.or_else(|| any().map(|(_, setting)| *setting)) {
+            let of_service = service.and_then(|service| service.setting(key));
+            let of_another = || known.iter().find(|(name, _)| *name == key);
+            let setting = of_service.or_else(|| of_another().map(|(_, setting)| *setting));
+            if let Some(setting) = setting {
                 if let Some(value) = configured_value(draft, file, member, setting) {
                     configured.insert(key.to_owned(), value);
                 }
@@ -717,10 +718,9 @@ fn service_files(mut sources: sources::Sources, draft: &mut Draft) -> Files {
     add_embedded(&mut sources);
     let mut files = Files::new();
     for (path, bytes) in &sources {
-        let is_one = path
-            .split_once('/')
-            .is_some_and(|(_, name)| name == FILE_NAME);
-        if is_one && let Some(file) = read_file(path, bytes, &mut draft.problems) {
+        if is_service_file(path)
+            && let Some(file) = read_file(path, bytes, &mut draft.problems)
+        {
             files.insert(path.clone(), file);
         }
     }
@@ -752,7 +752,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files) -> ServiceIndex {
         let Some(mut service) = draft.deserialize::<ServiceFile>(file, &file.node) else {
             continue;
         };
-        service.resolved = std::mem::take(&mut service.hooks)
+        service.hooks = std::mem::take(&mut service.hook_entries)
             .into_iter()
             .map(|(name, entry)| Hook {
                 name,
@@ -768,7 +768,7 @@ pub(super) fn read(draft: &mut Draft, files: &Files) -> ServiceIndex {
             .collect();
         if !draft.is_sound {
             check_alone(draft, file, &service);
-            check_beside(draft, file, &service, &index);
+            check_across_services(draft, file, &service, &index);
         }
         index
             .files
@@ -813,7 +813,7 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
         problem(
             "",
             format!("invalid service name `{name}`"),
-            "name the folder in lowercase letters, digits and `_`, and not all, people or reference",
+            "begin with a lowercase letter, continue with lowercase letters, digits and `_`; all, people and reference are reserved",
         );
     }
     for (at, text) in [
@@ -837,39 +837,18 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
         problem("/formats", "no format is listed".to_owned(), "write [json]");
     }
     for (n, rejection) in service.rejected_when.iter().enumerate() {
-        if !rejection.at.starts_with('/') {
-            problem(
-                &format!("/rejected-when/{n}/at"),
-                format!("invalid JSON Pointer `{}`", rejection.at),
-                "expected a pointer such as `/success`",
-            );
-        }
+        check_pointer(
+            draft,
+            file,
+            &format!("/rejected-when/{n}/at"),
+            &rejection.at,
+        );
     }
     check_settings(draft, file, "/settings", &service.settings);
     for (key, setting) in &service.settings {
         let at = json::join("/settings", key);
-        let hooks: Vec<(String, &str)> = setting
-            .provisioned
-            .iter()
-            .flat_map(|made| {
-                let first = ("provisioned/hook".to_owned(), made.hook.as_str());
-                let then = made.then.as_deref();
-                [first]
-                    .into_iter()
-                    .chain(then.map(|then| ("provisioned/then".to_owned(), then)))
-            })
-            .chain(setting.exclusive.iter().map(|exclusive| {
-                let hook = exclusive.freed_by.hook.as_str();
-                ("exclusive/freed-by/hook".to_owned(), hook)
-            }))
-            .collect();
-        for (place, hook) in hooks {
-            if service.resolved.iter().all(|known| known.name != hook) {
-                let known = service.resolved.iter().map(|known| known.name.as_str());
-                let span = file.node.place(&format!("{at}/{place}"));
-                draft.unknown(file, span, "hook of this service", hook, known);
-            }
-        }
+        check_hooks_of_setting(draft, file, service, (&at, setting));
+        check_pointers_of_setting(draft, file, (&at, setting));
         if let Some(exclusive) = &setting.exclusive
             && service.setting(&exclusive.within).is_none()
         {
@@ -886,7 +865,7 @@ fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile) {
         let help = "a signed token needs a group of the settings id, name, scheme and api_key";
         draft.problems.push(problem.help(help));
     }
-    for hook in &service.resolved {
+    for hook in &service.hooks {
         check_hook(draft, file, hook);
     }
 }
@@ -919,13 +898,47 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
                 "a `group` lists its settings under `members`; other types have none",
             );
         }
+        for (word, meaning) in &setting.stands_for {
+            // Other types have no values.
+            for word in [word, meaning] {
+                if !setting.values.contains(word) {
+                    problem(
+                        format!("`{word}` in `stands-for` of `{key}` is not one of its values"),
+                        "`stands-for` maps words of a `choice`; use words under `values`",
+                    );
+                }
+            }
+        }
+        if setting.many && setting.kind != SettingType::Text {
+            problem(
+                format!("`many` of `{key}` does not fit its type"),
+                "only a setting of the type `text` takes several values",
+            );
+        }
         if setting.exclusive.is_some() && !setting.many {
             problem(
                 format!("the exclusive setting `{key}` takes one value"),
                 "write `many: true`, so that scenarios can run side by side",
             );
         }
-        check_settings(draft, file, &json::join(&at, "members"), &setting.members);
+        check_members(draft, file, &json::join(&at, "members"), &setting.members);
+    }
+}
+
+/// Checks the members of a group: each is one text.
+fn check_members(draft: &mut Draft, file: &File, at: &str, members: &[(String, Setting)]) {
+    for (key, member) in members {
+        let is_text = member.kind == SettingType::Text && member.values.is_empty();
+        let is_plain = member.members.is_empty() && member.stands_for.is_empty();
+        let is_single = !member.many && member.exclusive.is_none() && member.provisioned.is_none();
+        if !is_text || !is_plain || !is_single {
+            let problem = file.problem(
+                &json::join(at, key),
+                format!("the member `{key}` of a group is not one text"),
+            );
+            let help = "leave out `type`, `values`, `stands-for`, `members`, `many`, `exclusive` and `provisioned`";
+            draft.problems.push(problem.help(help));
+        }
     }
 }
 
@@ -971,15 +984,133 @@ fn check_hook(draft: &mut Draft, file: &File, hook: &Hook) {
     }
 }
 
-/// What two files share that only one may have.
-fn check_beside(draft: &mut Draft, file: &File, service: &ServiceFile, index: &ServiceIndex) {
+/// Checks the hooks that a setting names, with their arguments and results.
+fn check_hooks_of_setting(
+    draft: &mut Draft,
+    file: &File,
+    service: &ServiceFile,
+    (at, setting): (&str, &Setting),
+) {
+    let mut named = |place: &str, name: &str| {
+        let at = format!("{at}/{place}");
+        find_hook(draft, file, service, (&at, name))
+    };
+    let provisioned = setting.provisioned.as_ref();
+    let made_by = provisioned.and_then(|p| named("provisioned/hook", &p.hook));
+    let then = provisioned.and_then(|p| named("provisioned/then", p.then.as_ref()?));
+    let exclusive = setting.exclusive.as_ref();
+    let freed_by = exclusive.and_then(|e| named("exclusive/freed-by/hook", &e.freed_by.hook));
+    let mut unknown = |place: &str, what: &str, name: &str, known: &[&String]| {
+        if known.iter().all(|known| *known != name) {
+            let span = file.node.place(&format!("{at}/{place}"));
+            let known = known.iter().map(|known| known.as_str());
+            draft.unknown(file, span, what, name, known);
+        }
+    };
+    if let Some((hook, how)) = made_by.zip(provisioned) {
+        let known = Vec::from_iter(&hook.result);
+        unknown(
+            "provisioned/result",
+            "result of the hook",
+            &how.result,
+            &known,
+        );
+    }
+    if let Some((hook, how)) = then.zip(provisioned)
+        && !hook.open
+    {
+        let what = format!("argument of the hook `{}`", hook.name);
+        unknown("provisioned/result", &what, &how.result, &hook.arguments());
+    }
+    if let Some((hook, how)) = freed_by.zip(exclusive)
+        && !hook.open
+    {
+        let freed = &how.freed_by;
+        for (place, name) in [("scope", &freed.scope), ("holder", &freed.holder)] {
+            let place = format!("exclusive/freed-by/{place}");
+            unknown(&place, "argument of the hook", name, &hook.arguments());
+        }
+    }
+}
+
+/// The hook of that name; a problem if the service has none.
+fn find_hook<'s>(
+    draft: &mut Draft,
+    file: &File,
+    service: &'s ServiceFile,
+    (at, name): (&str, &str),
+) -> Option<&'s Hook> {
+    let found = service.hooks.iter().find(|hook| hook.name == name);
+    if found.is_none() {
+        let known = service.hooks.iter().map(|hook| hook.name.as_str());
+        draft.unknown(
+            file,
+            file.node.place(at),
+            "hook of this service",
+            name,
+            known,
+        );
+    }
+    found
+}
+
+/// Checks the JSON Pointers of a setting.
+fn check_pointers_of_setting(draft: &mut Draft, file: &File, (at, setting): (&str, &Setting)) {
+    let mut pointers: Vec<(&str, &String)> = Vec::new();
+    if let Some(found) = setting.provisioned.as_ref().and_then(|p| p.found.as_ref()) {
+        pointers.push(("provisioned/found/key", &found.key));
+        let prefer = found.prefer.iter();
+        pointers.extend(prefer.map(|prefer| ("provisioned/found/prefer/at", &prefer.at)));
+    }
+    if let Some(exclusive) = &setting.exclusive {
+        pointers.extend([
+            ("exclusive/held/at", &exclusive.held.at),
+            ("exclusive/held/while/at", &exclusive.held.busy.at),
+            ("exclusive/held/key", &exclusive.held.key),
+            ("exclusive/free/at", &exclusive.free.at),
+        ]);
+    }
+    for (place, pointer) in pointers {
+        check_pointer(draft, file, &format!("{at}/{place}"), pointer);
+    }
+}
+
+fn check_pointer(draft: &mut Draft, file: &File, at: &str, pointer: &str) {
+    if !pointer.starts_with('/') {
+        let problem = file.problem(at, format!("invalid JSON Pointer `{pointer}`"));
+        draft
+            .problems
+            .push(problem.help("expected a pointer such as `/success`"));
+    }
+}
+
+/// Checks that an operation has a parameter.
+fn check_parameter(
+    draft: &mut Draft,
+    file: &File,
+    at: &str,
+    (operation, name): (&Operation, &str),
+) {
+    if operation.parameters.iter().all(|p| p.name != name) {
+        let known = operation.parameters.iter().map(|p| p.name.as_str());
+        draft.unknown(file, file.node.place(at), "parameter", name, known);
+    }
+}
+
+/// Checks for hooks, base paths and document titles that clash with another service.
+fn check_across_services(
+    draft: &mut Draft,
+    file: &File,
+    service: &ServiceFile,
+    index: &ServiceIndex,
+) {
     let mut problem = |at: &str, message: String, help: &str| {
         draft.problems.push(file.problem(at, message).help(help));
     };
-    for hook in &service.resolved {
+    for hook in &service.hooks {
         let at = json::join("/hooks", &hook.name);
         let other = index.files.iter().find_map(|(name, other)| {
-            let mut hooks = other.resolved.iter();
+            let mut hooks = other.hooks.iter();
             hooks
                 .any(|known| known.name == hook.name)
                 .then_some(name.as_str())
@@ -987,7 +1118,7 @@ fn check_beside(draft: &mut Draft, file: &File, service: &ServiceFile, index: &S
         if let Some(other) = other {
             problem(
                 &at,
-                format!("the hook `{}` is one of {other} already", hook.name),
+                format!("the service {other} has a hook `{}` as well", hook.name),
                 "a hook belongs to one service; rename one of the two",
             );
         } else if hooks::built_in()
@@ -996,14 +1127,14 @@ fn check_beside(draft: &mut Draft, file: &File, service: &ServiceFile, index: &S
         {
             problem(
                 &at,
-                format!("the hook `{}` is one of the harness", hook.name),
-                "rename it",
+                format!("the hook `{}` is built in", hook.name),
+                "rename it: its name would hide the built-in hook",
             );
         }
     }
     for (name, other) in &index.files {
         let paths = service.base.as_ref().zip(other.base.as_ref());
-        if paths.is_some_and(|(own, taken)| own.path == taken.path) {
+        if paths.is_some_and(|(base, taken)| base.path == taken.path) {
             problem(
                 "/base/path",
                 format!("{name} has the same base path"),
@@ -1057,11 +1188,8 @@ pub(super) fn check_names(
                 draft.problems.push(problem.help(help));
             }
             for parameter in base.probe.with.keys() {
-                if found.parameters.iter().all(|p| p.name != *parameter) {
-                    let known = found.parameters.iter().map(|p| p.name.as_str());
-                    let span = file.node.place(&json::join("/base/probe/with", parameter));
-                    draft.unknown(file, span, "parameter", parameter, known);
-                }
+                let at = json::join("/base/probe/with", parameter);
+                check_parameter(draft, file, &at, (found, parameter));
             }
         }
         for (key, setting) in &service.settings {
@@ -1072,11 +1200,20 @@ pub(super) fn check_names(
             }
             if let Some(exclusive) = &setting.exclusive {
                 for (place, id) in [
-                    ("taken-by", &exclusive.taken_by),
                     ("held/in", &exclusive.held.list),
                     ("shown-by", &exclusive.shown_by),
                 ] {
                     operation(draft, &format!("{at}/exclusive/{place}"), id);
+                }
+                let at = format!("{at}/exclusive");
+                let taken_by = operation(draft, &format!("{at}/taken-by"), &exclusive.taken_by);
+                for (place, name) in [
+                    ("scope", &exclusive.scope),
+                    ("parameter", &exclusive.parameter),
+                ] {
+                    if let Some(found) = taken_by {
+                        check_parameter(draft, file, &json::join(&at, place), (found, name));
+                    }
                 }
             }
         }

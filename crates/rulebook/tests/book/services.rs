@@ -138,7 +138,65 @@ fn values_of_a_service_file_that_do_not_fit_are_refused() {
     refuses("default: s", "default: x", 5, &["is not one of its values"]);
     refuses("type: choice, ", "", 5, &["`values` of `size`"]);
     refuses("  open_shop:", "  Open-shop:", 8, &["invalid hook name"]);
-    refuses("  ship_order:", "  reset:", 9, &["one of the harness"]);
+    refuses("  ship_order:", "  reset:", 9, &["is built in"]);
+}
+
+#[test]
+fn a_setting_whose_keys_do_not_fit_its_type_is_refused() {
+    refuses(
+        "default: s }",
+        "default: s, many: true }",
+        5,
+        &["`many` of `size`"],
+    );
+    let stands_for = "default: s, stands-for: { l: s } }";
+    refuses("default: s }", stands_for, 5, &["`l` in `stands-for`"]);
+    let group =
+        "type: group, members: { name: { description: Its name., type: choice, values: [a] } },";
+    let (from, to) = ("type: choice, values: [s, m], default: s", group);
+    refuses(
+        from,
+        to.trim_end_matches(','),
+        5,
+        &["the member `name`", "not one text"],
+    );
+}
+
+#[test]
+fn names_in_a_setting_that_do_not_resolve_are_refused() {
+    let shop = "{ hook: open_shop, result: shop }";
+    let with = |to: &str, words: &[&str]| refuses(shop, to, 6, words);
+    with(
+        "{ hook: open_shop, result: shp }",
+        &["result of the hook", "shop"],
+    );
+    let then = "{ hook: open_shop, result: shop, then: ship_order }";
+    with(then, &["argument of the hook `ship_order`", "sid"]);
+    let found = "{ hook: open_shop, result: shop, found: { in: fetch-order, key: sid } }";
+    with(found, &["invalid JSON Pointer `sid`"]);
+    let exclusive = |scope: &str, parameter: &str, freed: &str, holder: &str| {
+        format!(
+            "{shop}, many: true, exclusive: {{ within: size, taken-by: fetch-order, scope: {scope}, parameter: {parameter}, \
+             held: {{ in: fetch-order, at: /a, while: {{ at: /b, is: c }}, key: /sid }}, shown-by: fetch-order, \
+             free: {{ at: /b, is: d }}, freed-by: {{ hook: ship_order, scope: {freed}, holder: {holder} }} }}"
+        )
+    };
+    let sound = SERVICE.replacen(shop, &exclusive("Sid", "Sid", "sid", "sid"), 1);
+    load(Some(&sound), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    for (text, words) in [
+        (exclusive("Sdi", "Sid", "sid", "sid"), ["parameter", "Sdi"]),
+        (exclusive("Sid", "Sdi", "sid", "sid"), ["parameter", "Sdi"]),
+        (
+            exclusive("Sid", "Sid", "shop", "sid"),
+            ["argument of the hook", "shop"],
+        ),
+        (
+            exclusive("Sid", "Sid", "sid", "shop"),
+            ["argument of the hook", "shop"],
+        ),
+    ] {
+        with(&text, &words);
+    }
 }
 
 #[test]
@@ -154,7 +212,7 @@ hooks: { ship_order: {} }
     for words in [
         "same base path",
         "another title",
-        "is one of orders already",
+        "the service orders has a hook `ship_order` as well",
     ] {
         assert!(printed.contains(words), "{words}: {printed}");
     }
