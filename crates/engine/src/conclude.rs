@@ -10,7 +10,7 @@ use super::summary::{conclude_run, summarize};
 use super::{EvidenceWriter, Options, Planned, Sessions};
 use conformant_base::clock;
 use conformant_judge::clients;
-use conformant_judge::evidence::{Evidence, Exchange, SkippedRule};
+use conformant_judge::evidence::{Event, Evidence, Exchange, SkippedRule};
 use conformant_judge::prove::{EXAMPLES_MAX, Mode, Prover};
 use conformant_judge::{DocumentCache, Judgment};
 use conformant_record::Spent;
@@ -22,6 +22,9 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The place of the number of callbacks in the result of a wait for them.
+const CALLBACK_COUNT: &str = "/count";
 
 /// Runs one scenario and has its evidence judged. A panic becomes an internal error of that scenario.
 pub fn conclude(
@@ -236,6 +239,7 @@ fn attempt_until_settled(
         waited.add(&session.waited());
         let may_go_on = !interrupted.load(Ordering::Relaxed);
         if attempts.go_on(&attempt, session.as_ref(), planned) && may_go_on {
+            attempts.keep(attempt);
             continue;
         }
         let mut attempt = attempts.outcome(attempt);
@@ -324,6 +328,50 @@ impl Attempt {
         self.unreliable_because.is_none() && !self.went_wrong && self.stop.is_none()
     }
 
+    fn received_callbacks(&self) -> usize {
+        let events = self.evidence.events.iter();
+        events.filter(|e| matches!(e, Event::Delivery(_))).count()
+    }
+
+    /// The rule, step and place of each finding.
+    fn violations(&self) -> BTreeSet<(&str, usize, &str)> {
+        let findings = self.judgment.findings.iter();
+        findings
+            .map(|f| (f.rule.as_str(), f.step, f.pointer.as_str()))
+            .collect()
+    }
+
+    /// The attempt that states what a missing callback is about, after `self` missed one and `second` checked it.
+    ///
+    /// The second attempt decides. A target whose callbacks stop may send it fewer than the first one, or none. So the first
+    /// attempt is reported if it broke the same rules at the same places and received more. The messages state both counts.
+    fn confirmed_by(self, second: Self) -> Self {
+        let is_confirmed = self.unreliable_because.is_none()
+            && second.unreliable_because.is_none()
+            && !second.judgment.findings.is_empty()
+            && self.violations() == second.violations()
+            && self.stop == second.stop;
+        let is_fuller = self.received_callbacks() > second.received_callbacks();
+        let (mut reported, other, ordinal) = if is_confirmed && is_fuller {
+            (self, second, "second")
+        } else {
+            (second, self, "first")
+        };
+        for finding in &mut reported.judgment.findings {
+            let mut others = other.judgment.findings.iter();
+            let same = others.find(|f| {
+                f.rule == finding.rule && f.step == finding.step && f.pointer == finding.pointer
+            });
+            if let Some(same) = same
+                && finding.pointer == CALLBACK_COUNT
+                && finding.actual != same.actual
+            {
+                finding.message += &format!("; {ordinal} attempt: {}", same.actual);
+            }
+        }
+        reported
+    }
+
     /// The conclusion of a scenario whose last attempt this is.
     fn conclude(
         self,
@@ -376,6 +424,8 @@ struct Attempts {
     round: usize,
     /// Whether this attempt checks whether a callback is missing again, which is then a finding.
     confirms_missing_callback: bool,
+    /// The attempt that missed the callback first.
+    missed: Option<Attempt>,
     /// Whether the attempt with the names of `--names` had findings.
     has_failed_with_given_names: bool,
 }
@@ -387,6 +437,7 @@ impl Default for Attempts {
             disturbances: 0,
             round: 1,
             confirms_missing_callback: false,
+            missed: None,
             has_failed_with_given_names: false,
         }
     }
@@ -421,9 +472,20 @@ impl Attempts {
         false
     }
 
-    /// The last attempt. A scenario that failed with the given names and passes with new ones is inconclusive: an earlier run
-    /// may have left something under these names, or the defect is intermittent.
-    fn outcome(&self, last: Attempt) -> Attempt {
+    /// Keeps the attempt that missed a callback, until the next one has checked it.
+    fn keep(&mut self, attempt: Attempt) {
+        if self.confirms_missing_callback && self.missed.is_none() {
+            self.missed = Some(attempt);
+        }
+    }
+
+    /// The attempt that is reported. A scenario that failed with the given names and passes with new ones is inconclusive: an
+    /// earlier run may have left something under these names, or the defect is intermittent.
+    fn outcome(&mut self, last: Attempt) -> Attempt {
+        let last = match self.missed.take() {
+            Some(first) => first.confirmed_by(last),
+            None => last,
+        };
         if !self.has_failed_with_given_names || !last.is_sound() {
             return last;
         }
@@ -500,4 +562,90 @@ pub(super) fn find_invalid_request(
         "step {} is not a valid request: {} ({})",
         first.step, first.message, first.rule
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_base::http::Request;
+    use conformant_judge::evidence::{Delivery, Span};
+    use conformant_record::Finding;
+
+    fn attempt(received: usize, rule: &str) -> Attempt {
+        let delivery = Delivery {
+            step: 1,
+            listener: String::new(),
+            subscription: None,
+            request: Request::default(),
+            document: None,
+            answered: 200,
+            span: Span::at(clock::from_unix_ms(0)),
+        };
+        let evidence = Evidence {
+            events: vec![Event::Delivery(delivery); received],
+            ..Evidence::default()
+        };
+        let mut judgment = Judgment::default();
+        judgment.findings.push(Finding {
+            rule: rule.to_owned(),
+            pointer: CALLBACK_COUNT.to_owned(),
+            actual: received.to_string(),
+            message: format!("/count: expected at least 6, got {received} (waited 30s)"),
+            ..Finding::default()
+        });
+        Attempt {
+            evidence,
+            memo: DocumentCache::default(),
+            judgment,
+            stop: Some(Stop::Unexpected),
+            unreliable_because: None,
+            went_wrong: true,
+            seconds: 0.0,
+        }
+    }
+
+    fn message(first: Attempt, second: Attempt) -> String {
+        let reported = first.confirmed_by(second);
+        reported.judgment.findings[0].message.clone()
+    }
+
+    #[test]
+    fn the_attempt_with_more_callbacks_is_reported_if_both_break_the_same_rules() {
+        assert_eq!(
+            message(attempt(5, "a"), attempt(0, "a")),
+            "/count: expected at least 6, got 5 (waited 30s); second attempt: 0"
+        );
+        assert_eq!(
+            message(attempt(0, "a"), attempt(2, "a")),
+            "/count: expected at least 6, got 2 (waited 30s); first attempt: 0"
+        );
+        assert_eq!(
+            message(attempt(0, "a"), attempt(0, "a")),
+            "/count: expected at least 6, got 0 (waited 30s)"
+        );
+    }
+
+    #[test]
+    fn the_second_attempt_is_reported_if_it_breaks_other_rules_or_is_unreliable() {
+        assert_eq!(
+            message(attempt(5, "a"), attempt(0, "b")),
+            "/count: expected at least 6, got 0 (waited 30s)"
+        );
+        let disturbed = Attempt {
+            unreliable_because: Some("moved clock".to_owned()),
+            ..attempt(0, "a")
+        };
+        let reported = attempt(5, "a").confirmed_by(disturbed);
+        assert!(reported.unreliable_because.is_some());
+        let mut passed = attempt(6, "a");
+        passed.judgment.findings.clear();
+        passed.stop = None;
+        assert!(
+            attempt(5, "a")
+                .confirmed_by(passed)
+                .judgment
+                .findings
+                .is_empty()
+        );
+    }
 }

@@ -192,6 +192,14 @@ impl Verdict {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// One broken rule at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -209,6 +217,9 @@ pub struct Finding {
     pub step: usize,
     /// Exchange in the run, counted from 1; 0 outside a run. For NDJSON and HAR the line or entry.
     pub exchange: usize,
+    /// Line of the file, counted from 1, if each line is a document; then the scenario is the file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub line: usize,
     /// JSON Pointer (RFC 6901) into the judged document; empty for the whole.
     pub pointer: String,
     /// Kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …

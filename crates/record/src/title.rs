@@ -92,7 +92,8 @@ fn callback_count(finding: &Finding) -> Option<String> {
         return None;
     }
     let waited = finding.message.split_once("(waited ");
-    let waited = waited.map(|(_, rest)| format!(" within {}", rest.trim_end_matches(')')));
+    let waited = waited.and_then(|(_, rest)| rest.split_once(')'));
+    let waited = waited.map(|(time, _)| format!(" within {time}"));
     let came = match finding.actual.as_str() {
         "0" => "no callback".to_owned(),
         "1" => "1 callback".to_owned(),
@@ -423,6 +424,16 @@ mod tests {
                 ["", "/count", "bound"],
                 ["at least 1", "0", "/count: {both} (waited 30s)"],
                 "no callback came within 30s, expected at least 1",
+            ),
+            (
+                "chat/callback",
+                ["", "/count", "bound"],
+                [
+                    "at least 6",
+                    "5",
+                    "/count: {both} (waited 30s); second attempt: 0",
+                ],
+                "5 callbacks came within 30s, expected at least 6",
             ),
             (
                 "chat/channels/same-everywhere",

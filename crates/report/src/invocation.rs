@@ -28,7 +28,9 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
     ];
     let words = text::shell_words(&record.invocation);
     if words.get(1).is_some_and(|command| command != "run") {
-        return Some(record.invocation.clone());
+        // The input of a pipe is gone.
+        let is_piped = words.iter().any(|word| word == "-");
+        return (!is_piped).then(|| record.invocation.clone());
     }
     if finding.step == 0 || finding.scenario.is_empty() {
         return None;
@@ -191,6 +193,8 @@ mod tests {
         }
         let of_file = "conformant check a.json --as flow/execution";
         assert_eq!(repeated(of_file, live), of_file);
+        record.invocation = "conformant check - --as flow/execution".to_owned();
+        assert_eq!(reproduce_command(&record, &first), None);
     }
 
     #[test]

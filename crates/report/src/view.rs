@@ -27,12 +27,7 @@ pub(super) enum Outcome {
 }
 
 pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
-    let fails = match rule.level {
-        Level::Must => true,
-        Level::Should => settings.strict,
-        Level::May | Level::Open => false,
-    };
-    outcome(rule.verdict, &rule.reason, fails)
+    outcome(rule.verdict, &rule.reason, fails(rule.level, settings))
 }
 
 /// The outcome of a scenario with these findings.
@@ -41,15 +36,19 @@ pub(super) fn of_scenario(
     findings: &[&Finding],
     settings: Settings,
 ) -> Outcome {
-    let counts = |f: &&Finding| f.waived.is_empty() && fails(f, settings);
+    let counts = |f: &&Finding| f.waived.is_empty() && fails(f.level, settings);
     // A record may lack the findings of a failed scenario.
     let fails = findings.is_empty() || findings.iter().any(counts);
     outcome(result.verdict, &result.reason, fails)
 }
 
-/// True if the finding fails the run.
-pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
-    settings.strict || finding.level != Level::Should
+/// Whether a violation of a rule of this level fails the run.
+pub(super) fn fails(level: Level, settings: Settings) -> bool {
+    match level {
+        Level::Must => true,
+        Level::Should => settings.strict,
+        Level::May | Level::Open => false,
+    }
 }
 
 fn outcome(verdict: Verdict, reason: &str, fails: bool) -> Outcome {
@@ -122,16 +121,16 @@ impl Effect {
     }
 
     pub(super) fn of_finding(finding: &Finding, settings: Settings) -> Self {
-        match finding.subject {
-            _ if fails(finding, settings) => Self::Fails,
-            Subject::Service => Self::Warns,
-            Subject::Request => Self::Advises,
-        }
+        Self::new((finding.level, finding.subject), settings)
     }
 
     pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Self {
-        match rule.subject {
-            _ if rule.level == Level::Must || settings.strict => Self::Fails,
+        Self::new((rule.level, rule.subject), settings)
+    }
+
+    fn new((level, subject): (Level, Subject), settings: Settings) -> Self {
+        match subject {
+            _ if fails(level, settings) => Self::Fails,
             Subject::Service => Self::Warns,
             Subject::Request => Self::Advises,
         }
@@ -391,11 +390,11 @@ pub(super) fn blind(blind: &Blind) -> String {
 
 /// Where a finding occurred: `flow/create-execution, scenario flow/x, step 1, exchange 4, at /status`.
 pub(super) fn place(finding: &Finding) -> String {
-    let mut parts = Vec::new();
     if let Some(line) = line_of_file(finding) {
         let at = (!finding.pointer.is_empty()).then(|| format!(", at {}", finding.pointer));
         return line + &at.unwrap_or_default();
     }
+    let mut parts = Vec::new();
     if !finding.operation.is_empty() {
         parts.push(format!("{}/{}", finding.service, finding.operation));
     }
@@ -406,7 +405,7 @@ pub(super) fn place(finding: &Finding) -> String {
         parts.push(format!("step {}", finding.step));
     }
     if finding.exchange > 0 {
-        // Outside a run it is a line of a file.
+        // Without a step it is an entry of recorded traffic.
         let noun = if finding.step > 0 {
             "exchange"
         } else {
@@ -420,12 +419,9 @@ pub(super) fn place(finding: &Finding) -> String {
     parts.join(", ")
 }
 
-/// `FILE:LINE` of a finding in a file of documents, where the scenario is the file.
+/// `FILE:LINE` of a finding in a file with a document a line.
 pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
-    let is_line = finding.operation.is_empty() && finding.step == finding.exchange;
-    // An id of a scenario has no suffix.
-    let is_file = finding.step > 0 && finding.scenario.contains('.');
-    (is_line && is_file).then(|| format!("{}:{}", finding.scenario, finding.step))
+    (finding.line > 0).then(|| format!("{}:{}", finding.scenario, finding.line))
 }
 
 /// File and line of the finding's scenario, or else of its target.
@@ -591,6 +587,14 @@ mod tests {
             headline(&record, LENIENT),
             "nothing judged (the run ended early, exit 3)"
         );
+    }
+
+    #[test]
+    fn a_finding_in_a_line_names_the_file_and_the_line() {
+        let mut finding = sample().findings[0].clone();
+        finding.scenario = "stdin-d839a1b2c3d4".to_owned();
+        finding.line = 3;
+        assert_eq!(place(&finding), "stdin-d839a1b2c3d4:3, at /status");
     }
 
     #[test]

@@ -468,10 +468,10 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
 }
 
 pub(super) fn first_place(finding: &Finding) -> String {
-    let mut parts = Vec::new();
     if let Some(line) = view::line_of_file(finding) {
         return line;
     }
+    let mut parts = Vec::new();
     if !finding.scenario.is_empty() {
         parts.push(finding.scenario.clone());
     }

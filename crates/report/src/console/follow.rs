@@ -241,7 +241,7 @@ impl<'a> Console<'a> {
             self.state.settled += 1;
             let fails = findings
                 .iter()
-                .filter(|f| f.waived.is_empty() && view::fails(f, self.look.settings));
+                .filter(|f| f.waived.is_empty() && view::fails(f.level, self.look.settings));
             let rules = fails.map(|finding| finding.rule.clone());
             self.state.broken.extend(rules);
         }
