@@ -20,7 +20,7 @@ pub(super) enum Outcome {
     Failed,
     /// Broken, but fails the run only with `--strict`.
     Warned,
-    /// Not judged, with the verdict and its reason.
+    /// Neither passed nor broken: the verdict with its reason.
     Skipped(String),
     /// An error of the harness.
     Errored(String),

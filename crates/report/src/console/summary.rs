@@ -133,6 +133,14 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         let line = format!("a script with the requests of defect N: conformant reproduce {run} N");
         out += &wrapped(&line, "", 4, look.width);
     }
+    // A target that is not the reference keeps its state between scenarios.
+    if is_run(record) && record.is_live() {
+        let again = invocation::repeat_flags(record);
+        let line = format!(
+            "a scenario run alone may pass, if its defect depends on earlier requests; to repeat the whole run: {again}"
+        );
+        out += &wrapped(&line, "", 4, look.width);
+    }
     out
 }
 
