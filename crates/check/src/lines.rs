@@ -386,10 +386,9 @@ fn incomplete(line: &[u8], is_cut: bool) -> Option<String> {
     let why = match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
         // A number or word may go on after the cut.
         Ok(_) if is_cut && !b"}]\"".contains(end) => IN_CUT_LINE,
-        Ok(_) => return None,
         Err(_) if is_cut => IN_CUT_LINE,
         Err(error) if error.is_eof() => "the file ends in the middle of this line",
-        Err(_) => return None,
+        Ok(_) | Err(_) => return None,
     };
     Some(why.to_owned())
 }
