@@ -60,6 +60,7 @@ impl DocumentJudge<'_> {
         for finding in &mut judgment.findings {
             finding.step = line;
             finding.exchange = line;
+            finding.line = line;
         }
         judgment
     }
@@ -92,6 +93,7 @@ impl DocumentJudge<'_> {
             scenario: self.name.to_owned(),
             step: line,
             exchange: line,
+            line,
             ..Finding::default()
         }
     }

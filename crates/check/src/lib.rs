@@ -27,7 +27,7 @@ pub use token::{judge_qr, judge_token};
 use aside::Rejected;
 use blocks::{Blocks, Source};
 use document::{DocumentJudge, UNREADABLE};
-use lines::{Aside, Judged, Note, OfLines};
+use lines::{Aside, BinaryPayload, Judged, LineJudge};
 use payloads::Payloads;
 use stream::Stream;
 
@@ -391,7 +391,7 @@ impl<'a> Checker<'a> {
         name: &str,
         mut start: Vec<u8>,
         mut source: Source<'_>,
-        lines: &impl OfLines,
+        lines: &impl LineJudge,
         aside: Option<&mut SetAside>,
     ) -> Result<Documents, CheckError> {
         let unreadable = |source| CheckError::Unreadable {
@@ -420,15 +420,11 @@ impl<'a> Checker<'a> {
     /// Adds the results of lines.
     fn count(&mut self, name: &str, documents: Documents) -> Result<Judgment, CheckError> {
         let Documents { is_archive, judged } = documents;
-        if let Some(Note { line, why }) = judged.binary {
-            let place = match line {
-                0 => String::new(),
-                line => format!(", line {line}"),
-            };
+        if let Some(BinaryPayload { line, schema_id }) = judged.binary {
             return Err(CheckError::Binary {
                 name: name.to_owned(),
-                place,
-                id: why,
+                place: format!(", line {line}"),
+                id: schema_id.to_string(),
             });
         }
         self.outcome.documents += judged.documents;
@@ -501,7 +497,7 @@ struct Documents {
 fn one_document(
     name: &str,
     bytes: &[u8],
-    lines: &impl OfLines,
+    lines: &impl LineJudge,
     aside: Option<&mut SetAside>,
 ) -> Result<Documents, CheckError> {
     let header = wire::split(bytes);

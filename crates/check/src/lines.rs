@@ -1,7 +1,8 @@
 //! NDJSON: one document a line, judged block by block on several threads, with results in the order of lines.
 //!
-//! Each thread reads one block at a time, however large the file is; results of later blocks wait for earlier ones. An
-//! invalid line is a finding; later lines are still judged.
+//! Each thread reads one block at a time, however large the file is. The result of a block waits for those of earlier
+//! blocks; it holds findings and, with `--set-aside`, rejected lines. An invalid line is a finding; later lines are still
+//! judged.
 
 use super::aside::{Reason, Rejected, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
@@ -18,6 +19,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const NOTES_MAX: usize = 10;
 /// Size of the prefix that decides whether a file has a document a line.
 const START_BYTES: u64 = 64 * 1024;
+/// Why a line is not judged.
+const IN_CUT_LINE: &str = "the compressed data ends in the middle of this line";
 
 /// Results of lines.
 #[derive(Debug, Default)]
@@ -35,10 +38,17 @@ pub(super) struct Judged {
     pub(super) sums: ArchiveSums,
     /// Lines that are set aside.
     pub(super) rejected: Vec<Rejected>,
-    /// The first line with a wire header before something that is not JSON.
-    pub(super) binary: Option<Note>,
+    /// The first payload that is not JSON.
+    pub(super) binary: Option<BinaryPayload>,
     /// The incomplete last line.
     pub(super) cut: Option<Note>,
+}
+
+/// A payload after a wire header that is not JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct BinaryPayload {
+    pub(super) line: usize,
+    pub(super) schema_id: u32,
 }
 
 /// An unreadable line with the reason.
@@ -58,8 +68,8 @@ impl fmt::Display for Note {
     }
 }
 
-/// Judge of a line.
-pub(super) trait OfLines: Sync {
+/// Judge of lines.
+pub(super) trait LineJudge: Sync {
     /// The fast path, for one thread.
     type Quick<'q>: Quick
     where
@@ -131,10 +141,13 @@ impl Judged {
         for finding in &mut self.judgment.findings {
             finding.step += lines;
             finding.exchange += lines;
+            finding.line += lines;
         }
-        let lasts = self.binary.iter_mut().chain(&mut self.cut);
-        for note in self.notes.iter_mut().chain(lasts) {
+        for note in self.notes.iter_mut().chain(&mut self.cut) {
             note.line += lines;
+        }
+        if let Some(binary) = &mut self.binary {
+            binary.line += lines;
         }
         for rejected in &mut self.rejected {
             rejected.line += lines;
@@ -203,7 +216,7 @@ pub(super) struct Aside<'a> {
 
 /// Judges every line on that many threads; keeps the first `keep` findings.
 pub(super) fn judge(
-    lines: &impl OfLines,
+    judge: &impl LineJudge,
     blocks: Blocks<'_>,
     jobs: usize,
     keep: usize,
@@ -221,9 +234,9 @@ pub(super) fn judge(
     };
     let outcomes: Vec<Result<Judged, LinesError>> = std::thread::scope(|scope| {
         let others: Vec<_> = (1..jobs.max(1))
-            .map(|_| scope.spawn(|| common.work(lines)))
+            .map(|_| scope.spawn(|| common.work(judge)))
             .collect();
-        let mut outcomes = vec![common.work(lines)];
+        let mut outcomes = vec![common.work(judge)];
         for other in others {
             outcomes.push(
                 other
@@ -258,9 +271,9 @@ struct Common<'s, 'a> {
 
 impl<'a> Common<'_, 'a> {
     /// Judges blocks until the end; returns the lines that passed the fast path, whose order does not matter.
-    fn work(&self, lines: &impl OfLines) -> Result<Judged, LinesError> {
+    fn work(&self, judge: &impl LineJudge) -> Result<Judged, LinesError> {
         let mut buffer = Vec::new();
-        let mut quick = lines.quick();
+        let mut quick = judge.quick();
         while !self.is_over.load(Ordering::Relaxed) {
             let next = self.blocks.next(&mut buffer).inspect_err(|_| {
                 self.is_over.store(true, Ordering::Relaxed);
@@ -268,12 +281,12 @@ impl<'a> Common<'_, 'a> {
             let Some(block) = next.map_err(LinesError::Read)? else {
                 break;
             };
-            let judged = self.block(lines, quick.as_mut(), &block, &buffer);
-            let taken = self.order().take(block.number, judged, &self.room);
-            if !matches!(taken, Ok(false)) {
+            let result = self.judge_block(judge, quick.as_mut(), &block, &buffer);
+            let is_last = self.order().add(block.number, result, &self.room);
+            if !matches!(is_last, Ok(false)) {
                 self.is_over.store(true, Ordering::Relaxed);
             }
-            taken.map_err(LinesError::Aside)?;
+            is_last.map_err(LinesError::Aside)?;
         }
         Ok(quick.map(Quick::finish).unwrap_or_default())
     }
@@ -303,14 +316,15 @@ impl<'a> Common<'_, 'a> {
         }
     }
 
-    /// Judges the lines of a block: by the fast path, and those that it does not accept in full.
-    fn block<L: OfLines>(
+    /// Judges the lines of a block: each by the fast path, which counts the valid lines itself, and the others by the full
+    /// validator.
+    fn judge_block<L: LineJudge>(
         &self,
-        lines: &L,
+        judge: &L,
         mut quick: Option<&mut L::Quick<'_>>,
         block: &Block,
         buffer: &[u8],
-    ) -> OfBlock {
+    ) -> BlockResult {
         let mut judged = Judged::default();
         let mut count = 0;
         let mut rest = &buffer[block.lines.clone()];
@@ -321,9 +335,9 @@ impl<'a> Common<'_, 'a> {
             let schema_id = header.map(|(id, _)| id);
             if let Some(id) = schema_id {
                 if !wire::is_json(payload) {
-                    judged.binary = Some(Note {
+                    judged.binary = Some(BinaryPayload {
                         line: count,
-                        why: id.to_string(),
+                        schema_id: id,
                     });
                     break;
                 }
@@ -346,13 +360,13 @@ impl<'a> Common<'_, 'a> {
             {
                 judged.cut = Some(Note { line: count, why });
             } else if !line.iter().all(u8::is_ascii_whitespace) {
-                self.add(&mut judged, lines.full(count, line), count, schema_id, line);
+                self.add(&mut judged, judge.full(count, line), count, schema_id, line);
             }
         }
         if block.is_too_long {
             count += 1;
             let why = format!("more than {LINE_BYTES_MAX} bytes in one line");
-            self.add(&mut judged, lines.unreadable(count, &why), count, None, b"");
+            self.add(&mut judged, judge.unreadable(count, &why), count, None, b"");
         }
         if block.is_cut && judged.cut.is_none() {
             judged.cut = Some(Note {
@@ -360,29 +374,33 @@ impl<'a> Common<'_, 'a> {
                 why: "the compressed data ends after this line".to_owned(),
             });
         }
-        OfBlock {
+        BlockResult {
             judged,
-            lines: count,
+            line_count: count,
         }
     }
 }
 
-/// Why the last line of a file is not complete: a cut in compressed data, or in a JSON document.
+/// Why the last line of a file is not complete: a cut in compressed data, or in a JSON document. A complete document
+/// before a cut is complete, as on the fast path.
 fn incomplete(line: &[u8], is_cut: bool) -> Option<String> {
-    if is_cut {
-        return Some("the compressed data ends in the middle of this line".to_owned());
-    }
-    let error = serde_json::from_slice::<serde::de::IgnoredAny>(line).err()?;
-    let is_cut = error.is_eof() && !line.iter().all(u8::is_ascii_whitespace);
-    is_cut.then(|| "the file ends in the middle of this line".to_owned())
+    let line = line.trim_ascii_end();
+    let end = line.last()?;
+    let why = match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
+        // A number or word may go on after the cut.
+        Ok(_) if is_cut && !b"}]\"".contains(end) => IN_CUT_LINE,
+        Err(_) if is_cut => IN_CUT_LINE,
+        Err(error) if error.is_eof() => "the file ends in the middle of this line",
+        Ok(_) | Err(_) => return None,
+    };
+    Some(why.to_owned())
 }
 
 /// Result of a block.
 #[derive(Debug, Default)]
-struct OfBlock {
+struct BlockResult {
     judged: Judged,
-    /// Number of lines.
-    lines: usize,
+    line_count: usize,
 }
 
 /// Sorts results into the order of blocks.
@@ -390,20 +408,23 @@ struct OfBlock {
 struct Order<'a> {
     aside: Option<Aside<'a>>,
     whole: Judged,
-    /// Index of the next block, and the number of lines before it.
+    /// Index of the next block.
     next: usize,
-    lines: usize,
-    early: BTreeMap<usize, OfBlock>,
+    /// Number of lines before the next block.
+    lines_before: usize,
+    /// Results that wait for an earlier block; their number is unlimited.
+    early: BTreeMap<usize, BlockResult>,
 }
 
 impl Order<'_> {
     /// Adds the result of a block; returns whether reading ends, because of a binary payload.
-    fn take(&mut self, number: usize, of_block: OfBlock, room: &AtomicUsize) -> io::Result<bool> {
-        self.early.insert(number, of_block);
-        while let Some(OfBlock { mut judged, lines }) = self.early.remove(&self.next) {
+    fn add(&mut self, number: usize, result: BlockResult, room: &AtomicUsize) -> io::Result<bool> {
+        self.early.insert(number, result);
+        while let Some(result) = self.early.remove(&self.next) {
+            let mut judged = result.judged;
             self.next += 1;
-            judged.shift(self.lines);
-            self.lines += lines;
+            judged.shift(self.lines_before);
+            self.lines_before += result.line_count;
             let rejected = std::mem::take(&mut judged.rejected);
             if let Some(aside) = &mut self.aside {
                 for line in &rejected {
@@ -456,7 +477,7 @@ mod tests {
     fn found(record: &RunRecord) -> Vec<(usize, &str, &str)> {
         let found = record.findings.iter();
         found
-            .inspect(|f| assert_eq!(f.step, f.exchange))
+            .inspect(|f| assert_eq!((f.step, f.line), (f.exchange, f.exchange)))
             .map(|f| (f.exchange, f.pointer.as_str(), f.kind.as_str()))
             .collect()
     }
@@ -684,6 +705,37 @@ mod tests {
         let (record, counts) = checker.finish();
         assert_eq!((counts.documents, counts.cut), (2, 1));
         assert_eq!(found(&record), [(1, "/attempt", "type")]);
+    }
+
+    #[test]
+    fn a_complete_line_before_a_cut_is_judged_by_either_path() {
+        /// Compressed data that ends too early.
+        struct Cut<'a>(&'a [u8]);
+        impl Read for Cut<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                match self.0.read(buffer)? {
+                    0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                    count => Ok(count),
+                }
+            }
+        }
+        let first = "{\"attempt\":\"1\"}\n";
+        for (last, documents, findings, why) in [
+            ("{\"attempt\":\"1\"}", 2, 0, "after"),
+            ("{\"attempt\":1}", 2, 1, "after"),
+            ("{\"attempt\":1", 1, 0, "in the middle of"),
+            ("12", 1, 0, "in the middle of"),
+        ] {
+            let text = [first, last].concat();
+            let mut checker = checker("events/MessageSent/4", 1);
+            let mut source = Cut(text.as_bytes());
+            checker.file("events.ndjson", &mut source).unwrap();
+            let note = format!("events.ndjson: line 2: the compressed data ends {why} this line");
+            assert_eq!(checker.notes(), [note], "{last}");
+            let (record, counts) = checker.finish();
+            let found = (counts.documents, record.findings.len(), counts.cut);
+            assert_eq!(found, (documents, findings, 1), "{last}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::document::DocumentJudge;
 use super::fast_path::{FastPath, FastValidator};
-use super::lines::{Judged, OfLines, Quick};
+use super::lines::{Judged, LineJudge, Quick};
 
 /// The day of a time such as `2026-01-31T00:00:00Z`.
 pub(super) fn day(time: &str) -> Option<&str> {
@@ -42,7 +42,7 @@ impl<'a> Payloads<'a> {
     }
 }
 
-impl OfLines for Payloads<'_> {
+impl LineJudge for Payloads<'_> {
     type Quick<'q>
         = FastPayloads<'q>
     where

@@ -6,7 +6,7 @@
 use super::DocumentJudge;
 use super::envelope::{Envelope, EventError, Mapping};
 use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
-use super::lines::{Judged, Note, OfLines, Quick};
+use super::lines::{Judged, LineJudge, Note, Quick};
 use super::payloads;
 use conformant_base::json;
 use conformant_judge::Judgment;
@@ -203,7 +203,7 @@ pub(super) fn vendor_end(name: &[u8]) -> Option<usize> {
     (vendor > 0 && name[end..].starts_with(b"comms-api.")).then_some(end)
 }
 
-impl OfLines for Stream<'_> {
+impl LineJudge for Stream<'_> {
     type Quick<'q>
         = LookInside<'q>
     where

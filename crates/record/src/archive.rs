@@ -1,5 +1,6 @@
 //! Counts of an archive: documents, rejected documents and findings, by kind, version, rule and day.
 
+use super::is_zero;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -57,14 +58,6 @@ pub struct ArchiveSums {
     findings: BTreeMap<[String; 4], usize>,
     pub unreadable: usize,
     schema_ids: BTreeMap<u32, usize>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(count: &usize) -> bool {
-    *count == 0
 }
 
 /// Splits `events/MessageSent/4` into kind and version.

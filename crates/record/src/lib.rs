@@ -192,6 +192,14 @@ impl Verdict {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 /// One broken rule at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
@@ -212,6 +220,9 @@ pub struct Finding {
     /// Exchange in the run that showed the expected value, if the value must not change; 0 otherwise.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub earlier_exchange: usize,
+    /// Line of the file, counted from 1, if each line is a document; then the scenario is the file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub line: usize,
     /// JSON Pointer (RFC 6901) into the judged document; empty for the whole.
     pub pointer: String,
     /// Kind of difference: `missing-field`, `extra-field`, `type`, `null`, `enum`, `pattern`, …
@@ -233,14 +244,6 @@ pub struct Finding {
     /// A unified diff if both are documents; not part of the stable report.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub diff: String,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
 }
 
 impl Finding {

@@ -3,17 +3,9 @@
 //!
 //! Bounded, and never used for a verdict or an exit code.
 
-use super::Level;
+use super::{Level, is_zero};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde passes a reference"
-)]
-fn is_zero(number: &usize) -> bool {
-    *number == 0
-}
 
 /// Findings with a common likely cause: a guess.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -101,17 +101,26 @@ pub(super) fn limits(record: &RunRecord) -> Vec<String> {
 
 /// The seed of a run, and the names that distinguish it where the record has them.
 pub(super) fn seed(record: &RunRecord) -> String {
-    let words = text::shell_words(&record.invocation);
-    let names = flags(&words)
-        .into_iter()
-        .find(|(flag, _)| *flag == "--names");
-    match names.map(|(_, words)| words.join("=")) {
-        Some(names) => {
-            let names = names.trim_start_matches("--names=");
-            format!("{}, names {names}", record.seed)
-        }
+    match names(record) {
+        Some(names) => format!("{}, names {names}", record.seed),
         None => record.seed.to_string(),
     }
+}
+
+/// The flags that repeat a whole run.
+pub(super) fn repeat_flags(record: &RunRecord) -> String {
+    match names(record) {
+        Some(names) => format!("--seed {} --names {names}", record.seed),
+        None => format!("--seed {}", record.seed),
+    }
+}
+
+fn names(record: &RunRecord) -> Option<String> {
+    let words = text::shell_words(&record.invocation);
+    let mut flags = flags(&words).into_iter();
+    let (_, words) = flags.find(|(flag, _)| *flag == "--names")?;
+    let joined = words.join("=");
+    Some(joined.trim_start_matches("--names=").to_owned())
 }
 
 /// What was judged: the address of the target, those of several targets, or the built-in reference.
@@ -237,5 +246,6 @@ mod tests {
             ["--service chat", "--prove off", "--filter a[b=c d]"]
         );
         assert_eq!(seed(&record), "7, names 1a");
+        assert_eq!(repeat_flags(&record), "--seed 7 --names 1a");
     }
 }

@@ -20,18 +20,14 @@ pub(super) enum Outcome {
     Failed,
     /// Broken, but fails the run only with `--strict`.
     Warned,
-    /// Not judged, with the verdict and its reason.
+    /// Neither passed nor broken: the verdict with its reason.
     Skipped(String),
     /// An error of the harness.
     Errored(String),
 }
 
 pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Outcome {
-    outcome(
-        rule.verdict,
-        &rule.reason,
-        level_fails(rule.level, settings),
-    )
+    outcome(rule.verdict, &rule.reason, fails(rule.level, settings))
 }
 
 /// The outcome of a scenario with these findings.
@@ -40,19 +36,14 @@ pub(super) fn of_scenario(
     findings: &[&Finding],
     settings: Settings,
 ) -> Outcome {
-    let counts = |f: &&Finding| f.waived.is_empty() && fails(f, settings);
+    let counts = |f: &&Finding| f.waived.is_empty() && fails(f.level, settings);
     // A record may lack the findings of a failed scenario.
     let fails = findings.is_empty() || findings.iter().any(counts);
     outcome(result.verdict, &result.reason, fails)
 }
 
-/// True if the finding fails the run.
-pub(super) fn fails(finding: &Finding, settings: Settings) -> bool {
-    level_fails(finding.level, settings)
-}
-
-/// True if a broken rule of that level fails the run.
-fn level_fails(level: Level, settings: Settings) -> bool {
+/// Whether a violation of a rule of this level fails the run.
+pub(super) fn fails(level: Level, settings: Settings) -> bool {
     match level {
         Level::Must => true,
         Level::Should => settings.strict,
@@ -130,16 +121,16 @@ impl Effect {
     }
 
     pub(super) fn of_finding(finding: &Finding, settings: Settings) -> Self {
-        match finding.subject {
-            _ if fails(finding, settings) => Self::Fails,
-            Subject::Service => Self::Warns,
-            Subject::Request => Self::Advises,
-        }
+        Self::new((finding.level, finding.subject), settings)
     }
 
     pub(super) fn of_rule(rule: &RuleResult, settings: Settings) -> Self {
-        match rule.subject {
-            _ if level_fails(rule.level, settings) => Self::Fails,
+        Self::new((rule.level, rule.subject), settings)
+    }
+
+    fn new((level, subject): (Level, Subject), settings: Settings) -> Self {
+        match subject {
+            _ if fails(level, settings) => Self::Fails,
             Subject::Service => Self::Warns,
             Subject::Request => Self::Advises,
         }
@@ -434,13 +425,9 @@ pub(super) fn place(finding: &Finding) -> String {
     parts.join(", ")
 }
 
-/// `FILE:LINE` of a finding in a file of documents, where the scenario is the file.
+/// `FILE:LINE` of a finding in a file with a document a line.
 pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
-    let is_line = finding.operation.is_empty() && finding.step == finding.exchange;
-    // An id of a scenario has a service, and no suffix; standard input is named `stdin-DIGEST`.
-    let name = &finding.scenario;
-    let is_file = finding.step > 0 && (name.contains('.') || name.starts_with("stdin-"));
-    (is_line && is_file).then(|| format!("{}:{}", finding.scenario, finding.step))
+    (finding.line > 0).then(|| format!("{}:{}", finding.scenario, finding.line))
 }
 
 /// File and line of the finding's scenario, or else of its target.
@@ -609,6 +596,14 @@ mod tests {
             headline(&record, LENIENT),
             "nothing judged (the run ended early, exit 3)"
         );
+    }
+
+    #[test]
+    fn a_finding_in_a_line_names_the_file_and_the_line() {
+        let mut finding = sample().findings[0].clone();
+        finding.scenario = "stdin-d839a1b2c3d4".to_owned();
+        finding.line = 3;
+        assert_eq!(place(&finding), "stdin-d839a1b2c3d4:3, at /status");
     }
 
     #[test]

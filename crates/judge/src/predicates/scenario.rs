@@ -28,7 +28,11 @@ impl Predicate for Scenario {
         for (index, statement) in statements.filter(|(_, s)| s.expect.rule == rule.id) {
             let expect = &statement.expect;
             if expect.or_absent && json::expand(&statement.result, &expect.at).is_empty() {
-                verdicts.record_vacuous(rule, Vacuity::Absent);
+                let why = match is_silence(&statement.result) {
+                    true => Vacuity::Silence,
+                    false => Vacuity::Absent,
+                };
+                verdicts.record_vacuous(rule, why);
                 continue;
             }
             if let Some(seen) = statement.exchange.map(|index| &context.seen[index]) {
@@ -104,6 +108,11 @@ impl Predicate for Scenario {
             scene.not_judged(),
         ]
     }
+}
+
+/// Whether this is the result of a wait for callbacks in which none came.
+fn is_silence(result: &Value) -> bool {
+    result.get("waited").is_some() && result["count"] == 0
 }
 
 /// Why a statement that holds could not have failed.

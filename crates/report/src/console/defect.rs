@@ -4,7 +4,7 @@ use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
 use crate::view::{self, Broken, Effect};
-use conformant_record::{Finding, RunRecord, ShownExchange};
+use conformant_record::{Delivery, Finding, RunRecord, ShownExchange};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
@@ -16,6 +16,8 @@ const DIFF_LINES_MAX: usize = 24;
 const SIDE_LINES_MAX: usize = 6;
 /// Lines of a value or message.
 const VALUE_LINES_MAX: usize = 6;
+/// The place of the number of callbacks in the result of a wait for them.
+const CALLBACK_COUNT: &str = "/count";
 /// Printed before the first advice.
 const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
@@ -308,11 +310,16 @@ fn apart(expected: &str, actual: &str) -> String {
 
 fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     let mut out = String::new();
-    for (label, value) in [
-        ("where", view::place(finding).as_str()),
-        ("expected", &finding.expected),
-        ("actual", &finding.actual),
-    ] {
+    let delivery = cards::delivery_of(record, finding);
+    let mut place = view::place(finding);
+    if let Some(count) = delivery.and_then(|d| callback_count(finding, d)) {
+        // The count is made by this program and has no place in a document.
+        place.truncate(place.len() - CALLBACK_COUNT.len() - ", at ".len());
+        out += &labelled("received", &count, look);
+    }
+    let place = labelled("where", &place, look);
+    out.insert_str(0, &place);
+    for (label, value) in [("expected", &finding.expected), ("actual", &finding.actual)] {
         out += &labelled(label, value, look);
     }
     let both = format!("-{}\n+{}", finding.expected, finding.actual);
@@ -320,20 +327,22 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         out += &diff(&finding.diff, look);
     }
     let exchange = cards::exchange_of(record, finding);
-    if let Some(delivery) = cards::delivery_of(record, finding) {
+    if let Some(delivery) = delivery {
         let label = match delivery.what.strip_prefix("hook ") {
             Some(hook) => format!("result of {hook}"),
             None if delivery.what == "callback" => "callback".to_owned(),
             None => "event".to_owned(),
         };
-        out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
+        if callback_count(finding, delivery).is_none_or(|_| finding.actual != "0") {
+            out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
+        }
         if !delivery.action.is_empty() {
-            out += &labelled("after", &delivery.action, look);
+            out += &labelled("hook before", &delivery.action, look);
         }
         if let Some(exchange) = exchange {
             // A callback that did not come has no cause.
             let label = if delivery.missing {
-                "expected after"
+                "request before"
             } else {
                 "caused by"
             };
@@ -375,6 +384,14 @@ fn earlier(record: &RunRecord, finding: &Finding, look: &Look) -> String {
 }
 
 /// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
+/// The number of received callbacks, if the finding is about it.
+fn callback_count(finding: &Finding, delivery: &Delivery) -> Option<String> {
+    let is_count = delivery.what == "callback" && finding.pointer == CALLBACK_COUNT;
+    let count = finding.actual.parse().ok().filter(|_| is_count)?;
+    Some(view::count(count, "callback"))
+}
+
+/// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
 fn in_brief(exchange: &ShownExchange) -> String {
     const PATH_CHARACTERS_MAX: usize = 48;
     let answer = if exchange.fault.is_empty() {
@@ -521,11 +538,11 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
 }
 
 pub(super) fn first_place(finding: &Finding) -> String {
-    let mut parts = Vec::new();
     if let Some(line) = view::line_of_file(finding) {
         return line;
     }
     // Rules and scenarios may have the same id.
+    let mut parts = Vec::new();
     if !finding.scenario.is_empty() && finding.step > 0 {
         parts.push(format!("scenario {}", finding.scenario));
     } else if !finding.scenario.is_empty() {
@@ -659,7 +676,16 @@ mod tests {
         finding.pointer = record.deliveries[0].pointer.clone();
         let text = summarize(&record);
         assert!(
-            text.contains("  callback\n") && text.contains("  expected after"),
+            text.contains("  callback\n") && text.contains("  request before"),
+            "{text}"
+        );
+        record.findings[0].pointer = CALLBACK_COUNT.to_owned();
+        record.findings[0].actual = "0".to_owned();
+        record.deliveries[0].pointer = CALLBACK_COUNT.to_owned();
+        let text = summarize(&record);
+        assert!(text.contains("  received  0 callbacks\n"), "{text}");
+        assert!(
+            !text.contains("at /count") && !text.contains("  callback\n"),
             "{text}"
         );
         record.deliveries[0].what = "hook show_device".to_owned();

@@ -85,6 +85,10 @@ impl State {
         // Before the scenario, because a narrow terminal truncates the line.
         if let Some((why, _)) = &self.waiting {
             parts.push(why.clone());
+            // Such as one that uses the only callback address of an application.
+            if self.running.len() == 1 && self.done > 0 && self.done + 1 < self.scenarios {
+                parts.push("the others wait for the running one".to_owned());
+            }
         }
         // The scenario that runs longest.
         let longest = self.running.iter().min_by_key(|(_, began)| **began);
@@ -241,7 +245,7 @@ impl<'a> Console<'a> {
             self.state.settled += 1;
             let fails = findings
                 .iter()
-                .filter(|f| f.waived.is_empty() && view::fails(f, self.look.settings));
+                .filter(|f| f.waived.is_empty() && view::fails(f.level, self.look.settings));
             let rules = fails.map(|finding| finding.rule.clone());
             self.state.broken.extend(rules);
         }

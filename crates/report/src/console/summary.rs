@@ -134,8 +134,8 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if `reproduce` passes, the defect depends on earlier requests: repeat the whole run with --seed {}",
-                invocation::seed(record).replace(", names ", " --names ")
+                "if `reproduce` passes, the defect depends on earlier requests: repeat the whole run with {}",
+                invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
         }

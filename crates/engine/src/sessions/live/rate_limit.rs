@@ -11,6 +11,7 @@
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -43,6 +44,19 @@ const USELESS_MAX: u32 = 4;
 #[derive(Debug)]
 pub(super) struct Schedule {
     state: Mutex<State>,
+    /// Number of scenarios that wait for callbacks.
+    listeners: AtomicUsize,
+    /// Whether a wait for callbacks has begun since the last report.
+    has_new_listener: AtomicBool,
+}
+
+/// A scenario that waits for callbacks.
+pub(super) struct Listener<'s>(&'s AtomicUsize);
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 #[derive(Debug)]
@@ -53,7 +67,7 @@ struct State {
     operations: BTreeMap<String, Pace>,
     /// Until when the target's limit holds, and the interval that spreads what remains of it.
     window: Option<(Instant, Duration)>,
-    /// The last wait that was not reported yet: the service, empty for callbacks, and the reason.
+    /// The last wait that was not reported yet: the service and the reason.
     unreported: Option<(String, String)>,
 }
 
@@ -121,6 +135,8 @@ impl Schedule {
                 window: None,
                 unreported: None,
             }),
+            listeners: AtomicUsize::new(0),
+            has_new_listener: AtomicBool::new(false),
         }
     }
 
@@ -247,15 +263,27 @@ impl Schedule {
         self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
     }
 
-    /// Reports that a scenario waits for callbacks, unless a rate limit is to be reported.
-    pub(super) fn report_callbacks(&self) {
-        let why = || (String::new(), "waiting for callbacks".to_owned());
-        self.state().unreported.get_or_insert_with(why);
+    /// Counts a scenario that waits for callbacks, until the result is dropped.
+    pub(super) fn count_listener(&self) -> Listener<'_> {
+        self.listeners.fetch_add(1, Ordering::Relaxed);
+        self.has_new_listener.store(true, Ordering::Relaxed);
+        Listener(&self.listeners)
     }
 
-    /// The last wait since the last call.
+    /// The last wait for a rate limit since the last call, or else the scenarios that wait for callbacks now, if one has begun
+    /// since then.
     pub(super) fn waits(&self) -> Option<(String, String)> {
-        self.state().unreported.take()
+        if let Some(rate_limit) = self.state().unreported.take() {
+            return Some(rate_limit);
+        }
+        let is_new = self.has_new_listener.swap(false, Ordering::Relaxed);
+        is_new
+            .then(|| self.listeners.load(Ordering::Relaxed))
+            .and_then(|n| match n {
+                0 => None,
+                1 => Some((String::new(), "1 scenario waits for callbacks".to_owned())),
+                n => Some((String::new(), format!("{n} scenarios wait for callbacks"))),
+            })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -456,13 +484,16 @@ mod tests {
     #[test]
     fn a_wait_for_callbacks_is_reported_unless_a_rate_limit_is() {
         let schedule = Schedule::new();
-        schedule.report_callbacks();
+        let listener = schedule.count_listener();
         let (_, why) = schedule.waits().expect("it waits");
-        assert_eq!(why, "waiting for callbacks");
+        assert_eq!(why, "1 scenario waits for callbacks");
+        let second = schedule.count_listener();
+        let (_, why) = schedule.waits().expect("both wait");
+        assert_eq!(why, "2 scenarios wait for callbacks");
         schedule.report("flow", 429, Duration::from_secs(1));
-        schedule.report_callbacks();
         let (service, _) = schedule.waits().expect("it waits");
         assert_eq!(service, "flow");
+        drop((listener, second));
         assert_eq!(schedule.waits(), None);
     }
 

@@ -199,7 +199,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn listen(&self, duration: Duration) {
-        self.live.schedule.report_callbacks();
+        let _listener = self.live.schedule.count_listener();
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
     }
 
