@@ -619,6 +619,7 @@ impl RandomSequence<'_> {
         let captured: Vec<(String, String)> = self
             .setup_steps
             .iter()
+            .chain(&self.steps)
             .filter_map(|step| {
                 let call = step.call()?;
                 let operation = self.rulebook.called(&self.service.name, &call.call)?;
@@ -682,5 +683,29 @@ impl RandomSequence<'_> {
             ..Hook::default()
         };
         Some(Step::from(hook).of_setup())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deck::Deck;
+    use super::*;
+
+    #[test]
+    fn hooks_act_on_created_resources_with_and_without_a_case() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let services = rulebook.services.values().collect();
+        let deck = Deck::shuffled(&rulebook, services, 0, false);
+        // Sequences with even numbers begin with a case.
+        let has_hook_on = |start: u64, name: &str| {
+            let drawn = (start..600).step_by(2).filter_map(|n| deck.draw(n));
+            let mut steps = drawn.flat_map(|(_, steps)| steps);
+            steps.any(|step| {
+                let hook = step.with().filter(|_| matches!(step.verb, Verb::Hook(_)));
+                hook.is_some_and(|with| json!(with).to_string().contains(name))
+            })
+        };
+        assert!(has_hook_on(0, "${made-10"));
+        assert!(has_hook_on(1, "${made-1."));
     }
 }
