@@ -68,12 +68,19 @@ impl Shrunk {
 
 /// `flow/execution/status` on `flow/fetch-execution` is `execution-status-on-fetch-execution`.
 pub(super) fn name(rule: &str, operation: &str) -> String {
-    let renamed_step = |id: &str| {
+    let without_service = |id: &str| {
         id.split_once('/')
             .map_or(id, |(_, rest)| rest)
             .replace('/', "-")
     };
-    kebab(format!("{}-on-{}", renamed_step(rule), renamed_step(operation)).trim_end_matches('-'))
+    kebab(
+        format!(
+            "{}-on-{}",
+            without_service(rule),
+            without_service(operation)
+        )
+        .trim_end_matches('-'),
+    )
 }
 
 /// A scenario of these steps.

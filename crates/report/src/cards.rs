@@ -68,9 +68,7 @@ impl Card<'_> {
             [] | [..] => return None,
         };
         let names = self.defect.similar_faults.join(", ");
-        Some(format!(
-            "resembles {faults} {names} (a guess; see `explain`)"
-        ))
+        Some(format!("resembles {faults} {names} (a guess)"))
     }
 }
 

@@ -22,8 +22,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// Minimum and maximum number of random requests of a sequence.
-const MOVES: (usize, usize) = (2, 7);
+/// Minimum and maximum number of draws of a sequence. Each draw adds a request and the steps that belong to it: set-up, reads.
+const DRAWS: (usize, usize) = (2, 7);
 /// Maximum number of resources of a type in one case.
 const MADE_BY_CASES_MAX: usize = 1000;
 /// Credentials that must be rejected.
@@ -60,8 +60,10 @@ impl Draw {
 
     /// A number below `count`.
     pub fn below(&mut self, count: usize) -> usize {
-        let draw = usize::try_from(self.0.next_u64() >> 1).unwrap_or_default();
-        draw % count.max(1)
+        // 63 bits: what a seed draws depends on it.
+        let draw = (self.0.next_u64() >> 1) % (count.max(1) as u64);
+        // Below its divisor, so it fits.
+        usize::try_from(draw).unwrap_or_default()
     }
 
     /// True once in `count` times on average.
@@ -75,8 +77,8 @@ impl Draw {
     }
 }
 
-/// The steps of one sequence, after those of a case if there is one. `only_safe` excludes requests that write. Empty
-/// if a service has nothing to send.
+/// The steps of one sequence, after those of a case if there is one. `only_safe` excludes requests that write. Only the
+/// case, or nothing, if a service has nothing to send.
 pub(super) fn random_sequence(
     rulebook: &Rulebook,
     service: &Service,
@@ -98,31 +100,31 @@ pub(super) fn random_sequence(
         service,
         prepared: Vec::new(),
         named: BTreeSet::new(),
-        ground: Vec::new(),
-        moves: Vec::new(),
+        setup_steps: Vec::new(),
+        steps: Vec::new(),
         is_changed: false,
-        made: 0,
+        created_count: 0,
         is_behind_a_case: !case.is_empty(),
         called: BTreeSet::new(),
     };
     sequence.begin_with(case);
-    let (least, most) = MOVES;
+    let (least, most) = DRAWS;
     let beginning = case.iter().find(|step| step.setup);
-    let like_it = |happy: &HappyPath| {
+    let continues_case = |happy: &HappyPath| {
         let both = beginning.zip(happy.setup.first());
         both.is_some_and(|(ours, foreign)| is_same_setup(ours, foreign))
     };
     let after: Vec<(&Operation, &HappyPath)> = known
         .iter()
-        .filter(|(_, happy)| like_it(happy))
+        .filter(|(_, happy)| continues_case(happy))
         .copied()
         .collect();
     let Some(&first) = draw.pick(if after.is_empty() { &known } else { &after }) else {
-        return sequence.moves;
+        return without_idle_captures(sequence.steps);
     };
     sequence.add_request(first, draw, only_safe);
     // Half of the others concern the same resources as the first one.
-    let near: Vec<(&Operation, &HappyPath)> = known
+    let same_setup: Vec<(&Operation, &HappyPath)> = known
         .iter()
         .filter(
             |(_, happy)| match (happy.setup.first(), first.1.setup.first()) {
@@ -133,7 +135,7 @@ pub(super) fn random_sequence(
         .copied()
         .collect();
     for _ in 1..least + draw.below(most - least + 1) {
-        let among = if draw.once_in(4) { &known } else { &near };
+        let among = if draw.once_in(4) { &known } else { &same_setup };
         if let Some(&one) = draw.pick(among) {
             sequence.add_request(one, draw, only_safe);
         }
@@ -145,18 +147,18 @@ pub(super) fn random_sequence(
             if draw.once_in(2) {
                 sequence.add_wait(draw);
             }
-            let looks = near.iter().filter(|(o, _)| !o.does.writes());
-            let looks: Vec<_> = looks.copied().collect();
-            if let Some(&look) = draw.pick(&looks) {
-                sequence.add_request(look, draw, only_safe);
+            let reads = same_setup.iter().filter(|(o, _)| !o.does.writes());
+            let reads: Vec<_> = reads.copied().collect();
+            if let Some(&read) = draw.pick(&reads) {
+                sequence.add_request(read, draw, only_safe);
             }
         }
         if draw.once_in(12) {
             sequence.add_wait(draw);
         }
     }
-    let mut steps = sequence.ground;
-    steps.append(&mut sequence.moves);
+    let mut steps = sequence.setup_steps;
+    steps.append(&mut sequence.steps);
     without_idle_captures(steps)
 }
 
@@ -227,10 +229,10 @@ fn texts_in(value: &Value, visit: &mut dyn FnMut(&str)) {
 }
 
 /// The step with names that no case uses.
-fn renamed_step(mut step: Step) -> Step {
+fn with_other_names(mut step: Step) -> Step {
     let other = |name: &str| {
         let word = name.strip_prefix("unique.")?;
-        Some(format!("unique.renamed_step-{word}"))
+        Some(format!("unique.other-{word}"))
     };
     if let Some(with) = step.with_mut() {
         *with = rename_all(with, &other);
@@ -265,11 +267,13 @@ struct RandomSequence<'a> {
     prepared: Vec<Step>,
     /// Names of captures so far.
     named: BTreeSet<String>,
-    ground: Vec<Step>,
-    moves: Vec<Step>,
+    /// Set-up steps before all others; empty after a case.
+    setup_steps: Vec<Step>,
+    /// The case, if there is one, and the random steps.
+    steps: Vec<Step>,
     /// Whether any request so far may affect later ones.
     is_changed: bool,
-    made: usize,
+    created_count: usize,
     /// Whether missing set-ups are added at their first use, after the case.
     is_behind_a_case: bool,
     /// Operations that the case calls.
@@ -288,14 +292,14 @@ impl RandomSequence<'_> {
             self.named.extend(step.own_name().cloned());
         }
         // Further resources of the case have small numbers.
-        self.made = MADE_BY_CASES_MAX;
+        self.created_count = MADE_BY_CASES_MAX;
         let prefixes = case.iter().filter_map(|step| step.group()?.r#as.clone());
         self.named.extend(prefixes);
-        self.moves.extend(case.iter().cloned());
+        self.steps.extend(case.iter().cloned());
         self.is_changed = true;
     }
 
-    /// Adds a set-up. An existing capture with the same name replaces it; true if it is the same step.
+    /// Adds the set-up steps that are missing. False if a different step already has the name of one.
     fn prepare(&mut self, steps: Vec<Step>) -> bool {
         let mut is_same = true;
         for step in steps {
@@ -309,10 +313,10 @@ impl RandomSequence<'_> {
             if !is_known && !is_there {
                 self.prepared.push(step.clone());
                 if self.is_behind_a_case {
-                    self.moves.push(renamed_step(step));
+                    self.steps.push(with_other_names(step));
                 } else {
                     // An earlier expectation may not hold in the new context.
-                    for earlier in &mut self.moves {
+                    for earlier in &mut self.steps {
                         let is_setup = earlier.setup;
                         if let Verb::Call(call) = &mut earlier.verb
                             && call.demand.is_acceptance()
@@ -321,7 +325,7 @@ impl RandomSequence<'_> {
                             call.demand = Demand::Either;
                         }
                     }
-                    self.ground.push(step);
+                    self.setup_steps.push(step);
                 }
             }
         }
@@ -329,7 +333,7 @@ impl RandomSequence<'_> {
     }
 
     /// The set-up of a happy path with expanded groups, so that several happy paths share common steps.
-    fn ground_of(cases: &Cases<'_>) -> Vec<Step> {
+    fn setup_of(cases: &Cases<'_>) -> Vec<Step> {
         let is_prefixed = cases.happy.setup.iter().any(|step| {
             let group = step.group();
             group.is_some_and(|group| group.r#as.is_some())
@@ -354,10 +358,10 @@ impl RandomSequence<'_> {
         only_safe: bool,
     ) {
         let cases = Cases::new(self.rulebook, self.service, operation, happy);
-        let ground = Self::ground_of(&cases);
-        let steps = ground.len();
+        let setup = Self::setup_of(&cases);
+        let count = setup.len();
         // Existing resources may fill a limited scope.
-        let is_own_ground = self.prepare(ground) && self.ground.len() == steps;
+        let is_own_setup = self.prepare(setup) && self.setup_steps.len() == count;
         let second_tenant =
             (!only_safe && draw.once_in(2)).then(|| SecondTenant::sharing(&cases, []));
         if let Some(second_tenant) = &second_tenant {
@@ -368,7 +372,7 @@ impl RandomSequence<'_> {
             if !only_safe {
                 // A list may be full already.
                 let more = cases.more(2 + draw.below(2)).into_iter();
-                self.moves.extend(more.map(without_expectation));
+                self.steps.extend(more.map(without_expectation));
                 self.is_changed = true;
             }
             let walk = Call {
@@ -376,16 +380,16 @@ impl RandomSequence<'_> {
                 ..either()
             };
             let call = cases.call(walk, &only(&page_size, 1 + draw.below(2)));
-            self.moves.push(call);
+            self.steps.push(call);
             return;
         }
-        let is_made_already = self.ground.iter().chain(&self.moves).any(|step| {
+        let is_made_already = self.setup_steps.iter().chain(&self.steps).any(|step| {
             let call = step.operation().unwrap_or_default();
             call.rsplit('/').next() == Some(operation.id.as_str())
         });
         let is_made_already = is_made_already || self.called.contains(&operation.id);
         // Each new resource has a separate name, because a repeated name may refer to the first one.
-        let number = self.made + 1;
+        let number = self.created_count + 1;
         let mut with = cases.again(number);
         let fresh = |name: &str| {
             let word = name.strip_prefix("unique.")?;
@@ -404,7 +408,7 @@ impl RandomSequence<'_> {
                 is_plain = false;
             }
         }
-        let demanded = is_own_ground && is_plain && !self.is_changed;
+        let demanded = is_own_setup && is_plain && !self.is_changed;
         let mut call = match demanded {
             true => Call::default(),
             false => either(),
@@ -414,8 +418,8 @@ impl RandomSequence<'_> {
             (call, with) = self.varied((&cases, second_tenant.as_ref()), turn, (call, with), draw);
         }
         let kept = cases.creates().then(|| {
-            self.made += 1;
-            format!("made-{}", self.made)
+            self.created_count += 1;
+            format!("made-{}", self.created_count)
         });
         call.capture.clone_from(&kept);
         let call = Call {
@@ -423,20 +427,20 @@ impl RandomSequence<'_> {
             with: with.clone(),
             ..call
         };
-        self.moves.push(Step::from(call.clone()));
+        self.steps.push(Step::from(call.clone()));
         if !operation.does.writes() {
             return;
         }
         self.is_changed = true;
         if draw.once_in(8) {
-            self.moves.push(Step::from(Call {
+            self.steps.push(Step::from(Call {
                 demand: Demand::Either,
                 capture: None,
                 ..call
             }));
         }
         if let Some(kept) = kept {
-            self.moves.extend(cases.reread(&kept, &with));
+            self.steps.extend(cases.reread(&kept, &with));
             let kind = operation
                 .response
                 .as_ref()
@@ -444,7 +448,7 @@ impl RandomSequence<'_> {
             let has_url = kind.is_some_and(|k| k.schema.pointer("/properties/url").is_some());
             if has_url && operation.secured {
                 let credentials = draw.pick(&INVALID_CREDENTIALS).copied().unwrap_or_default();
-                self.moves.push(Step::from(Get {
+                self.steps.push(Step::from(Get {
                     credentials,
                     ..follow(&format!("${{{kept}.url}}"))
                 }));
@@ -455,7 +459,7 @@ impl RandomSequence<'_> {
         let looks = std::iter::once(&with).chain(&foreign);
         if let Some(reader) = cases.reader() {
             let looks = looks.map(|with| Cases::look(reader, Cases::path_of(reader, with)));
-            self.moves.extend(looks);
+            self.steps.extend(looks);
         }
     }
 
@@ -485,15 +489,16 @@ impl RandomSequence<'_> {
                 }
             }
             3 => {
-                if let Some(near) = Self::wrong_path(cases, &with, draw) {
-                    // Adds a valid request, so that the rejection is significant.
-                    let right = Step::from(Call {
+                if let Some(wrong_path) = Self::wrong_path(cases, &with, draw) {
+                    // Adds a valid request, so that the rejection is significant. It is a set-up: if the target rejects
+                    // it, such as after a deletion, the sequence ends without a finding.
+                    let valid = Step::from(Call {
                         call: cases.operation.id.clone(),
                         with: with.clone(),
                         ..Call::default()
                     });
-                    self.moves.push(right.of_setup());
-                    (call, with) = near;
+                    self.steps.push(valid.of_setup());
+                    (call, with) = wrong_path;
                 }
             }
             4 | 5 => {
@@ -541,8 +546,8 @@ impl RandomSequence<'_> {
             .collect();
         let parameter = draw.pick(&named)?;
         let by = draw.pick(&OF_SIDS)?;
-        let mut near = with.clone();
-        near.insert(
+        let mut wrong = with.clone();
+        wrong.insert(
             parameter.name.clone(),
             json!({"$near": with.get(&parameter.name)?, "by": by}),
         );
@@ -550,7 +555,7 @@ impl RandomSequence<'_> {
             true => refused(&parameter.rule),
             false => either(),
         };
-        Some((step, near))
+        Some((step, wrong))
     }
 
     /// A value at or beyond its bound, another word of an enumeration, or a boundary-invalid value.
@@ -606,14 +611,15 @@ impl RandomSequence<'_> {
 
     /// Adds a wait.
     fn add_wait(&mut self, draw: &mut Draw) {
-        self.moves.extend(draw.pick(&TIMES).map(|time| wait(time)));
+        self.steps.extend(draw.pick(&TIMES).map(|time| wait(time)));
     }
 
     /// An action of a person or device on a resource of this sequence; false if there is none.
     fn add_hook(&mut self, draw: &mut Draw) -> bool {
         let captured: Vec<(String, String)> = self
-            .ground
+            .setup_steps
             .iter()
+            .chain(&self.steps)
             .filter_map(|step| {
                 let call = step.call()?;
                 let operation = self.rulebook.called(&self.service.name, &call.call)?;
@@ -628,7 +634,7 @@ impl RandomSequence<'_> {
         let Some(step) = draw.pick(&possible) else {
             return false;
         };
-        self.moves.push(step.clone());
+        self.steps.push(step.clone());
         self.is_changed = true;
         true
     }
@@ -677,5 +683,29 @@ impl RandomSequence<'_> {
             ..Hook::default()
         };
         Some(Step::from(hook).of_setup())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::deck::Deck;
+    use super::*;
+
+    #[test]
+    fn hooks_act_on_created_resources_with_and_without_a_case() {
+        let rulebook = conformant_judge::load::embedded().expect("the embedded rulebook is sound");
+        let services = rulebook.services.values().collect();
+        let deck = Deck::shuffled(&rulebook, services, 0, false);
+        // Sequences with even numbers begin with a case.
+        let has_hook_on = |start: u64, name: &str| {
+            let drawn = (start..600).step_by(2).filter_map(|n| deck.draw(n));
+            let mut steps = drawn.flat_map(|(_, steps)| steps);
+            steps.any(|step| {
+                let hook = step.with().filter(|_| matches!(step.verb, Verb::Hook(_)));
+                hook.is_some_and(|with| json!(with).to_string().contains(name))
+            })
+        };
+        assert!(has_hook_on(0, "${made-10"));
+        assert!(has_hook_on(1, "${made-1."));
     }
 }

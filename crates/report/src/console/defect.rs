@@ -229,7 +229,7 @@ fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) ->
     let scenario = match finding.scenario.as_str() {
         "" => String::new(),
         file if finding.step == 0 || file.contains('.') => format!(" ({file})"),
-        scenario => format!(" (scenario {scenario})"),
+        scenario => format!(" (in {scenario})"),
     };
     let lines = [
         format!("{count}{short} ({place})"),
