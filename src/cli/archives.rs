@@ -298,6 +298,18 @@ mod tests {
     }
 
     #[test]
+    fn the_manifest_of_a_fixture_set_is_not_judged() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("a.json"), "{}").unwrap();
+        for (manifest, found) in [(r#"{"fixtures": []}"#, 1), ("{}", 2)] {
+            std::fs::write(at("manifest.json"), manifest).unwrap();
+            let files = expand(&[folder.path().to_owned()]).unwrap();
+            assert_eq!(files.len(), found, "{manifest}");
+        }
+    }
+
+    #[test]
     fn folders_and_patterns_expand_to_plain_and_compressed_files() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);

@@ -6,7 +6,7 @@ use super::{Done, Exit, Failure, archives, config, invocation, load, note, outpu
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
-use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, Surroundings};
+use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings};
 use conformant_record::{Level, RunEvent, RunRecord, Verdict};
 use conformant_report::{Consumer, Keep, Settings, Stream};
 use conformant_rulebook::Rulebook;
@@ -55,28 +55,23 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         quarantine = Some(begun);
         checker.set_aside(lines);
     }
-    let piped = judge_files(args, &mut checker)?;
+    let mut unread = 0;
+    let piped = judge_files(args, &mut checker, &mut unread)?;
     for why in checker.notes() {
         note(why);
     }
     for line in events(&rulebook, checker.types()) {
         note(&line);
     }
-    if let Some((quarantine, lines)) = quarantine.zip(checker.take_set_aside())
-        && let Some((lines, path)) = quarantine.finish(lines)?
-    {
-        let path = path.display();
-        let are = if lines == 1 { "is" } else { "are" };
-        let lines = text::count(lines, "rejected line");
-        note(&format!("{lines} {are} set aside in {path}"));
+    if let Some((quarantine, lines)) = quarantine.zip(checker.take_set_aside()) {
+        finish_quarantine(quarantine, lines)?;
     }
     let (mut record, counts) = checker.finish();
     if counts.filled == 0 {
-        return Err(Failure::Usage(
-            "there is nothing to judge: the input is empty".to_owned(),
-        ));
+        return Err(nothing_read(unread));
     }
     note_cut(&mut record, counts.cut);
+    note_unread(&mut record, unread);
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }
@@ -111,21 +106,35 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     passed_over(&kind, counts.foreign, counts.unreadable);
-    if counts.cut > 0 {
-        return Ok(Exit::Trouble);
-    }
-    if counts.unreadable > 0 && args.output.strict {
-        return Ok(Exit::Usage);
-    }
-    Ok(concluded(&record, counts.documents, args.output.strict))
+    let strict = args.output.strict;
+    Ok(match (unread, counts.cut, counts.unreadable) {
+        (1.., _, _) => Exit::Usage,
+        (0, 1.., _) => Exit::Trouble,
+        (0, 0, 1..) if strict => Exit::Usage,
+        (0, 0, _) => concluded(&record, counts.documents, strict),
+    })
 }
 
-/// Judges all files. Returns the name of standard input in the record, if it was read.
-fn judge_files(args: &CheckArgs, checker: &mut Checker<'_>) -> Result<Option<String>, Failure> {
+/// Judges all files, and counts those of several that cannot be opened. Returns the name of standard input in the
+/// record, if it was read.
+fn judge_files(
+    args: &CheckArgs,
+    checker: &mut Checker<'_>,
+    unread: &mut usize,
+) -> Result<Option<String>, Failure> {
     let mut piped = None;
-    for path in &archives::expand(&args.files)? {
+    let files = archives::expand(&args.files)?;
+    for path in &files {
         let name = path.display().to_string();
-        let checked = match archives::open(path)? {
+        let opened = match archives::open(path) {
+            Err(failure) if files.len() > 1 => {
+                note(&format!("error: {failure}"));
+                *unread += 1;
+                continue;
+            }
+            opened => opened?,
+        };
+        let checked = match opened {
             OpenedArchive::Plain(file) => checker.opened(&name, &file),
             OpenedArchive::Unpacked(mut source) => checker.file(&name, source.as_mut()),
             OpenedArchive::StandardInput => {
@@ -143,6 +152,37 @@ fn judge_files(args: &CheckArgs, checker: &mut Checker<'_>) -> Result<Option<Str
         })?;
     }
     Ok(piped.map(|digest| archives::name_of(&digest)))
+}
+
+/// Closes the file of rejected lines, and names it.
+fn finish_quarantine(quarantine: Quarantine, lines: SetAside) -> Result<(), Failure> {
+    if let Some((lines, path)) = quarantine.finish(lines)? {
+        let path = path.display();
+        let are = if lines == 1 { "is" } else { "are" };
+        let lines = text::count(lines, "rejected line");
+        note(&format!("{lines} {are} set aside in {path}"));
+    }
+    Ok(())
+}
+
+fn nothing_read(unread: usize) -> Failure {
+    let why = match unread {
+        0 => "the input is empty",
+        _ => "no file can be read",
+    };
+    Failure::Usage(format!("there is nothing to judge: {why}"))
+}
+
+/// Marks a record without the files that cannot be read as incomplete.
+fn note_unread(record: &mut RunRecord, unread: usize) {
+    if unread > 0 {
+        record.complete = false;
+        record.exit = Some(Exit::Usage as u8);
+        record.ended_early = Some(match unread {
+            1 => "a file cannot be read".to_owned(),
+            n => format!("{n} files cannot be read"),
+        });
+    }
 }
 
 /// Marks a record of files that are cut as incomplete.

@@ -21,6 +21,12 @@ pub enum CheckError {
         format: &'static str,
         expected: &'static str,
     },
+    /// A JSON document where a text is expected.
+    #[error("{name} is a JSON document, expected {expected}; `--as TYPE` names its type")]
+    Document {
+        name: String,
+        expected: &'static str,
+    },
     #[error("{name} is empty, expected {expected}")]
     Empty {
         name: String,
@@ -59,6 +65,7 @@ impl CheckError {
             Self::NotSetAside(_) => false,
             Self::TooLarge { .. }
             | Self::Format { .. }
+            | Self::Document { .. }
             | Self::Empty { .. }
             | Self::Malformed { .. }
             | Self::Binary { .. } => true,

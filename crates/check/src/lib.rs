@@ -370,6 +370,13 @@ impl<'a> Checker<'a> {
         one: impl Fn(&DocumentJudge<'_>, usize, &[u8]) -> Judgment,
     ) -> Result<Judgment, CheckError> {
         let bytes = whole(name, start, source)?;
+        let is_document = |bytes| serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+        if bytes.trim_ascii().starts_with(b"{") && is_document(&bytes) {
+            return Err(CheckError::Document {
+                name: name.to_owned(),
+                expected: self.kind.expected(false),
+            });
+        }
         let lines: Vec<(usize, &[u8])> = bytes
             .split(|b| *b == b'\n')
             .enumerate()

@@ -37,8 +37,6 @@ enum ReadError {
     Utf8(#[from] std::str::Utf8Error),
     #[error("not an address: `://` is missing")]
     NoAddress,
-    #[error("it is JSON, expected three parts joined by dots")]
-    Document,
     #[error("{}, expected three joined by dots", conformant_base::text::count(*.0, "part"))]
     Parts(usize),
     #[error("the signature is missing")]
@@ -127,10 +125,7 @@ impl DocumentJudge<'_> {
     fn compact(&self, line: usize, text: &str) -> Judgment {
         let parts: Vec<&str> = text.split('.').collect();
         let [header, claims, signature] = parts[..] else {
-            let why = match serde_json::from_str::<serde::de::IgnoredAny>(text) {
-                Ok(_) => ReadError::Document,
-                Err(_) => ReadError::Parts(parts.len()),
-            };
+            let why = ReadError::Parts(parts.len());
             return self.unreadable(self.token_kind(), line, &why.to_string());
         };
         let mut document = Map::new();
@@ -250,6 +245,20 @@ mod tests {
 
     const KEY: &str = "the-production-key";
     const NOW: i64 = VIRTUAL_START_MS / 1000;
+
+    #[test]
+    fn a_json_document_is_not_judged_as_a_token() {
+        for (kind, expected) in [
+            (Kind::Token, "expected a token"),
+            (Kind::Qr, "expected the text of a QR code"),
+        ] {
+            let mut checker = Checker::new(rulebook(), kind, Surroundings::default());
+            let read = checker.file("a.json", &mut b"{\n  \"a\": 1\n}\n".as_slice());
+            let error = read.expect_err("it is a document");
+            assert!(error.is_usage());
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+    }
 
     fn found_as(kind: Kind, text: &str, api_key: Option<&str>) -> Vec<String> {
         let surroundings = Surroundings {

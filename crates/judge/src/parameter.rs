@@ -138,11 +138,16 @@ pub(super) fn beyond(sent: &Value, schema: &Value) -> Option<String> {
     };
     any_outside.then(|| {
         let words: Vec<String> = words.iter().map(as_text).collect();
-        match words.as_slice() {
-            [only] => only.clone(),
-            words => format!("one of {}", words.join(", ")),
-        }
+        one_of(&words)
     })
+}
+
+/// The allowed values in words.
+pub(crate) fn one_of(words: &[String]) -> String {
+    match words {
+        [only] => only.clone(),
+        words => format!("one of {}", words.join(", ")),
+    }
 }
 
 #[cfg(test)]

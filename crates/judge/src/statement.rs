@@ -2,6 +2,7 @@
 
 use super::compare::{as_text, instant};
 use super::verdicts::Fact;
+use crate::parameter::one_of;
 use conformant_base::json;
 use conformant_rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
@@ -50,11 +51,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }),
         Comparison::OneOf(values) => {
             let words: Vec<String> = values.iter().map(json::short).collect();
-            let expected = match words.as_slice() {
-                [only] => only.clone(),
-                words => format!("one of {}", words.join(", ")),
-            };
-            every(expected, &|v| {
+            every(one_of(&words), &|v| {
                 values.iter().any(|value| json::equal(v, value))
             })
         }

@@ -87,6 +87,7 @@ impl File<'_> {
             }
             Ok(Some(Taken::Exchange(exchange))) => {
                 self.judged.exchanges += 1;
+                let exchange = *exchange;
                 let client = self.one.client(&exchange, Completeness::Cleaned);
                 self.judged.judgment.merge(client);
                 if self.history.take(exchange) {
@@ -136,7 +137,7 @@ impl File<'_> {
             return Ok(None);
         };
         let answer = entry.response.into_response()?;
-        Ok(Some(Taken::Exchange(self.one.exchange(
+        Ok(Some(Taken::Exchange(Box::new(self.one.exchange(
             found,
             Observed {
                 number: self.entry,
@@ -144,7 +145,7 @@ impl File<'_> {
                 answer: answer.map_err(|why| (Cause::NotRecorded, why.to_string())),
                 span,
             },
-        ))))
+        )))))
     }
 
     /// The hook that a request calls.
@@ -158,7 +159,7 @@ impl File<'_> {
 /// What an entry is.
 enum Taken {
     /// A request to a service.
-    Exchange(Exchange),
+    Exchange(Box<Exchange>),
     /// An action of a person or device.
     Hook(HookCall),
 }
