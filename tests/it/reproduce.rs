@@ -411,7 +411,7 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
     );
     assert!(!out.contains("caused by"), "{out}");
     let after = out
-        .split("  expected after ")
+        .split("  request before ")
         .nth(1)
         .expect("it is printed");
     let request = after.split("->").next().unwrap_or_default().trim();
