@@ -213,6 +213,8 @@ switches! {
         FlowSubflowParentMissing = "flow/subflow-parent-missing": "The first step of a subflow names no parent step.",
         FlowSubflowParentItself = "flow/subflow-parent-itself": "The first step of a subflow names itself as its parent step.",
         FlowSubflowParentUnknown = "flow/subflow-parent-unknown": "The first step of a subflow names a parent step that there is not.",
+        FlowSubflowParentEarlier = "flow/subflow-parent-earlier": "The first step of a subflow names the step before the one that started it as its parent step.",
+        FlowStepParentItselfShown = "flow/step-parent-itself-shown": "Every step names itself as its parent step." => [shown("Steps", "/parent_step_sid", Copied("/sid"))],
         FlowParentAlways = "flow/parent-always": "Every step but the first names a parent step.",
         FlowStepShownAsAsked = "flow/step-shown-as-asked": "A step is found in every execution of its flow, as if it were that execution's.",
         FlowStepsShownAsAsked = "flow/steps-shown-as-asked": "An execution lists the steps of all executions of its flow as its own.",
