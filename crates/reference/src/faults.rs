@@ -240,6 +240,9 @@ switches! {
         FlowStepsOfEndedGone = "flow/steps-of-ended-gone": "The steps of an ended execution are listed and not found.",
         FlowStepsBehind = "flow/steps-behind": "date_created of steps is five hours early." => [shown("Steps", "/date_created", Later(-18_000))],
         FlowStepsDatedAlike = "flow/steps-dated-alike": "All steps of an execution have the date_created of the first.",
+        FlowFlowsBehind = "flow/flows-behind": "date_created of flows is five hours early." => [shown("Flows", "/date_created", Later(-18_000))],
+        FlowFlowsAhead = "flow/flows-ahead": "date_created of flows is five hours late." => [shown("Flows", "/date_created", Later(18_000))],
+        FlowStepsAhead = "flow/steps-ahead": "date_created of steps is five hours late." => [shown("Steps", "/date_created", Later(18_000))],
         // flow: where links lead
         FlowContextLinkDead = "flow/context-link-dead": "An execution's link to its context is broken." => [shown("Executions", "/links/execution_context", Replaced("/Context", "/State"))],
         FlowStepContextLinkDead = "flow/step-context-link-dead": "A step's link to its context is broken." => [shown("Steps", "/links/step_context", Replaced("/Context", "/State"))],
