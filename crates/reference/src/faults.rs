@@ -739,6 +739,8 @@ switches! {
         ChatMemberCreationIsNow = "chat/member-creation-is-now": "date_created of a member is the time of each response." => [shown("Members", "/date_created", Now)],
         ChatWebhookCreationIsNow = "chat/webhook-creation-is-now": "date_created of a webhook is the time of each response." => [shown("Webhooks", "/date_created", Now)],
         ChatBindingCreationIsNow = "chat/binding-creation-is-now": "date_created of a binding is the time of each response." => [shown("Bindings", "/date_created", Now)],
+        ChatBindingsBehind = "chat/bindings-behind": "date_created of bindings is five hours early." => [shown("Bindings", "/date_created", Later(-18_000))],
+        ChatBindingsAhead = "chat/bindings-ahead": "date_created of bindings is five hours late." => [shown("Bindings", "/date_created", Later(18_000))],
         ChatMemberFetchStale = "chat/member-fetch-stale": "A fetched member is as it was before its last update.",
         ChatWebhookFetchStale = "chat/webhook-fetch-stale": "A fetched webhook is as it was before its last update.",
         // chat: more than one, more than a few
