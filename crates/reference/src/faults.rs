@@ -448,6 +448,7 @@ switches! {
         ChatMessageAttributesUnset = "chat/message-attributes-unset": "Unset attributes of a message are an empty string." => [shown("Messages", "/attributes", Text("")).when(Equals("\"{}\""))],
         ChatMessageAttributesIgnored = "chat/message-attributes-ignored": "A created message does not have the given Attributes." => [on_create("Messages", "Attributes", Dropped, Given)],
         ChatMessageLastUpdatedByIgnored = "chat/message-last-updated-by-ignored": "A created message does not have the given LastUpdatedBy." => [on_create("Messages", "LastUpdatedBy", Dropped, Given)],
+        ChatMessageLastUpdatedByNull = "chat/message-last-updated-by-null": "The last_updated_by of a message is always null." => [shown("Messages", "/last_updated_by", Null)],
         ChatMessageMediaSidIgnored = "chat/message-media-sid-ignored": "A message with MediaSid has no media and is of type text." => [on_create("Messages", "MediaSid", Dropped, Given)],
         ChatMessageMediaNull = "chat/message-media-null": "A message of type media has no media object." => [shown("Messages", "/media", Null)],
         ChatMessageMediaContentTypeLost = "chat/message-media-content-type-lost": "A message's media object has another content type than the file." => [shown("Messages", "/media/content_type", Text("application/octet-stream"))],
