@@ -340,6 +340,7 @@ switches! {
         ChatUserChannelsDefault = "chat/user-channels-default": "limits.user_channels is 101 by default." => [shown("Services", "/limits/user_channels", Json("101")).when(Equals("100"))],
         ChatServiceWebhookMethodDefaultGet = "chat/service-webhook-method-default-get": "webhook_method is GET by default.",
         ChatWebhookMethodNull = "chat/webhook-method-null": "The webhook_method of a service with a webhook url is null." => [shown("Services", "/webhook_method", Null).when(AtContains("/post_webhook_url", "http"))],
+        ChatPreWebhookMethodNull = "chat/pre-webhook-method-null": "The webhook_method of a service with a pre-event webhook url only is null." => [shown("Services", "/webhook_method", Null).when(AtContains("/pre_webhook_url", "http")).when(AtEquals("/post_webhook_url", "null"))],
         ChatPreRetryDefaultOne = "chat/pre-retry-default-one": "pre_webhook_retry_count is 1 by default.",
         ChatPostRetryDefaultOne = "chat/post-retry-default-one": "post_webhook_retry_count is 1 by default.",
         ChatUpdateServiceFriendlyNameIgnored = "chat/update-service-friendly-name-ignored": "Updating a service does not change its friendly name." => [on_update("Services", "FriendlyName", Dropped, Given)],
