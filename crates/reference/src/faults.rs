@@ -1084,6 +1084,8 @@ switches! {
         AuthDetailsLost = "auth/details-lost": "Details are not kept with the request.",
         AuthHiddenDetailsShown = "auth/hidden-details-shown": "Hidden details are among the details that the user sees.",
         AuthHiddenDetailsLost = "auth/hidden-details-lost": "Hidden details are not kept with the request." => [fetched("approval_requests", "/approval_request/hidden_details", Json("{}"))],
+        AuthHiddenDetailsAbsent = "auth/hidden-details-absent": "A fetched approval request has no hidden_details." => [fetched("approval_requests", "/approval_request/hidden_details", Removed)],
+        AuthProcessedAtNeverGiven = "auth/processed-at-never-given": "A fetched approval request has no processed_at." => [fetched("approval_requests", "/approval_request/processed_at", Removed)],
         AuthLogoResolutionRefused = "auth/logo-resolution-refused": "Logos for other resolutions than the default are refused.",
         AuthLogosWithoutDefaultAccepted = "auth/logos-without-default-accepted": "Logos without a default entry are accepted.",
         AuthLogoHttpAccepted = "auth/logo-http-accepted": "A logo url that is not HTTPS is accepted.",
