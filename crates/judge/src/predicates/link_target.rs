@@ -162,10 +162,51 @@ impl Predicate for LinkTarget {
                 .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
                 .via(0, at)
         };
+        // A response that breaks the rule of its operation is not judged.
+        let mut whole = service("1");
+        let date = "2026-01-31T10:20:30Z";
+        for (field, value) in [
+            ("account_sid", json!(format!("AC{}", "1".repeat(32)))),
+            (
+                "default_service_role_sid",
+                json!(format!("RL{}", "1".repeat(32))),
+            ),
+            (
+                "default_channel_role_sid",
+                json!(format!("RL{}", "2".repeat(32))),
+            ),
+            (
+                "default_channel_creator_role_sid",
+                json!(format!("RL{}", "3".repeat(32))),
+            ),
+            (
+                "limits",
+                json!({"channel_members": 250, "user_channels": 100}),
+            ),
+            ("date_created", json!(date)),
+            ("date_updated", json!(date)),
+            ("pre_webhook_url", Value::Null),
+            ("post_webhook_url", Value::Null),
+            ("webhook_method", json!("POST")),
+            ("webhook_filters", json!([])),
+            ("pre_webhook_retry_count", json!(0)),
+            ("post_webhook_retry_count", json!(0)),
+            ("notifications", json!({})),
+            (
+                "media",
+                json!({"size_limit_mb": 150, "compatibility_message": ""}),
+            ),
+        ] {
+            whole[field] = value;
+        }
         let each = |lists: &str, operation: &str| {
             let lists = json!({"kind": "chat/service", "at": "/links/*", "lists": lists});
             Example::for_rule("chat", json!({"shown": [lists], "to": "each"}))
-                .answered("create-service", json!({}), service("1"))
+                .answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    whole.clone(),
+                )
                 .answered(
                     operation,
                     json!({"ServiceSid": format!("IS{}", "1".repeat(32))}),
