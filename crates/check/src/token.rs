@@ -405,7 +405,7 @@ mod tests {
         let millis = changed(|c| c["iat"] = json!(NOW * 1000));
         assert_eq!(
             found(&millis),
-            ["token/issued-in-seconds /claims/iat shape"]
+            ["token/issued-in-seconds /claims/iat bound"]
         );
     }
 

@@ -25,7 +25,7 @@ impl Predicate for ReferenceToOther {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Document]
+        &[Need::Answer]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
