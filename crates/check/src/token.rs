@@ -204,8 +204,8 @@ fn take_apart(text: &str) -> Option<Map<String, Value>> {
     address.insert("scheme".to_owned(), Value::from(scheme));
     address.insert("host".to_owned(), Value::from(host));
     for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
-        // A parameter with the name of an address part gets another name.
-        let name = if matches!(&*name, "scheme" | "host") {
+        // A parameter with the name of an address part, or of an earlier parameter, gets another name.
+        let name = if address.contains_key(&*name) {
             format!("{name}=")
         } else {
             name.into_owned()
@@ -419,7 +419,7 @@ mod tests {
         let millis = changed(|c| c["iat"] = json!(NOW * 1000));
         assert_eq!(
             found(&millis),
-            ["token/issued-before-expiry /claims/iat too-late"]
+            ["token/issued-in-seconds /claims/iat bound"]
         );
     }
 
@@ -451,6 +451,12 @@ mod tests {
             "201.555.0123",
             "078-05-1120",
             "078 05 1120",
+            "ssn:078-05-1120",
+            "SSN 078051120",
+            "user 078-05-1120",
+            "tel 201 555 0123",
+            "phone:+12015550123",
+            "phone=2015550123",
         ] {
             let expected = ["token/no-personal-data /claims/context/custom_user_id shape"];
             assert_eq!(named(id), expected, "{id}");
@@ -462,6 +468,9 @@ mod tests {
             "u-5",
             "user@",
             "user-1234567",
+            "phone-1234567",
+            "tel-1767225600",
+            "a-078-05-1120",
         ] {
             assert_eq!(named(id), SILENT, "{id}");
         }
@@ -549,6 +558,10 @@ mod tests {
         assert_eq!(
             qr(format!("app://account?token={whole}&x=1")),
             ["qr/no-other-fields /x extra-field"]
+        );
+        assert_eq!(
+            qr(format!("app://account?token={whole}&token={whole}")),
+            ["qr/no-other-fields /token= extra-field"]
         );
         assert_eq!(qr(whole.clone()), ["qr/scheme  unreadable"]);
         let old = changed(|c| c["iss"] = json!("Other"));

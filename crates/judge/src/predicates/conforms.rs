@@ -80,8 +80,11 @@ impl Predicate for Conforms {
         let site = sites.last().below(&self.at);
         // What a schema is there to keep out, it may name.
         let kept_out = self.schema.pointer("/not/examples/0").cloned();
+        let most = self.schema.get("maximum").and_then(Value::as_i64);
+        let beyond = most.map(|most| json!(most + 1));
         kept_out
             .into_iter()
+            .chain(beyond)
             .chain(values)
             .map(|value| Mutation::new(site.clone(), Change::To(value)))
             .collect()

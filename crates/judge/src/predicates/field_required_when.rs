@@ -1,4 +1,4 @@
-//! `field-presence`: a field is present once another one has one of these values. Judges responses.
+//! `field-presence`: a field is present once another one has one of these values. Judges responses and payloads.
 
 use super::prelude::*;
 
@@ -34,7 +34,7 @@ impl Predicate for FieldRequiredWhen {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        for shown in context.of_kind(&self.kind).filter(|r| r.exchange.is_some()) {
+        for shown in context.of_kind(&self.kind) {
             let Some(decides) = shown.value(&self.when) else {
                 continue;
             };
@@ -83,6 +83,12 @@ impl Predicate for FieldRequiredWhen {
             fetched(json!({"status": "denied"})).fails(at),
             fetched(json!({"status": "denied", "device": null})).fails(at),
             fetched(json!({"status": "pending"})).not_judged(),
+            Example::for_rule("auth", parameters.clone())
+                .payload(
+                    "auth/approval-request-fetch",
+                    json!({"success": true, "approval_request": {"status": "approved"}}),
+                )
+                .fails(at),
         ]
     }
 }

@@ -25,7 +25,8 @@ struct LinkSource {
     kind: String,
     /// Where in it; `/*` at the end stands for every member.
     at: String,
-    /// The resource type of the list that it must lead to, if `to` is `no-other`.
+    /// The resource type of the list that it must lead to, if `to` is `no-other`. The resource type, or that of the list, that
+    /// one of the addresses must lead to, if `to` is `each`.
     #[serde(default)]
     lists: Option<String>,
 }
@@ -49,6 +50,8 @@ enum To {
     Something,
     /// Wherever it leads, not to another resource of the same kind, nor to what belongs to another one.
     NoOther,
+    /// One of the addresses, whatever its key, to each resource or list of `lists`.
+    Each,
 }
 
 impl Predicate for LinkTarget {
@@ -76,6 +79,9 @@ impl Predicate for LinkTarget {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        if self.to == To::Each {
+            return self.evaluate_each(context, rule, verdicts);
+        }
         for (index, seen) in context.seen.iter().enumerate() {
             let Some(via) = &seen.exchange.via else {
                 continue;
@@ -91,15 +97,7 @@ impl Predicate for LinkTarget {
             let Some((shown, place)) = found else {
                 continue;
             };
-            // In a recording, another account may have followed the link.
-            let authorization = |exchange: &Exchange| {
-                let header = exchange.request.headers.get("Authorization");
-                header.map(str::to_owned)
-            };
-            let is_by_another = context.evidence.has_unobserved_actions
-                && authorization(seen.exchange)
-                    != authorization(context.seen[via.exchange].exchange);
-            if is_by_another {
+            if is_by_another(context, via.exchange, index) {
                 continue;
             }
             let sees = shows(&context.history, shown);
@@ -164,7 +162,64 @@ impl Predicate for LinkTarget {
                 .written("", json!({}), r#"{"meta": {"key": "messages"}}"#)
                 .via(0, at)
         };
+        // A response that breaks the rule of its operation is not judged.
+        let mut whole = service("1");
+        let date = "2026-01-31T10:20:30Z";
+        for (field, value) in [
+            ("account_sid", json!(format!("AC{}", "1".repeat(32)))),
+            (
+                "default_service_role_sid",
+                json!(format!("RL{}", "1".repeat(32))),
+            ),
+            (
+                "default_channel_role_sid",
+                json!(format!("RL{}", "2".repeat(32))),
+            ),
+            (
+                "default_channel_creator_role_sid",
+                json!(format!("RL{}", "3".repeat(32))),
+            ),
+            (
+                "limits",
+                json!({"channel_members": 250, "user_channels": 100}),
+            ),
+            ("date_created", json!(date)),
+            ("date_updated", json!(date)),
+            ("pre_webhook_url", Value::Null),
+            ("post_webhook_url", Value::Null),
+            ("webhook_method", json!("POST")),
+            ("webhook_filters", json!([])),
+            ("pre_webhook_retry_count", json!(0)),
+            ("post_webhook_retry_count", json!(0)),
+            ("notifications", json!({})),
+            (
+                "media",
+                json!({"size_limit_mb": 150, "compatibility_message": ""}),
+            ),
+        ] {
+            whole[field] = value;
+        }
+        let each = |lists: &str, operation: &str| {
+            let lists = json!({"kind": "chat/service", "at": "/links/*", "lists": lists});
+            Example::for_rule("chat", json!({"shown": [lists], "to": "each"}))
+                .answered(
+                    "create-service",
+                    json!({"FriendlyName": "a"}),
+                    whole.clone(),
+                )
+                .answered(
+                    operation,
+                    json!({"ServiceSid": format!("IS{}", "1".repeat(32))}),
+                    json!({"meta": {"key": "bindings", "next_page_url": null}, "bindings": []}),
+                )
+        };
+        let bindings = || each("chat/binding", "read-bindings");
         vec![
+            bindings().via(0, "/links/bindings").passes(),
+            bindings().not_judged(),
+            each("chat/role", "read-bindings")
+                .via(0, "/links/bindings")
+                .fails("/links"),
             followed(of("/url", "itself"), "1").passes(),
             followed(of("/url", "itself"), "2").fails(""),
             of("/url", "itself")
@@ -201,7 +256,64 @@ fn shows(history: &History<'_>, representation: usize) -> Option<ResourceId> {
         .map(|(id, _)| id)
 }
 
+/// Whether another account followed a link, which may happen in a recording.
+fn is_by_another(context: &Context<'_>, shown: usize, followed: usize) -> bool {
+    let authorization = |index: usize| {
+        let exchange: &Exchange = context.seen[index].exchange;
+        exchange.request.headers.get("Authorization")
+    };
+    context.evidence.has_unobserved_actions && authorization(followed) != authorization(shown)
+}
+
 impl LinkTarget {
+    /// Judges resources whose addresses were all followed.
+    fn evaluate_each(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        for (representation, shown) in context.representations.iter().enumerate() {
+            let Some(source) = shown.exchange else {
+                continue;
+            };
+            for place in self.shown.iter().filter(|place| place.kind == shown.kind) {
+                let above = place.at.trim_end_matches("/*");
+                let links = shown.value(above).and_then(Value::as_object);
+                let (Some(links), Some(wanted)) = (links, place.lists.as_deref()) else {
+                    continue;
+                };
+                let site = shown.site(above);
+                let id = shows(&context.history, representation);
+                let Some(id) = id.filter(|_| !verdicts.has_finding_at(&site)) else {
+                    continue;
+                };
+                // An address that is null may lead there later.
+                let led = links.iter().map(|(key, link)| {
+                    link.as_str().filter(|link| !link.is_empty())?;
+                    let key = key.replace('~', "~0").replace('/', "~1");
+                    let pointer = format!("{}{above}/{key}", shown.prefix);
+                    let followed = context.seen.iter().position(|seen| {
+                        let via = seen.exchange.via.as_ref();
+                        via.is_some_and(|via| via.exchange == source && via.pointer == pointer)
+                    })?;
+                    Some((followed, lead(context, (source, followed), id, wanted)?))
+                });
+                let led: Vec<Option<(usize, bool)>> = led.collect();
+                let mut known = led.iter().flatten();
+                let there = known.find(|(_, leads_there)| *leads_there);
+                if led.is_empty() || there.is_none() && led.contains(&None) {
+                    continue;
+                }
+                let fact = there.is_none().then(|| Fact {
+                    kind: "missing-link",
+                    expected: format!("one link that leads to {wanted}"),
+                    actual: format!("{} links, all followed, none of which does", led.len()),
+                    ..Fact::default()
+                });
+                let followed = there.map(|(followed, _)| Site::answer(*followed, ""));
+                if let Some(sites) = Sites::collect(followed.into_iter().chain([site])) {
+                    verdicts.instance(rule, sites).conclude(fact);
+                }
+            }
+        }
+    }
+
     /// The fields of a response that identify its content. If one of them is invalid, the response is
     /// not judged further.
     fn telling<'c>(&self, context: &Context<'c>, kind: &str) -> Vec<&'c str> {
@@ -214,7 +326,7 @@ impl LinkTarget {
             (To::Itself | To::NoOther, Some(identity)) => {
                 identity.key.iter().map(String::as_str).collect()
             }
-            (To::Something, _) | (_, None) => vec![""],
+            (To::Something | To::Each, _) | (_, None) => vec![""],
         }
     }
 
@@ -257,20 +369,20 @@ impl LinkTarget {
             To::Itself if other.is_some() => other,
             To::Itself if found && !names(context, index, key) => Some("something else".to_owned()),
             To::Something | To::Itself => (!found).then(|| format!("status {status}")),
-            To::NoOther => other,
+            To::NoOther | To::Each => other,
         };
         let fact = wrong.map(|actual| Fact {
             kind: "leads-elsewhere",
             expected: match self.to {
                 To::Something => format!("something of {kind} {key}"),
-                To::Itself | To::NoOther => format!("{kind} {key}"),
+                To::Itself | To::NoOther | To::Each => format!("{kind} {key}"),
             },
             actual,
             ..Fact::default()
         });
         let named = match self.to {
             To::NoOther => parents_named(context, index, kind),
-            To::Itself | To::Something => Vec::new(),
+            To::Itself | To::Something | To::Each => Vec::new(),
         };
         if let Some(sites) = Sites::collect(std::iter::once(site).chain(named)) {
             verdicts.instance(rule, sites).conclude(fact);
@@ -336,6 +448,34 @@ fn parents_named(context: &Context<'_>, index: usize, kind: &str) -> Vec<Site> {
     named.collect()
 }
 
+/// Whether a followed address of a resource leads to a resource or list of the wanted type, or to something that may be it;
+/// `None` if the response does not show it.
+fn lead(
+    context: &Context<'_>,
+    (shown, index): (usize, usize),
+    id: ResourceId,
+    wanted: &str,
+) -> Option<bool> {
+    let seen = &context.seen[index];
+    let when = context.history.moments[index];
+    let is_ours = seen.exchange.credentials.sees_ours() && !is_by_another(context, shown, index);
+    let is_there = context.history.exists_since(id, &when).is_some();
+    let status = seen.exchange.status().filter(|_| is_ours && is_there);
+    match (status, &seen.acceptance) {
+        (None | Some(300..=399 | 401 | 403 | 429 | 500..), _)
+        | (_, Acceptance::Inconclusive(_)) => return None,
+        (Some(400..), _) => return Some(false),
+        (Some(_), _) => {}
+    }
+    let Some(operation) = seen.operation else {
+        return is_page_of(context, index, wanted);
+    };
+    let is_wanted = operation.resource.as_deref() == Some(wanted)
+        && matches!(operation.does, Action::Lists | Action::Shows)
+        && seen.acceptance == Acceptance::Accepted;
+    Some(is_wanted)
+}
+
 /// What the list holds that an response is a page of, where it is not what it should hold.
 fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String> {
     let seen = &context.seen[index];
@@ -348,21 +488,41 @@ fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String>
 
 /// The key by which a page of no documented list goes, where the list that it should be of has a key of its own.
 fn of_another_key(context: &Context<'_>, index: usize, lists: &str) -> Option<String> {
+    let key = documented_key(context, lists)?;
+    let page = undocumented(context, index)?;
+    let listed = page.pointer("/meta/key")?.as_str()?;
+    (listed != key).then(|| format!("a list of {listed}"))
+}
+
+/// Whether the response at an address of no documented operation is a page of a documented list; `None` if it does not show
+/// that. Every page names its list.
+fn is_page_of(context: &Context<'_>, index: usize, lists: &str) -> Option<bool> {
+    let page = undocumented(context, index)?;
+    match page.pointer("/meta/key") {
+        Some(listed) => Some(listed.as_str()? == documented_key(context, lists)?),
+        None => page.is_object().then_some(false),
+    }
+}
+
+/// The key of the documented list of a resource type.
+fn documented_key<'c>(context: &'c Context<'_>, lists: &str) -> Option<&'c str> {
     let services = context.rulebook.services.values();
     let mut operations = services.flat_map(|service| service.operations.values());
-    let key = operations.find_map(|o| {
+    operations.find_map(|o| {
         let is_it = o.does == Action::Lists && o.resource.as_deref() == Some(lists);
         o.list_key
             .as_deref()
             .filter(|_| is_it && !o.is_list_key_undocumented)
-    })?;
+    })
+}
+
+/// The response at an address that belongs to no operation, which was read as a file.
+fn undocumented(context: &Context<'_>, index: usize) -> Option<Value> {
     let Outcome::Answered { response, .. } = &context.seen[index].exchange.outcome else {
         return None;
     };
-    // What belongs to no operation was read as a file.
     let page = json::parse(&response.body, json::Limits::default()).ok()?;
-    let listed = page.value.pointer("/meta/key")?.as_str()?;
-    (listed != key).then(|| format!("a list of {listed}"))
+    Some(page.value)
 }
 
 /// Whether an response names the key of a resource, where its body can be read at all.

@@ -64,6 +64,7 @@ predicates! {
     "other-fields-unchanged" => other_fields_unchanged::OtherFieldsUnchanged,
     "parent-scope" ["of"] => parent_scope::ParentScope,
     "parent-scope" ["to"] => reference_scope::ReferenceScope,
+    "parent-scope" ["other"] => reference_to_other::ReferenceToOther,
     "lookup-by-name" => lookup_by_name::LookupByName,
     "list-complete" => list_complete::ListComplete,
     "deleted-is-absent" => deleted_is_absent::DeletedIsAbsent,

@@ -48,6 +48,9 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
     if core.fails(Fault::AuthDeviceDetailsMissing) {
         details.clear();
     }
+    if core.fails(Fault::AuthDeviceTimestampMissing) {
+        details.remove("timestamp");
+    }
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
         details.extend(request.hidden_details.clone());
     }
@@ -60,10 +63,15 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
         None if core.fails(Fault::AuthDeviceDefaultLogoMissing) => Value::Null,
         None => json!(application::LOGO),
     };
-    let push = match core.fails(Fault::AuthPushCarriesDetails) {
-        true => format!("{message} {}", Value::Object(details.clone())),
-        false => message.to_owned(),
-    };
+    let mut push = message.to_owned();
+    for (fault, carried) in [
+        (Fault::AuthPushCarriesDetails, &details),
+        (Fault::AuthPushCarriesHidden, request.hidden_details),
+    ] {
+        if core.fails(fault) {
+            push = format!("{push} {}", Value::Object(carried.clone()));
+        }
+    }
     json!({
         "uuid": request.uuid,
         "message": message,

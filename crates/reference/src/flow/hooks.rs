@@ -211,6 +211,7 @@ impl Execution {
         let sid = core.sid("FT");
         let nowhere = core.sid("FT");
         let before = self.steps.last();
+        let earlier = self.steps.iter().rev().nth(1);
         // The step that started the first subflow, if this is in a later one.
         let subflow = self
             .steps
@@ -248,6 +249,10 @@ impl Execution {
                         sid.clone()
                     } else if core.fails(Fault::FlowSubflowParentUnknown) {
                         nowhere
+                    } else if let Some(earlier) = earlier
+                        && core.fails(Fault::FlowSubflowParentEarlier)
+                    {
+                        earlier.sid.clone()
                     } else if let Some(first) = &subflow
                         && is_second
                         && core.fails(Fault::FlowSecondSubflowParentFirst)

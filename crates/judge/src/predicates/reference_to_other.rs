@@ -1,0 +1,72 @@
+//! `parent-scope` with `other`: a reference names another resource than the one that shows it.
+
+use super::prelude::*;
+
+/// A field names another resource of the same kind.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReferenceToOther {
+    /// The representation.
+    kind: String,
+    /// The field that names a resource of that kind.
+    at: String,
+    /// That it never names the resource itself.
+    #[serde(rename = "other")]
+    _other: bool,
+}
+
+impl Predicate for ReferenceToOther {
+    fn subject(&self) -> Subject {
+        Subject::kind(&self.kind)
+    }
+
+    fn references(&self, references: &mut References) {
+        references.kind("kind", &self.kind).pointer("at", &self.at);
+    }
+
+    fn needs(&self) -> &'static [Need] {
+        &[Need::Answer]
+    }
+
+    fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
+        let kind = context.rulebook.kinds.get(&self.kind);
+        let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
+        let Some(key) = identity.and_then(|identity| identity.key.first()) else {
+            return;
+        };
+        for shown in context.of_kind(&self.kind) {
+            let names = |at: &str| {
+                let text = shown.value(at)?.as_str()?;
+                let is_broken = verdicts.has_finding_at(&shown.site(at));
+                (!text.is_empty() && !is_broken).then_some(text)
+            };
+            let (Some(own), Some(named)) = (names(key), names(&self.at)) else {
+                continue;
+            };
+            let wrong = (own == named).then(|| Fact {
+                kind: "names-itself",
+                expected: "another resource".to_owned(),
+                actual: format!("{named}, the resource itself"),
+                ..Fact::default()
+            });
+            let sites = [shown.site(key), shown.site(&self.at)];
+            verdicts.instance(rule, sites).conclude(wrong);
+        }
+    }
+
+    #[cfg(test)]
+    fn examples() -> Vec<Example> {
+        let kind = "flow/step";
+        let parameters = json!({"kind": kind, "at": "/parent_step_sid", "other": true});
+        let sid = |digit: &str| format!("FT{}", digit.repeat(32));
+        let step = |parent: Value| {
+            let shown = json!({"sid": sid("1"), "parent_step_sid": parent});
+            Example::for_rule("flow", parameters.clone()).payload(kind, shown)
+        };
+        vec![
+            step(json!(sid("2"))).passes(),
+            step(json!(sid("1"))).fails("/parent_step_sid"),
+            step(Value::Null).not_judged(),
+        ]
+    }
+}
