@@ -1289,7 +1289,6 @@ switches! {
         AuthDeviceDefaultLogoMissing = "auth/device-default-logo-missing": "The app shows no logo for an approval request without logos.",
         AuthPushCarriesDetails = "auth/push-carries-details": "The push notification contains the details.",
         AuthPushCarriesHidden = "auth/push-carries-hidden": "The push notification contains the hidden_details.",
-        AuthDeviceTimestampMissing = "auth/device-timestamp-missing": "The app shows details without the added timestamp.",
         // auth: requests that arrive at the same time, see `races`
         AuthRacePhone = "auth/race-phone": "Users with one phone that are created at the same time get two ids.",
         AuthRaceAnswer = "auth/race-answer": "A request that is approved and denied at the same time has both outcomes, one after the other.",

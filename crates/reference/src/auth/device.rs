@@ -48,9 +48,6 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
     if core.fails(Fault::AuthDeviceDetailsMissing) {
         details.clear();
     }
-    if core.fails(Fault::AuthDeviceTimestampMissing) {
-        details.remove("timestamp");
-    }
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
         details.extend(request.hidden_details.clone());
     }
