@@ -138,9 +138,10 @@ impl SelectedRun<'_> {
     /// Runs the scenarios, and writes the reports and what the flags ask to keep.
     fn execute(&self, reports: &[Report]) -> Done {
         let (args, config) = (self.args, self.config);
+        // Before the first file: a signal that ends the process at once would leave it.
+        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
         output::check_reports(reports)?;
         let _lock = ReportLock::take(reports).map_err(|e| Failure::Usage(e.to_string()))?;
-        let signals = Signals::listen().map_err(|e| Failure::Trouble(format!("signals: {e}")))?;
         let mut options = options(args, config, self.seed);
         let settings = ReportSettings {
             strict: args.output.strict,

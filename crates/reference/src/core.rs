@@ -489,6 +489,12 @@ impl Core {
             if self.fails(Fault::ChatRetryLosesBody) {
                 callback.request.body.clear();
             }
+            let media_type = callback.request.headers.get("Content-Type");
+            let is_form = media_type.is_some_and(|media_type| media_type.contains("form"));
+            if is_form && self.varies(Variant::ChatRetriesNumbered) {
+                let number = format!("&Retry={}", callback.retried);
+                callback.request.body.extend_from_slice(number.as_bytes());
+            }
             self.due.push(callback);
         }
     }

@@ -96,6 +96,7 @@ super::faults::switches! {
         ChatConsumptionMovesMember = "chat/consumption-moves-member": "Updating a user channel changes the date_updated of its member.",
         ChatChannelMovesService = "chat/channel-moves-service": "A new channel changes the date_updated of its service.",
         ChatCountsLate = "chat/counts-late": "Members and messages are counted with a delay of five seconds.",
+        ChatRetriesNumbered = "chat/retries-numbered": "A repeated webhook request has its number in the body.",
         ChatListsLag = "chat/lists-lag": "Members, webhooks and bindings are listed with a delay of five seconds.",
         ChatConsumptionNotTimed = "chat/consumption-not-timed": "Setting the last consumed message does not change the time of consumption.",
         ChatFlowSidNull = "chat/flow-sid-null": "Webhooks that start no flow show a null flow_sid.",

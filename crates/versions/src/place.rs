@@ -209,7 +209,7 @@ impl SchemaPlace<'_, '_> {
         probe.as_ref()
     }
 
-    /// A value that is no longer accepted, and one that is newly accepted, if found.
+    /// A value that only the old form accepts, and one that only the new form accepts, if found.
     fn found(&self) -> (Option<Witness>, Option<Witness>) {
         self.probe().map(Probe::found).unwrap_or_default()
     }

@@ -21,7 +21,7 @@ pub(in crate::cli) struct Known {
     /// The settings of the service whose tokens an application signs, those of the reference where none are configured.
     pub values: Map<String, Value>,
     /// That service.
-    signer: Option<String>,
+    token_reader: Option<String>,
     /// Nothing about an application is configured.
     pub is_reference: bool,
     /// The longest that one exchange may take.
@@ -41,14 +41,15 @@ impl Known {
         if self.is_reference {
             values.remove(APPLICATION);
         }
-        let signer = self.signer.iter();
-        let services = signer.map(|signer| (signer.clone(), Value::Object(values.clone())));
+        let token_reader = self.token_reader.iter();
+        let services =
+            token_reader.map(|token_reader| (token_reader.clone(), Value::Object(values.clone())));
         Value::Object(services.collect())
     }
 
     /// Where a text of the application is configured: its key, and the variable of the environment.
     pub(in crate::cli) fn place_of(&self, index: &ServiceIndex, key: &str) -> (String, String) {
-        let service = self.signer.as_deref().unwrap_or_default();
+        let service = self.token_reader.as_deref().unwrap_or_default();
         let setting = index
             .get(service)
             .and_then(|file| file.setting(APPLICATION));
@@ -97,15 +98,17 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
             hooks.insert(http.url.clone(), name.clone());
         }
     }
-    let signer = index.token_reader().map(str::to_owned);
+    let token_reader = index.token_reader().map(str::to_owned);
     let mut target = Target::default();
-    if let Some(signer) = &signer {
-        reader.settings(signer, &mut target);
+    if let Some(token_reader) = &token_reader {
+        reader.settings(token_reader, &mut target);
     }
     let is_reference = !target.values.contains_key(APPLICATION);
-    let mut values = signer
+    let mut values = token_reader
         .as_deref()
-        .map_or_else(Map::new, |signer| Target::of_reference(signer, "").values);
+        .map_or_else(Map::new, |token_reader| {
+            Target::of_reference(token_reader, "").values
+        });
     values.extend(target.values);
     let timeout = reader.duration("limits.timeout", file.limits.timeout.as_deref(), 10);
     let body_bytes_max = reader.bytes(file.limits.body.as_deref());
@@ -114,7 +117,7 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
         targets,
         hooks,
         values,
-        signer,
+        token_reader,
         is_reference,
         timeout,
         body_bytes_max,
