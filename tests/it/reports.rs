@@ -44,7 +44,7 @@ fn known() -> KnownDefects {
     });
     KnownDefects {
         defects: known.collect(),
-        third_party: Vec::new(),
+        ..KnownDefects::default()
     }
 }
 

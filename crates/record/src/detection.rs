@@ -3,8 +3,8 @@
 //! - A class of defects is the topic of the rules that report them: `SERVICE/TOPIC`.
 //! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the named faults.
 //! - The coverage of a class is the share of the rules, by named fault, that this run judged.
-//! - Defects that no rule was written for are reported less often. The factor for them follows from how many classes of the
-//!   third-party defects have a single one. Its error follows from leaving out one class after another.
+//! - The rate of a run that judges every rule is the one measured in first runs against implementations whose defects no
+//!   rule was written for. Its error follows from how much these implementations differ.
 //!
 //! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
 
@@ -13,8 +13,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The number of defects in an implementation for which the range is stated.
-const DEFECTS_OF_RANGE: f64 = 150.0;
 /// The named measures that would raise the estimate.
 const RAISES_MAX: usize = 3;
 /// The measure that makes warnings count.
@@ -50,15 +48,22 @@ pub struct KnownDefects {
     pub defects: Vec<KnownDefect>,
     /// For each defect of a third-party implementation, the classes of the rules that report it; empty if none does.
     pub third_party: Vec<Vec<String>>,
+    /// For each implementation whose defects no rule was written for, what the first run reported.
+    pub first_runs: Vec<FirstRun>,
 }
 
-/// What the third-party defects say about defects that the rules were not written for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Unseen {
-    /// The share of them that rules report.
-    factor: f64,
-    /// Its standard error by the jackknife, which leaves out one class after another.
-    standard_error: f64,
+/// What the first run against an implementation reported of its defects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FirstRun {
+    /// The language of the implementation.
+    pub written_in: String,
+    /// The number of its defects.
+    pub defects: usize,
+    /// How many of them were failures.
+    pub failed: usize,
+    /// How many were warnings only, which fail with `--strict`.
+    pub warned: usize,
 }
 
 /// The estimate; `None` if nothing is known of defects.
@@ -67,14 +72,15 @@ pub(super) fn detection(
     known: &KnownDefects,
     is_strict: bool,
 ) -> Option<Detection> {
-    if known.defects.is_empty() {
+    if known.defects.is_empty() || known.first_runs.is_empty() {
         return None;
     }
-    let unseen = Unseen::of(&known.third_party)?;
     let run = Run::new(&record.rules, known);
-    let share = |strict: bool, extra: Option<&str>| unseen.factor * run.coverage(strict, extra);
-    let coverage = run.coverage(is_strict, None);
-    let estimate = unseen.factor * coverage;
+    let share = |strict: bool, extra: Option<&str>| {
+        let (rate, _) = measured(&known.first_runs, strict);
+        rate * run.coverage(strict, extra)
+    };
+    let estimate = share(is_strict, None);
     let mut raised_by: Vec<Raise> = run
         .needs()
         .into_iter()
@@ -86,14 +92,29 @@ pub(super) fn detection(
     raised_by.retain(|one| one.percent > percent(estimate));
     raised_by.sort_by(|a, b| b.percent.cmp(&a.percent).then_with(|| a.by.cmp(&b.by)));
     raised_by.truncate(RAISES_MAX);
-    let sampling = estimate * (1.0 - estimate) / DEFECTS_OF_RANGE;
-    let deviation = ((unseen.standard_error * coverage).powi(2) + sampling).sqrt();
+    let (_, deviation) = measured(&known.first_runs, is_strict);
+    let spread = 2.0 * deviation * run.coverage(is_strict, None);
     Some(Detection {
         percent: percent(estimate),
-        low: percent(estimate - 2.0 * deviation),
-        high: percent(estimate + 2.0 * deviation),
+        low: percent(estimate - spread),
+        high: percent(estimate + spread),
         raised_by,
     })
+}
+
+/// The share of defects that first runs reported, and the standard deviation of this share for one more implementation:
+/// how much the measured ones differ, and how uncertain their mean is.
+fn measured(first_runs: &[FirstRun], is_strict: bool) -> (f64, f64) {
+    let reported = |run: &FirstRun| run.failed + if is_strict { run.warned } else { 0 };
+    let rates: Vec<f64> = first_runs
+        .iter()
+        .map(|run| real(reported(run)) / real(run.defects.max(1)))
+        .collect();
+    let count = real(rates.len());
+    let mean = rates.iter().sum::<f64>() / count;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    let variance = squares / (count - 1.0).max(1.0);
+    (mean, (variance * (1.0 + 1.0 / count)).sqrt())
 }
 
 fn raise(by: &str, share: f64) -> Raise {
@@ -115,63 +136,6 @@ fn percent(share: f64) -> u32 {
 #[expect(clippy::cast_precision_loss, reason = "counts are small")]
 fn real(count: usize) -> f64 {
     count as f64
-}
-
-impl Unseen {
-    fn of(defects: &[Vec<String>]) -> Option<Self> {
-        let names: BTreeSet<&String> = defects.iter().flatten().collect();
-        let numbers: BTreeMap<&String, usize> = names.into_iter().zip(0..).collect();
-        let numbered = |of: &Vec<String>| of.iter().map(|class| numbers[class]).collect();
-        let defects: Vec<Vec<usize>> = defects.iter().map(numbered).collect();
-        let classes = numbers.len();
-        let factor = Self::factor(&defects, classes, None)?;
-        let without: Vec<f64> = (0..classes)
-            .filter_map(|class| Self::factor(&defects, classes, Some(class)))
-            .collect();
-        let count = real(without.len());
-        let mean = without.iter().sum::<f64>() / count.max(1.0);
-        let squares: f64 = without.iter().map(|one| (one - mean).powi(2)).sum();
-        let standard_error = (squares * (count - 1.0).max(0.0) / count.max(1.0)).sqrt();
-        Some(Self {
-            factor,
-            standard_error,
-        })
-    }
-
-    /// The share of unseen defects that rules report: those of a known class as often as the known ones, those of a new
-    /// class as often as a known one is reported without the rules of its class. Defects of the class `without` are left
-    /// out. Classes are numbers below `classes`, because this is computed once for each of them.
-    fn factor(defects: &[Vec<usize>], classes: usize, without: Option<usize>) -> Option<f64> {
-        let mut sizes = vec![0_usize; classes];
-        let mut found: Vec<&[usize]> = Vec::with_capacity(defects.len());
-        let mut all = 0;
-        for of in defects {
-            if without.is_some_and(|class| of.contains(&class)) {
-                continue;
-            }
-            all += 1;
-            if !of.is_empty() {
-                found.push(of);
-            }
-            for class in of {
-                sizes[*class] += 1;
-            }
-        }
-        if found.is_empty() {
-            return None;
-        }
-        let mut by_rarest = vec![0_usize; classes];
-        for of in &found {
-            by_rarest[*of.iter().min_by_key(|class| sizes[**class])?] += 1;
-        }
-        // Good and Turing: the share of classes that no defect has shown yet is that of the classes with one defect.
-        let single = by_rarest.iter().filter(|count| **count == 1).count();
-        let new = real(single) / real(all);
-        let elsewhere = found.iter().filter(|of| of.len() > 1).count();
-        let elsewhere = real(elsewhere) / real(found.len());
-        let seen = real(found.len()) / real(all);
-        Some((1.0 - new) * seen + new * elsewhere)
-    }
 }
 
 /// The rules of one run, and the weights of classes.
@@ -220,31 +184,43 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The share of known defects that the judged rules report, weighted by class; `extra` is a need that counts as met.
+    /// The share of known defects that the judged rules report, weighted by class, of those that all rules report; `extra`
+    /// is a need that counts as met.
     fn coverage(&self, is_strict: bool, extra: Option<&str>) -> f64 {
+        let reported = self.reported(is_strict, |rule| self.is_judged(rule, extra));
+        let by_all = self.reported(is_strict, |_| true);
+        if by_all > 0.0 { reported / by_all } else { 0.0 }
+    }
+
+    /// The share of known defects that the rules for which `is_judged` holds report, weighted by class.
+    fn reported(&self, is_strict: bool, is_judged: impl Fn(&str) -> bool) -> f64 {
         let mut shares: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
         for defect in &self.known.defects {
             let classes = classes_of(defect);
-            let share = self.share(defect, is_strict, extra);
+            let share = self.share(defect, is_strict, &is_judged);
             for class in &classes {
                 let (covered, all) = shares.entry(class).or_default();
                 *covered += share / real(classes.len());
                 *all += 1.0 / real(classes.len());
             }
         }
-        let (mut covered, mut all) = (0.0, 0.0);
+        let mut covered = 0.0;
         for (class, weight) in &self.weights {
             // No fault shows how often a class without one is covered.
             if let Some((of_class, count)) = shares.get(class) {
                 covered += weight * of_class / count;
-                all += weight;
             }
         }
-        if all > 0.0 { covered / all } else { 0.0 }
+        covered
     }
 
     /// The share of the rules that catch a defect and were judged. Warnings count in strict runs only.
-    fn share(&self, defect: &KnownDefect, is_strict: bool, extra: Option<&str>) -> f64 {
+    fn share(
+        &self,
+        defect: &KnownDefect,
+        is_strict: bool,
+        is_judged: impl Fn(&str) -> bool,
+    ) -> f64 {
         let level = |rule: &&String| {
             let rule = self.rules.get(rule.as_str());
             rule.map_or(Level::Must, |rule| rule.level)
@@ -258,10 +234,7 @@ impl<'a> Run<'a> {
             true => defect.rules.iter().collect(),
             false => musts,
         };
-        let judged = rules
-            .iter()
-            .filter(|rule| self.is_judged(rule, extra))
-            .count();
+        let judged = rules.iter().filter(|rule| is_judged(rule)).count();
         if rules.is_empty() {
             0.0
         } else {
@@ -350,6 +323,16 @@ mod tests {
                 classes(&["f/b"]),
                 classes(&[]),
             ],
+            first_runs: vec![first_run(10, 8, 1), first_run(20, 18, 1)],
+        }
+    }
+
+    fn first_run(defects: usize, failed: usize, warned: usize) -> FirstRun {
+        FirstRun {
+            defects,
+            failed,
+            warned,
+            ..FirstRun::default()
         }
     }
 
@@ -401,11 +384,13 @@ mod tests {
     }
 
     #[test]
-    fn new_classes_are_found_as_often_as_known_ones_by_the_rules_of_others() {
-        let unseen = Unseen::of(&known().third_party).unwrap();
-        // Five of six are found, and no class has a single defect.
-        assert!((unseen.factor - 5.0 / 6.0).abs() < 1e-9, "{unseen:?}");
-        assert!(unseen.standard_error > 0.0);
-        assert_eq!(Unseen::of(&[]), None);
+    fn a_whole_run_has_the_rate_of_first_runs_and_the_range_follows_from_their_differences() {
+        let rules = ["f/a/x", "f/b/y", "g/c/z"];
+        let rules = rules.iter().map(|id| rule(id, Level::Must, 1, &[]));
+        let warned = rule("f/b/warned", Level::Should, 1, &[]);
+        let whole = estimate(rules.chain([warned]).collect(), false);
+        // 8 of 10 and 18 of 20: the mean is 0.85, one more differs by 0.087.
+        assert_eq!((whole.low, whole.percent, whole.high), (68, 85, 100));
+        assert_eq!(whole.raised_by[0], raise(STRICT, 0.925));
     }
 }

@@ -18,7 +18,7 @@ pub mod waivers;
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
 pub use defects::{KnownDefect, add_defects, defects};
-pub use detection::{Detection, KnownDefects, Raise, STRICT};
+pub use detection::{Detection, FirstRun, KnownDefects, Raise, STRICT};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{

@@ -55,7 +55,7 @@ fn role(path: &str) -> Option<Role> {
         [_] if stem == "common" => Some(Role::Common),
         [_] if matches!(
             stem,
-            "kill-matrix" | "not-yet-caught" | "explored" | "third-party-defects"
+            "kill-matrix" | "not-yet-caught" | "explored" | "third-party-defects" | "first-runs"
         ) =>
         {
             Some(Role::Other)

@@ -1,7 +1,7 @@
 //! The faults that the self-test knows, with the rules that catch them: names for the defects of a record.
 
 use conformant_base::files;
-use conformant_record::{KnownDefect, KnownDefects};
+use conformant_record::{FirstRun, KnownDefect, KnownDefects};
 use conformant_reference::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,11 +17,15 @@ pub const CAUGHT_BY_FILE: &str = "specs/kill-matrix.yaml";
 /// The classes of rules that report each defect of a third-party implementation, without its name.
 pub const THIRD_PARTY_FILE: &str = "third-party-defects.yaml";
 
+/// How many defects the first runs against implementations reported that no rule was written for.
+const FIRST_RUNS_FILE: &str = "first-runs.yaml";
+
 /// The defects that are known for a rulebook; nothing without a kill matrix.
 pub fn known_defects(specs: Option<&Path>) -> KnownDefects {
     KnownDefects {
         defects: reference_defects(specs),
-        third_party: third_party_defects(specs),
+        third_party: read::<ThirdParty>(specs, THIRD_PARTY_FILE).defects,
+        first_runs: read::<FirstRuns>(specs, FIRST_RUNS_FILE).implementations,
     }
 }
 
@@ -32,16 +36,21 @@ struct ThirdParty {
     defects: Vec<Vec<String>>,
 }
 
-fn third_party_defects(specs: Option<&Path>) -> Vec<Vec<String>> {
-    let given =
-        specs.map(|folder| files::read(&folder.join(THIRD_PARTY_FILE), files::WRITTEN_BYTES_MAX));
+/// The file with the first runs.
+#[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FirstRuns {
+    implementations: Vec<FirstRun>,
+}
+
+/// A file of the given rulebook, or the embedded one where it has none.
+fn read<T: Default + serde::de::DeserializeOwned>(specs: Option<&Path>, name: &str) -> T {
+    let given = specs.map(|folder| files::read(&folder.join(name), files::WRITTEN_BYTES_MAX));
     let bytes = match given {
         Some(Ok(bytes)) => bytes,
-        Some(Err(_)) | None => conformant_specs::text(THIRD_PARTY_FILE).as_bytes().to_vec(),
+        Some(Err(_)) | None => conformant_specs::text(name).as_bytes().to_vec(),
     };
-    let file: ThirdParty =
-        conformant_rulebook::parse_file(THIRD_PARTY_FILE, &bytes).unwrap_or_default();
-    file.defects
+    conformant_rulebook::parse_file(name, &bytes).unwrap_or_default()
 }
 
 /// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
