@@ -37,11 +37,13 @@ pub enum CheckError {
     Malformed { name: String, why: String },
     /// A list of documents where one document is expected.
     #[error(
-        "{name} is a list of {count} documents, expected one document; judge each of them: jq -c '.[]' {name} | conformant check - --as {kind}"
+        "{name} is a list of {count} documents, expected one document; judge each of them: jq -c '.[]'{file} | conformant check - --as {kind}"
     )]
     List {
         name: String,
         count: usize,
+        /// The file as an argument; empty for standard input.
+        file: String,
         kind: String,
     },
     /// A wire header before something that is not JSON.

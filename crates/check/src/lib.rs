@@ -413,6 +413,10 @@ impl<'a> Checker<'a> {
                 return Err(CheckError::List {
                     name: name.to_owned(),
                     count,
+                    file: match name {
+                        STANDARD_INPUT => String::new(),
+                        file => format!(" {}", conformant_judge::shell_word(file)),
+                    },
                     kind: kind.clone(),
                 });
             }
@@ -637,9 +641,9 @@ mod tests {
 
     #[test]
     fn a_list_of_documents_is_an_error_that_states_how_to_judge_each() {
-        let error = error("flow/flow", "list.json", " [{\"sid\":1},\n{}]");
-        let expected = "list.json is a list of 2 documents, expected one document; judge each of them: \
-                        jq -c '.[]' list.json | conformant check - --as flow/flow";
+        let error = error("flow/flow", "my list.json", " [{\"sid\":1},\n{}]");
+        let expected = "my list.json is a list of 2 documents, expected one document; judge each of them: \
+                        jq -c '.[]' 'my list.json' | conformant check - --as flow/flow";
         assert_eq!(error, expected);
         // The answer of a service that should be an object.
         assert_eq!(found("flow/flow", "answer.json", "[]"), [""]);
