@@ -42,6 +42,19 @@ impl Error {
     /// An unknown name, with a similar one or the command that lists all.
     pub(super) fn unknown(what: &'static str, name: &str, known: &[&str], list: &str) -> Self {
         let near = conformant_base::text::did_you_mean(name, known);
+        // Without its service, a name can belong to several.
+        let same: Vec<String> = known
+            .iter()
+            .filter(|id| id.split_once('/').is_some_and(|(_, rest)| rest == name))
+            .map(|id| format!("`{id}`"))
+            .collect();
+        if !same.is_empty() {
+            return Self::Unknown {
+                what,
+                name: name.to_owned(),
+                help: format!("did you mean {}?", same.join(" or ")),
+            };
+        }
         Self::Unknown {
             what,
             name: name.to_owned(),

@@ -195,6 +195,11 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
         Ok(_) => Ok(Side::Kind),
         Err(CompareError::NoSuchKind { help, .. }) => match revision::check_out(text) {
             Ok(dir) => folder(dir.path(), current),
+            Err(Failure::Usage(_)) if has_other_version(current, text) => {
+                Err(Failure::Usage(format!(
+                    "{text}: unknown version of a known representation; name a rulebook that has it with --specs DIR{help}"
+                )))
+            }
             Err(Failure::Usage(_)) => {
                 let what = "neither a folder, nor an OpenAPI document, nor a representation, nor a folder in a git revision";
                 Err(Failure::Usage(format!("{text} is {what}{help}")))
@@ -202,6 +207,16 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
             Err(other) => Err(other),
         },
     }
+}
+
+/// Whether the rulebook has a representation of that name, `NAME/VERSION`, in another version.
+fn has_other_version(rulebook: &Rulebook, text: &str) -> bool {
+    let Some((name, version)) = text.rsplit_once('/') else {
+        return false;
+    };
+    let is_version = version.parse::<u32>().is_ok();
+    let of_name = format!("events/{}/", name.strip_prefix("events/").unwrap_or(name));
+    is_version && rulebook.kinds.keys().any(|kind| kind.starts_with(&of_name))
 }
 
 /// Reads an OpenAPI document; what cannot be compared is a warning.

@@ -28,6 +28,7 @@ pub(super) fn describe(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str)
         &mut text,
     );
     key(name, &mut text);
+    variable(name, &mut text);
     cause(name, &mut text);
     report_word(name, &mut text);
     text
@@ -332,6 +333,32 @@ fn key(name: &str, text: &mut String) {
     if below.len() > KEYS_MAX {
         let _ = writeln!(text, "  {:<10} and {} more", "", below.len() - KEYS_MAX);
     }
+}
+
+/// A variable of the environment, by the key whose value it replaces.
+fn variable(name: &str, text: &mut String) {
+    const KEYS: [&str; 6] = [
+        "url",
+        "username",
+        "password",
+        "account_sid",
+        "auth_token",
+        "bearer",
+    ];
+    let parts = name.strip_prefix("CONFORMANT_");
+    let Some((service, of_target)) = parts.and_then(|parts| parts.split_once('_')) else {
+        return;
+    };
+    let (service, of_target) = (service.to_lowercase(), of_target.to_lowercase());
+    if !ServiceIndex::embedded().is_target(&service) || !KEYS.contains(&of_target.as_str()) {
+        return;
+    }
+    let at = format!("targets.{service}.{of_target}");
+    let _ = writeln!(
+        text,
+        "variable {name} of the environment\n  Replaces the value of {at}."
+    );
+    key(&at, text);
 }
 
 /// Keys of the configuration with descriptions; `NAME` is a name that the user chooses.

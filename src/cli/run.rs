@@ -469,6 +469,11 @@ fn print_notes(
     if let Some(service) = &ended.denied_by {
         note(&format!("error: {}", denied(service, config)));
     }
+    if let Some(service) = &ended.rejected_account {
+        note(&format!(
+            "error: {service} rejects the credentials of the second account; correct accounts.{service} (`conformant doctor` checks them)"
+        ));
+    }
     if let Some((service, answer)) = &ended.wrong_address {
         let url = config.settings.targets.get(service).map_or("", |t| &t.url);
         note(&format!(
@@ -688,7 +693,7 @@ pub(super) fn seed_and_names(
 /// Prints how to repeat a live run, for a run that ends before its summary.
 pub(super) fn note_names(seed: u64, names: &str) {
     note(&format!(
-        "seed {seed}, names {names}; to repeat this run: --seed {seed} --names {names}"
+        "to repeat this run: --seed {seed} --names {names}"
     ));
 }
 
@@ -847,6 +852,13 @@ fn intersect(selected: &[String], ids: Vec<String>) -> Vec<String> {
 pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     let shown = path.display().to_string();
     let bytes = super::read_file(path)?;
+    let mut lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let first = lines.find(|line| !line.is_empty() && !line.starts_with(b"#"));
+    if first.is_some_and(|line| line.starts_with(b"- ")) {
+        return Err(Failure::Usage(format!(
+            "{shown}: found a list, expected the key `waivers`; write the line `waivers:` above the list"
+        )));
+    }
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 

@@ -33,11 +33,42 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
             "targets: { flow: { url: 'http://127.0.0.1:9', username: key, password: hunter2 } }",
             "the file contains the secret itself at targets.flow.password; write `${FLOW_PASSWORD}` and set FLOW_PASSWORD in the environment",
         ),
+        (
+            "callbacks: { listen: 8080 }",
+            "callbacks.listen: invalid address `8080`: expected ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)",
+        ),
+        (
+            " \n",
+            "conformant.yaml is empty, expected a configuration; delete it and write one with `conformant init --target SERVICE=URL`",
+        ),
+    ] {
+        folder.write("conformant.yaml", text);
+        let (_, err) = folder.run(2, "doctor --config conformant.yaml");
+        assert_eq!(err, format!("error: {expected}\n"), "{text}");
+    }
+    for (text, expected) in [
+        (
+            "callbacks: 8080\n",
+            "a mapping, such as { listen: \"127.0.0.1:8080\" }",
+        ),
+        (
+            "hooks: { create_flow: { command: [true] } }\n",
+            "put numbers, true, false and null in quotation marks",
+        ),
     ] {
         folder.write("conformant.yaml", text);
         let (_, err) = folder.run(2, "doctor");
-        assert_eq!(err, format!("error: {expected}\n"), "{text}");
+        assert!(err.contains(expected), "{text}: {err}");
     }
+}
+
+#[test]
+fn a_bare_list_of_waivers_is_an_error_that_names_the_missing_key() {
+    let folder = Folder::new();
+    folder.write("waivers.yaml", "# accepted\n- rule: flow/flow/sid\n");
+    let (_, err) = folder.run(2, "run --reference --waivers waivers.yaml");
+    let expected = "error: waivers.yaml: found a list, expected the key `waivers`; write the line `waivers:` above the list\n";
+    assert_eq!(err, expected);
 }
 
 #[test]

@@ -91,6 +91,38 @@ fn doctor_reports_what_a_run_would_leave_out() {
     folder.run(2, "doctor");
 }
 
+/// The account is configured, so that a run that cannot use it has not judged what was requested.
+#[test]
+fn a_rejected_second_account_ends_a_run_with_3_and_names_its_key() {
+    let folder = Folder::new();
+    let served = Served::start(&folder, &[]);
+    let credentials = "username: reference-api-key, password: '${RIGHT}'";
+    folder.write(
+        "conformant.yaml",
+        format!(
+            "targets:\n  flow: {{ url: '{}/flow', {credentials} }}\naccounts:\n  flow: {{ username: other, password: '${{WRONG}}' }}\n",
+            served.url
+        ),
+    );
+    let run = |filters: &str| {
+        let mut command = folder.command(&format!(
+            "run --prove off --hooks {}/_control {filters}",
+            served.url
+        ));
+        command.env("RIGHT", "reference-api-secret");
+        let (code, out, err) = ended(command.env("WRONG", "wrong"));
+        assert_eq!(code, 3, "{out}{err}");
+        let expected =
+            "error: flow rejects the credentials of the second account; correct accounts.flow ";
+        let last = err.lines().last().unwrap_or_default();
+        assert!(last.starts_with(expected), "{err}");
+        out
+    };
+    let out = run("--filter flow/accounts/*");
+    assert!(out.contains("(exit 3)"), "{out}");
+    run("--filter flow/accounts/* --filter flow/read-flows/happy");
+}
+
 #[test]
 fn doctor_starts_with_what_prevents_a_run_and_ends_with_what_to_do() {
     let folder = Folder::new();

@@ -35,6 +35,17 @@ pub enum CheckError {
     /// A file with one document that cannot be read.
     #[error("{name} is not a readable document: {why}; {PAGE} lists the formats that are read")]
     Malformed { name: String, why: String },
+    /// A list of documents where one document is expected.
+    #[error(
+        "{name} is a list of {count} documents, expected one document; judge each of them: jq -c '.[]'{file} | conformant check - --as {kind}"
+    )]
+    List {
+        name: String,
+        count: usize,
+        /// The file as an argument; empty for standard input.
+        file: String,
+        kind: String,
+    },
     /// A wire header before something that is not JSON.
     #[error(
         "{name}{place}: a Confluent wire header with schema id {id} before a payload that is not JSON, such as Avro or Protobuf; expected JSON after the header; {PAGE} names what reads it"
@@ -68,6 +79,7 @@ impl CheckError {
             | Self::Document { .. }
             | Self::Empty { .. }
             | Self::Malformed { .. }
+            | Self::List { .. }
             | Self::Binary { .. } => true,
         }
     }

@@ -38,7 +38,8 @@ use conformant_record::{ArchiveSums, RunRecord};
 use conformant_rulebook::service::ServiceIndex;
 use conformant_rulebook::{Rule, Rulebook};
 use conformant_schema::Schemas;
-use serde_json::Value;
+use serde::de::IgnoredAny;
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek as _};
@@ -370,7 +371,7 @@ impl<'a> Checker<'a> {
         one: impl Fn(&DocumentJudge<'_>, usize, &[u8]) -> Judgment,
     ) -> Result<Judgment, CheckError> {
         let bytes = whole(name, start, source)?;
-        let is_document = |bytes| serde_json::from_slice::<serde::de::IgnoredAny>(bytes).is_ok();
+        let is_document = |bytes| serde_json::from_slice::<IgnoredAny>(bytes).is_ok();
         if bytes.trim_ascii().starts_with(b"{") && is_document(&bytes) {
             return Err(CheckError::Document {
                 name: name.to_owned(),
@@ -408,6 +409,17 @@ impl<'a> Checker<'a> {
         let by_line = lines::begin(name, &mut start, source.reader()).map_err(unreadable)?;
         if !by_line {
             let bytes = whole(name, start, source.reader())?;
+            if let (Kind::Representation(kind), Some(count)) = (&self.kind, list_length(&bytes)) {
+                return Err(CheckError::List {
+                    name: name.to_owned(),
+                    count,
+                    file: match name {
+                        STANDARD_INPUT => String::new(),
+                        file => format!(" {}", conformant_judge::shell_word(file)),
+                    },
+                    kind: kind.clone(),
+                });
+            }
             return one_document(name, &bytes, lines, aside);
         }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
@@ -498,6 +510,14 @@ struct Documents {
     /// Whether it has a document a line.
     is_archive: bool,
     judged: Judged,
+}
+
+/// The number of documents in a list that contains only objects.
+fn list_length(bytes: &[u8]) -> Option<usize> {
+    let is_list = bytes.trim_ascii_start().starts_with(b"[");
+    let items = is_list.then(|| serde_json::from_slice::<Vec<Map<String, Value>>>(bytes));
+    let count = items?.ok()?.len();
+    (count > 0).then_some(count)
 }
 
 /// Judges a file with one document.
@@ -617,6 +637,16 @@ mod tests {
                 "{id} {success}"
             );
         }
+    }
+
+    #[test]
+    fn a_list_of_documents_is_an_error_that_states_how_to_judge_each() {
+        let error = error("flow/flow", "my list.json", " [{\"sid\":1},\n{}]");
+        let expected = "my list.json is a list of 2 documents, expected one document; judge each of them: \
+                        jq -c '.[]' 'my list.json' | conformant check - --as flow/flow";
+        assert_eq!(error, expected);
+        // The answer of a service that should be an object.
+        assert_eq!(found("flow/flow", "answer.json", "[]"), [""]);
     }
 
     #[test]

@@ -565,10 +565,16 @@ mod tests {
             ("{broken\n{\"attempt\":\"2\"}\n", 2),
             ("{\"attempt\":\"1\"}\n", 1),
             ("{\n\"attempt\":\n\"1\"\n}\n", 1),
-            ("[\n{\"attempt\":\"1\"}\n]", 1),
         ] {
             assert_eq!(check("-", &mut text.as_bytes(), 1).1, documents, "{text}");
         }
+        let mut list = &b"[\n{\"attempt\":\"1\"}\n]"[..];
+        let error = checker("events/MessageSent/4", 1).file("-", &mut list);
+        let error = error.unwrap_err().to_string();
+        assert!(
+            error.contains("each of them: jq -c '.[]' | conformant check -"),
+            "{error}"
+        );
         // By its name, this file has one document.
         let mut checker = checker("events/MessageSent/4", 1);
         let error = checker.file("one.json", &mut &b"{}\n{}"[..]).unwrap_err();

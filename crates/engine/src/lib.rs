@@ -92,6 +92,11 @@ pub trait Sessions: Sync {
         None
     }
 
+    /// The service that rejected the credentials of the second account.
+    fn rejected_account(&self) -> Option<String> {
+        None
+    }
+
     /// The service whose address leads elsewhere, with the answer that shows it: no request was answered as documented.
     fn wrong_address(&self) -> Option<(String, String)> {
         None
@@ -133,6 +138,8 @@ pub struct RunEnd {
     pub has_infrastructure_error: bool,
     /// The service for which the run was aborted: it answers only 401 and 403.
     pub denied_by: Option<String>,
+    /// The service that rejected the credentials of the second account.
+    pub rejected_account: Option<String>,
     /// The service for which the run was aborted: it was reached and refuses connections now. With the reason.
     pub gone: Option<(String, String)>,
     /// The service whose address leads elsewhere, with the answer that shows it.
@@ -149,11 +156,13 @@ impl RunEnd {
     /// Notes the services that ended the run or never answered.
     fn note_services(&mut self, sessions: &dyn Sessions) {
         self.denied_by = sessions.denied_by();
+        self.rejected_account = sessions.rejected_account();
         self.wrong_address = sessions.wrong_address();
         self.gone = sessions.gone();
         self.never_reached = sessions.never_reached();
         self.has_infrastructure_error |=
             self.gone.is_some() || self.denied_by.is_some() || self.wrong_address.is_some();
+        self.has_infrastructure_error |= self.rejected_account.is_some();
     }
 
     /// The service whose answers are not judged, and why.

@@ -230,6 +230,9 @@ pub trait Session {
         false
     }
 
+    /// Notes that a service rejected the credentials of the second account where they must be accepted.
+    fn note_rejected_account(&self, _service: &str) {}
+
     /// A service that answered this scenario with 401 or 403, or as if it was elsewhere, and no request otherwise yet.
     fn turned_away(&self) -> Option<String> {
         None

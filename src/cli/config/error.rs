@@ -5,7 +5,6 @@ use super::reach::ReachError;
 use conformant_base::text::InvalidSize;
 use conformant_engine::bearer::BearerError;
 use conformant_net::transport::UrlError;
-use std::net::AddrParseError;
 
 /// An error in a configuration; completes "failed to read the configuration: …".
 #[derive(Debug, thiserror::Error)]
@@ -28,11 +27,10 @@ pub(super) enum ConfigError {
         source: UrlError,
     },
     /// An invalid address of the callback listener.
-    #[error("callbacks.listen: {address}: {source}")]
-    Listen {
-        address: String,
-        source: AddrParseError,
-    },
+    #[error(
+        "callbacks.listen: invalid address `{address}`: expected ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)"
+    )]
+    Listen { address: String },
     /// An invalid flag for the address of a service.
     #[error(transparent)]
     Flag(#[from] AddressError),

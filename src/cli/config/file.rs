@@ -142,7 +142,7 @@ pub(super) struct HookEntry {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(
     untagged,
-    expecting = "invalid command: expected a list, such as [./hook.sh, approve, \"${uuid}\"]"
+    expecting = "invalid command: expected a list of texts, such as [./hook.sh, approve, \"${uuid}\"]; put numbers, true, false and null in quotation marks"
 )]
 pub(super) enum CommandLine {
     /// The program and its arguments.
@@ -180,10 +180,13 @@ pub(super) struct HttpHookEntry {
 
 /// The receiver of callbacks.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a mapping, such as { listen: \"127.0.0.1:8080\" }"
+)]
 pub(super) struct CallbacksEntry {
     /// Address to bind, `127.0.0.1:0` by default.
-    pub(super) listen: Option<String>,
+    pub(super) listen: Option<Quantity>,
     /// URL under which the target reaches it.
     pub(super) public_url: Option<String>,
     /// No other run uses the target meanwhile, default false.
@@ -242,7 +245,7 @@ pub(super) struct LimitsEntry {
     pub(super) rate: Option<Quantity>,
 }
 
-/// A number with a unit. A number without one is read too, so that the error names the missing unit.
+/// A number with a unit, or an address with a port. A bare number is read too, so that the error names what is missing.
 #[derive(Clone, Debug)]
 pub(super) struct Quantity(String);
 
@@ -364,6 +367,11 @@ pub(super) fn parse(
 ) -> Result<(ConfigFile, BTreeMap<String, Configured>), Failure> {
     let shown = path.display().to_string();
     let bytes = crate::cli::read_file(path)?;
+    if bytes.trim_ascii().is_empty() {
+        return Err(Failure::Usage(format!(
+            "{shown} is empty, expected a configuration; delete it and write one with `conformant init --target SERVICE=URL`"
+        )));
+    }
     let target = schemars::schema_for!(TargetEntry).to_value();
     let keys = target["properties"].as_object();
     let keys: Vec<&str> = keys

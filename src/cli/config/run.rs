@@ -131,7 +131,7 @@ impl Reader {
         let is_live = entries.values().any(|entry| entry.url.is_some());
         let mut settings = Settings {
             index: Arc::clone(&self.index),
-            listen: file.callbacks.listen,
+            listen: file.callbacks.listen.as_deref().map(str::to_owned),
             public_url: file.callbacks.public_url,
             people: self.people(file.people, is_live),
             callback_max: self.duration("limits.callback", file.limits.callback.as_deref(), 30),
@@ -160,10 +160,10 @@ impl Reader {
             self.base_url("callbacks.public_url", url);
         }
         if let Some(address) = &settings.listen
-            && let Err(source) = address.parse::<std::net::SocketAddr>()
+            && address.parse::<std::net::SocketAddr>().is_err()
         {
             let address = address.clone();
-            self.problems.push(ConfigError::Listen { address, source });
+            self.problems.push(ConfigError::Listen { address });
         }
         // A hook with an address of its own in the file stays; `init` writes commands that are stubs.
         let is_replaced = |entry: &HookEntry| args.hooks.is_some() && entry.http.is_none();

@@ -453,6 +453,7 @@ impl<'a> Runner<'a> {
                     let whose = match status {
                         Some(401 | 403) if is_other => {
                             let service = &self.evidence.exchanges[called.exchange].service;
+                            self.session.note_rejected_account(service);
                             format!(" to the second account; correct accounts.{service}")
                         }
                         _ => String::new(),

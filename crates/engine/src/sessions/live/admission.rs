@@ -21,6 +21,8 @@ const ELSEWHERE_OPERATIONS_MIN: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Admission {
     services: Mutex<BTreeMap<String, Answers>>,
+    /// The services that rejected the credentials of the second account.
+    rejected_accounts: Mutex<BTreeSet<String>>,
 }
 
 /// Why a run against a service makes no sense.
@@ -115,6 +117,20 @@ impl Admission {
             answers.is_there = true;
         }
         answers.closed()
+    }
+
+    /// Notes that a service rejected the credentials of the second account.
+    pub(super) fn note_rejected_account(&self, service: &str) {
+        let accounts = self.rejected_accounts.lock();
+        let mut accounts = accounts.unwrap_or_else(PoisonError::into_inner);
+        accounts.insert(service.to_owned());
+    }
+
+    /// The first service that rejected the credentials of the second account.
+    pub(super) fn rejected_account(&self) -> Option<String> {
+        let accounts = self.rejected_accounts.lock();
+        let accounts = accounts.unwrap_or_else(PoisonError::into_inner);
+        accounts.first().cloned()
     }
 
     /// Whether its answers may have to be voided.

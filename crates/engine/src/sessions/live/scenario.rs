@@ -325,6 +325,10 @@ impl Session for LiveScenario<'_> {
         self.live.settings.is_shared && !self.live.holders.has_made(holder)
     }
 
+    fn note_rejected_account(&self, service: &str) {
+        self.live.admission.note_rejected_account(service);
+    }
+
     fn turned_away(&self) -> Option<String> {
         let service = self.turned_away.borrow().clone();
         service.filter(|service| self.live.admission.is_doubtful(service))

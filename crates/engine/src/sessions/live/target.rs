@@ -469,6 +469,10 @@ impl Sessions for Live {
         )
     }
 
+    fn rejected_account(&self) -> Option<String> {
+        self.admission.rejected_account()
+    }
+
     fn wrong_address(&self) -> Option<(String, String)> {
         let doubtful = self.admission.elsewhere();
         doubtful
