@@ -307,6 +307,15 @@ impl<'a> Context<'a> {
         selection
     }
 
+    /// Whether two exchanges of a recording have different credentials, which may be those of two accounts.
+    pub fn is_by_another(&self, shown: usize, requested: usize) -> bool {
+        let authorization = |index: usize| {
+            let exchange: &Exchange = self.seen[index].exchange;
+            exchange.request.headers.get("Authorization")
+        };
+        self.evidence.has_unobserved_actions && authorization(shown) != authorization(requested)
+    }
+
     /// Representations of one kind.
     pub fn of_kind(&self, kind: &str) -> impl Iterator<Item = &Representation<'a>> {
         self.representations.iter().filter(move |r| r.kind == kind)

@@ -438,3 +438,28 @@ fn entries_that_overlap_are_judged_as_requests_at_the_same_time() {
         BTreeSet::from(["chat/messages/index-increases".to_owned()])
     );
 }
+
+#[test]
+fn requests_of_a_second_account_are_not_those_of_the_first() {
+    for scenario in [
+        "chat/fetch-binding/other-account",
+        "chat/fetch-user-binding/other-account",
+        "flow/fetch-step/other-account",
+    ] {
+        let (exchanges, _) = exchanges_of(scenario, None);
+        let broken = |entries: &[Value]| {
+            let (checker, result) = check(&har(entries), &[]);
+            result.unwrap();
+            let (record, _) = checker.finish();
+            let findings = record.findings.into_iter();
+            findings.map(|finding| finding.rule).collect::<Vec<_>>()
+        };
+        let mut entries = recorded(&exchanges);
+        assert_eq!(broken(&entries), Vec::<String>::new(), "{scenario}");
+        // With one account, a resource that is shown is not found at its own address.
+        for entry in &mut entries {
+            entry["request"]["headers"] = json!([]);
+        }
+        assert!(!broken(&entries).is_empty(), "{scenario}");
+    }
+}

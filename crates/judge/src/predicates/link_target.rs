@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::acceptance::Acceptance;
-use crate::evidence::{Exchange, Outcome};
+use crate::evidence::Outcome;
 use crate::history::{Appearance, History, Observation, ResourceId};
 use conformant_rulebook::Action;
 
@@ -97,7 +97,7 @@ impl Predicate for LinkTarget {
             let Some((shown, place)) = found else {
                 continue;
             };
-            if is_by_another(context, via.exchange, index) {
+            if context.is_by_another(via.exchange, index) {
                 continue;
             }
             let sees = shows(&context.history, shown);
@@ -254,15 +254,6 @@ fn shows(history: &History<'_>, representation: usize) -> Option<ResourceId> {
                 .any(|observation| holds(observation.shows))
         })
         .map(|(id, _)| id)
-}
-
-/// Whether another account followed a link, which may happen in a recording.
-fn is_by_another(context: &Context<'_>, shown: usize, followed: usize) -> bool {
-    let authorization = |index: usize| {
-        let exchange: &Exchange = context.seen[index].exchange;
-        exchange.request.headers.get("Authorization")
-    };
-    context.evidence.has_unobserved_actions && authorization(followed) != authorization(shown)
 }
 
 impl LinkTarget {
@@ -458,7 +449,7 @@ fn lead(
 ) -> Option<bool> {
     let seen = &context.seen[index];
     let when = context.history.moments[index];
-    let is_ours = seen.exchange.credentials.sees_ours() && !is_by_another(context, shown, index);
+    let is_ours = seen.exchange.credentials.sees_ours() && !context.is_by_another(shown, index);
     let is_there = context.history.exists_since(id, &when).is_some();
     let status = seen.exchange.status().filter(|_| is_ours && is_there);
     match (status, &seen.acceptance) {

@@ -386,7 +386,11 @@ fn evaluate_request(
         let parents = &history.path_bindings[index].parents;
         let above = &parents[..meant.above.unwrap_or(parents.len()).min(parents.len())];
         let is_here = history.is_under(meant.id, above) == Some(true);
-        if seen.exchange.status() != Some(404) || !is_here {
+        let shown_by = history.resources.get(meant.id).observations.iter();
+        let is_ours = shown_by
+            .filter_map(|observation| observation.exchange)
+            .any(|shown| !context.is_by_another(shown, index));
+        if seen.exchange.status() != Some(404) || !is_here || !is_ours {
             return;
         }
         let target = history.path_bindings[index].resource;
