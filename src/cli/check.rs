@@ -41,6 +41,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         configured: known.of_traffic(),
         targets: known.targets,
         hooks: known.hooks,
+        second_accounts: known.second_accounts,
         now: Some(moment(args.at.as_deref())?),
         alone: args.alone,
         sides: args.judge.unwrap_or_default().into(),

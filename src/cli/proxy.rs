@@ -35,6 +35,7 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
             .iter()
             .map(|(service, base)| (service.clone(), base.to_string()))
             .collect(),
+        second_accounts: known.second_accounts.clone(),
         alone: args.alone,
         sides: args.judge.into(),
         ..Surroundings::default()

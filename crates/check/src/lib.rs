@@ -152,6 +152,8 @@ pub struct Surroundings {
     pub targets: BTreeMap<String, String>,
     /// Name of each hook by the URL that recorded traffic calls it at.
     pub hooks: BTreeMap<String, String>,
+    /// By service, the header field that requests of a second account have, with its value.
+    pub second_accounts: BTreeMap<String, (String, String)>,
     /// Time at which tokens are judged.
     pub now: Option<Timestamp>,
     /// Whether recorded traffic is the only writer.

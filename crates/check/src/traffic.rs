@@ -191,13 +191,19 @@ impl DocumentJudge<'_> {
                 partial: None,
             },
         };
+        let second = self.surroundings.second_accounts.get(&operation.service);
+        let is_second =
+            second.is_some_and(|(name, value)| request.headers.get(name) == Some(value.as_str()));
         Exchange {
             step: number,
             service: operation.service.clone(),
             operation: operation.id.clone(),
             sent: found.sent,
             // Recordings may be redacted, so that missing credentials mean nothing.
-            credentials: Credentials::Default,
+            credentials: match is_second {
+                true => Credentials::OtherAccount,
+                false => Credentials::Default,
+            },
             base: found.base,
             request,
             outcome,

@@ -5,9 +5,12 @@
 use super::error::ConfigError;
 use super::file::AccountEntry;
 use super::reader::Reader;
+use conformant_base::http::Request;
 use conformant_base::redact::is_secret_header;
+use conformant_engine::request::authorize;
 use conformant_engine::settings::{Settings, Target};
 use conformant_judge::Shell;
+use conformant_rulebook::scenario::Credentials;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,6 +37,26 @@ impl Reader {
             }
             target.other_account = Some(Arc::new(other));
         }
+    }
+
+    /// The header field by which traffic of the second account is recognized. `None` if its credentials are not at hand:
+    /// files are checked without them too.
+    pub(super) fn field_of_account(
+        &mut self,
+        service: &str,
+        entry: &AccountEntry,
+    ) -> Option<(String, String)> {
+        let problems = self.problems.len();
+        let other = self.account(service, entry, &Target::default());
+        let is_complete = self.problems.len() == problems;
+        self.problems.truncate(problems);
+        let mut request = Request::new("GET", "/");
+        let other = other.filter(|_| is_complete)?;
+        authorize(&other, Credentials::Default, &mut request).ok()?;
+        let mut fields = request.headers.iter();
+        let secret = fields.find(|(name, _)| is_secret_header(name));
+        let (name, value) = secret.or_else(|| request.headers.iter().next())?;
+        Some((name.to_owned(), value.to_owned()))
     }
 
     fn account(&mut self, service: &str, entry: &AccountEntry, target: &Target) -> Option<Target> {

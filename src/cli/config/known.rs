@@ -18,6 +18,8 @@ pub(in crate::cli) struct Known {
     pub targets: BTreeMap<String, String>,
     /// The name of each hook by its URL, where a call is a `POST` of its arguments.
     pub hooks: BTreeMap<String, String>,
+    /// By service, the header field that requests of the second account have, with its value.
+    pub second_accounts: BTreeMap<String, (String, String)>,
     /// The settings of the service whose tokens an application signs, those of the reference where none are configured.
     pub values: Map<String, Value>,
     /// That service.
@@ -98,6 +100,12 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
             hooks.insert(http.url.clone(), name.clone());
         }
     }
+    let mut second_accounts = BTreeMap::new();
+    for (service, entry) in &file.accounts {
+        if let Some(field) = reader.field_of_account(service, entry) {
+            second_accounts.insert(service.clone(), field);
+        }
+    }
     let token_reader = index.token_reader().map(str::to_owned);
     let mut target = Target::default();
     if let Some(token_reader) = &token_reader {
@@ -116,6 +124,7 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
     Ok(Known {
         targets,
         hooks,
+        second_accounts,
         values,
         token_reader,
         is_reference,

@@ -6,8 +6,9 @@ use crate::{Checker, Kind, Surroundings};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use conformant_base::clock::{self, Timestamp};
-use conformant_base::http::Headers;
+use conformant_base::http::{Headers, Request};
 use conformant_engine::plan;
+use conformant_engine::request::authorize;
 use conformant_engine::sessions::Offline;
 use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
@@ -16,6 +17,7 @@ use conformant_judge::load::shared as rulebook;
 use conformant_record::{Finding, Subject};
 use conformant_reference::Fault;
 use conformant_reference::SERVICES;
+use conformant_rulebook::scenario::Credentials;
 use conformant_schema::Schemas;
 use serde_json::Value;
 use serde_json::json;
@@ -70,11 +72,22 @@ fn check(
         .map(|(service, url)| ((*service).to_owned(), (*url).to_owned()));
     let surroundings = Surroundings {
         targets: targets.collect(),
+        second_accounts: BTreeMap::from([("flow".to_owned(), second_account())]),
         ..Surroundings::default()
     };
     let mut checker = Checker::new(rulebook(), Kind::Har, surroundings);
     let result = checker.file("run.har", &mut text.as_bytes());
     (checker, result)
+}
+
+/// The header field of the reference's second account.
+fn second_account() -> (String, String) {
+    let target = Target::of_reference("flow", "");
+    let mut request = Request::new("GET", "/");
+    authorize(&target, Credentials::OtherAccount, &mut request).unwrap();
+    let mut fields = request.headers.iter();
+    let (name, value) = fields.next().unwrap();
+    (name.to_owned(), value.to_owned())
 }
 
 /// The part of a finding that is the same in a recording and live.
@@ -461,5 +474,22 @@ fn requests_of_a_second_account_are_not_those_of_the_first() {
             entry["request"]["headers"] = json!([]);
         }
         assert!(!broken(&entries).is_empty(), "{scenario}");
+    }
+}
+
+#[test]
+fn what_a_second_account_is_shown_is_judged_in_a_recording_too() {
+    let fault = Some(Fault::FlowOtherAccountFetchesExecution);
+    let scenario = "flow/fetch-execution/other-account";
+    for (fault, expected) in [(None, vec![]), (fault, vec!["flow/accounts/not-shown"])] {
+        let (exchanges, _) = exchanges_of(scenario, fault);
+        let (checker, result) = check(&har(&recorded(&exchanges)), &[]);
+        result.unwrap();
+        let (record, _) = checker.finish();
+        let findings = record.findings.iter().map(|f| f.rule.as_str());
+        assert_eq!(
+            findings.collect::<BTreeSet<_>>(),
+            BTreeSet::from_iter(expected)
+        );
     }
 }
