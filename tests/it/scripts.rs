@@ -76,6 +76,14 @@ fn a_script_sends_the_credentials_of_a_second_account() {
 }
 
 #[test]
+fn a_script_judges_what_a_second_account_is_shown() {
+    let fault = "flow/other-account-fetches-execution";
+    let scenario = "flow/fetch-execution/other-account";
+    let (script, broken) = Script::of(fault, scenario, "flow/accounts/not-shown");
+    script.decides(&broken);
+}
+
+#[test]
 fn a_script_composes_half_of_each_pair_of_credentials() {
     let rule = "chat/read-services/credentials";
     let scenario = "chat/read-services/credentials-mixed";
