@@ -92,13 +92,13 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         // The loader compiled both for validation; here they are compiled again, which is rare.
         Comparison::Matches(pattern) => {
             let regex = regex::Regex::new(pattern).ok();
-            every(format!("a text matching {pattern}"), &|v| {
+            every(format!("a text {}", matching(pattern)), &|v| {
                 regex.as_ref().is_some_and(|r| r.is_match(&as_text(v)))
             })
         }
         Comparison::Unlike(pattern) => {
             let regex = regex::Regex::new(pattern).ok();
-            every(format!("no text matching {pattern}"), &|v| {
+            every(format!("no text {}", matching(pattern)), &|v| {
                 regex.as_ref().is_some_and(|r| !r.is_match(&as_text(v)))
             })
         }
@@ -147,6 +147,15 @@ fn of_those(result: &Value, at: &str, among: &Among) -> Value {
         });
     }
     result
+}
+
+/// A pattern in words; one that stands for itself is shown as that text.
+fn matching(pattern: &str) -> String {
+    let text = pattern.replace('\\', "");
+    match regex::escape(&text) == pattern {
+        true => format!("with {}", json::short(&Value::String(text))),
+        false => format!("matching {pattern}"),
+    }
 }
 
 fn place(at: &str) -> &str {

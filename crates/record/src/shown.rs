@@ -71,7 +71,7 @@ pub struct ShownExchange {
     pub marked: usize,
 }
 
-/// A callback, event or hook result with a finding, and the request that caused it.
+/// A callback, event or hook result with a finding, and the request before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// The scenario.
@@ -91,7 +91,7 @@ pub struct Delivery {
     /// The line of `body` with the finding, counted from 1.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub marked: usize,
-    /// The preceding exchange, the most likely cause; 0 if there is none.
+    /// The exchange before it; 0 if there is none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cause: usize,
     /// The last user or device action before it, with arguments; empty if there is none.

@@ -244,7 +244,7 @@ fn defects_of(record: &RunRecord) -> Vec<Defect> {
     record.defects.clone()
 }
 
-/// The exchange of a finding, or the most likely cause of its delivery.
+/// The exchange of a finding, or the one before its delivery.
 pub(super) fn exchange_of<'a>(
     record: &'a RunRecord,
     finding: &Finding,

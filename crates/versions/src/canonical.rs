@@ -339,25 +339,26 @@ fn integers(keywords: &mut Keywords) {
         }
         let number = |key: &str| keywords.get(key).and_then(Value::as_f64);
         let (excluded, included) = (number(open), number(shut));
-        let inside = |n: f64| {
-            if is_upper {
-                n.ceil() - 1.0
-            } else {
-                n.floor() + 1.0
-            }
-        };
-        let rounded = |n: f64| if is_upper { n.floor() } else { n.ceil() };
-        let tighter = |a: f64, b: f64| if is_upper { a.min(b) } else { a.max(b) };
         if only_integers {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "larger integers are clamped, which is more than a JSON number states exactly"
+            )]
+            let integer = |n: f64| n as i128;
+            let inside = |n: f64| {
+                if is_upper {
+                    integer(n.ceil()).saturating_sub(1)
+                } else {
+                    integer(n.floor()).saturating_add(1)
+                }
+            };
+            let rounded = |n: f64| integer(if is_upper { n.floor() } else { n.ceil() });
             let bounds = [excluded.map(inside), included.map(rounded)];
-            let bound = bounds.into_iter().flatten().reduce(tighter);
+            let bounds = bounds.into_iter().flatten();
+            let bound = if is_upper { bounds.min() } else { bounds.max() };
             keywords.remove(open);
-            if let Some(bound) = bound.filter(|bound| bound.abs() < 9e15) {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    reason = "an integer of this size fits"
-                )]
-                keywords.insert(shut.to_owned(), json!(bound as i64));
+            if let Some(bound) = bound.and_then(self::number) {
+                keywords.insert(shut.to_owned(), bound);
             }
         } else if let (Some(excluded), Some(included)) = (excluded, included) {
             let is_shut = if is_upper {
@@ -534,6 +535,10 @@ mod tests {
             (
                 json!({"type": "integer", "maximum": 9}),
                 json!({"type": "integer", "exclusiveMaximum": 9.5}),
+            ),
+            (
+                json!({"type": "integer", "maximum": 9_999_999_999_999_999_i64}),
+                json!({"type": "integer", "exclusiveMaximum": 1e16}),
             ),
             (
                 json!({"type": "number", "minimum": 2}),

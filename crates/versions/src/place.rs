@@ -79,7 +79,7 @@ impl SchemaPlace<'_, '_> {
                 let sides = [self.old, self.new].map(|side| accepted(is_impossible(side)));
                 let [old, new] = sides.map(|word| Some(word.to_owned()));
                 self.note(What::Type, action, |n| n.between(old, new));
-                return true;
+                return false;
             }
         }
         if let Some(key) = self.uneven_combination() {
@@ -345,9 +345,16 @@ impl SchemaPlace<'_, '_> {
             };
             let key = new.as_ref().or(old.as_ref()).map_or(shut, |end| end.key);
             let value = |end: &Option<End<'_>>| end.as_ref().map(|end| end.value.clone());
-            self.note(What::Bound, action, |n| {
-                n.detail(key)
-                    .values(value(&old).as_ref(), value(&new).as_ref())
+            // Another keyword with the same number is another bound.
+            let named = |end: &End<'_>| format!("{} {}", end.key, end.value);
+            let differ = old.as_ref().zip(new.as_ref());
+            let differ = differ.filter(|(a, b)| a.key != b.key);
+            let names = differ.map(|(a, b)| (named(a), named(b)));
+            self.note(What::Bound, action, |n| match names {
+                Some((a, b)) => n.detail(key).between(Some(a), Some(b)),
+                None => n
+                    .detail(key)
+                    .values(value(&old).as_ref(), value(&new).as_ref()),
             });
         }
         let Some((old, new)) = self.difference("multipleOf") else {

@@ -594,6 +594,36 @@ fn another_branch_of_one_of_is_a_change_where_branches_overlap() {
 }
 
 #[test]
+fn bounds_by_different_keywords_are_named() {
+    let of = |key: &str| {
+        let mut book = blank();
+        let entry = Kind {
+            name: "flow/made-up".to_owned(),
+            schema: json!({"type": "number", key: 5}),
+            page_of: None,
+            annotations: conformant_rulebook::annotations::Annotations::default(),
+        };
+        book.kinds.insert(entry.name.clone(), entry);
+        book
+    };
+    let (open, shut) = (of("exclusiveMinimum"), of("minimum"));
+    let changes = rulebooks(("a", &shut), ("b", &open)).changes;
+    let [change] = &changes[..] else {
+        panic!("{changes:?}")
+    };
+    let sides = (change.old.as_deref(), change.new.as_deref());
+    assert_eq!(sides, (Some("minimum 5"), Some("exclusiveMinimum 5")));
+}
+
+#[test]
+fn what_accepted_nothing_has_one_change() {
+    let object =
+        json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string"}}});
+    let actions = actions_of(What::Type, &json!({"not": {}}), &object);
+    assert_eq!(actions, [Action::Widened, Action::Narrowed]);
+}
+
+#[test]
 fn multiples_are_compared_by_their_decimal_digits() {
     let multiple = |text: &str| serde_json::from_str(&format!("{{\"multipleOf\": {text}}}"));
     for (old, new, action) in [

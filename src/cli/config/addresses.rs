@@ -9,7 +9,11 @@ pub(in crate::cli) fn by_service(
     flag: &str,
     value: &str,
 ) -> Result<Vec<(String, String)>, AddressError> {
-    let Some((service, url)) = value.split_once('=') else {
+    // A variable that is not set leaves the address empty.
+    let parts = value.split_once('=');
+    let Some((service, url)) =
+        parts.filter(|(service, url)| !service.is_empty() && !url.is_empty())
+    else {
         return Err(AddressError::Form {
             flag: flag.to_owned(),
             value: value.to_owned(),

@@ -37,7 +37,11 @@ impl History<'_> {
             !writes.any(|write| {
                 // An action at that moment finds it.
                 let is_now = write.moment.event == until.event;
-                let between = write.moment.may_follow(since) && !until.is_before(&write.moment);
+                // A deletion may show what it ends.
+                let is_of_deletion =
+                    write.does == Action::Ends && write.moment.event == since.event;
+                let follows = is_of_deletion || write.moment.may_follow(since);
+                let between = follows && !until.is_before(&write.moment);
                 between && !is_now && self.may_end(write, id)
             })
         };
@@ -53,7 +57,10 @@ impl History<'_> {
         }
         match write.does {
             // It ended the resource or one of its parents; an unknown one may be any of the type.
-            Action::Ends => write.resource.map_or(write.kind == kind, above),
+            Action::Ends => write.resource.map_or_else(
+                || write.kind == kind || self.resources.has_parent_of(id, write.kind),
+                above,
+            ),
             // A creation of another type may end it, such as that of a member an invite.
             Action::Makes | Action::FindsOrMakes if self.creation_may_end(write.kind, kind) => true,
             // An unknown resource may have replaced it.

@@ -340,14 +340,8 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             out += &labelled("hook before", &delivery.action, look);
         }
         if let Some(exchange) = exchange {
-            // A callback that did not come has no cause.
-            let label = if delivery.missing {
-                "request before"
-            } else {
-                "caused by"
-            };
             let brief = format!("{} (exchange {})", in_brief(exchange), exchange.exchange);
-            out += &labelled(label, &brief, look);
+            out += &labelled("request before", &brief, look);
         }
     } else if let Some(exchange) = exchange {
         // The line `where` has its number.
@@ -692,7 +686,7 @@ mod tests {
         record.deliveries[0].missing = false;
         let text = summarize(&record);
         assert!(
-            text.contains("  result of show_device\n") && text.contains("  caused by"),
+            text.contains("  result of show_device\n") && text.contains("  request before"),
             "{text}"
         );
     }

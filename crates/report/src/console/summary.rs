@@ -127,14 +127,17 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     if cards.len() > FIRST_MAX {
         let more = view::count(cards.len() - FIRST_MAX, "more defect");
-        writeln!(out, "… {more} above").expect(MEMORY);
+        writeln!(out, "… {more} in the reports").expect(MEMORY);
     }
     if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
-        let line = format!("a script with the requests of defect N: conformant reproduce {run} N");
+        let line = match cards.len() {
+            1 => format!("a script with its requests: conformant reproduce {run} 1"),
+            _ => format!("a script with the requests of defect N: conformant reproduce {run} N"),
+        };
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if `reproduce` passes, the defect depends on earlier requests: repeat the whole run with {}",
+                "if the command in the line `reproduce` above passes, the defect depends on earlier requests: repeat the whole run with {}",
                 invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
@@ -199,9 +202,14 @@ fn needs_doctor(record: &RunRecord) -> bool {
     match &record.ended_early {
         Some(why) => !why.starts_with("time limit"),
         // What a filter leaves out is not missing.
-        None if record.exit == Some(0) && record.invocation.contains(" --filter ") => false,
+        None if record.exit == Some(0) && has_filter(record) => false,
         None => !cards::needs(record).is_empty(),
     }
+}
+
+fn has_filter(record: &RunRecord) -> bool {
+    let mut words = record.invocation.split(' ');
+    words.any(|word| word == "--filter" || word.starts_with("--filter="))
 }
 
 /// The `doctor` command for the targets of a run.

@@ -80,7 +80,7 @@ struct Pace {
     blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
-    /// The longest interval that was rejected, as far as it was measured.
+    /// The interval that was rejected last, as far as it was measured.
     too_short: Duration,
     /// How often the rate was lowered.
     epoch: u32,
@@ -122,7 +122,7 @@ pub(super) enum Next {
     Again(Duration),
     /// Retry after that wait, while other requests go on.
     AgainAlone(Duration),
-    /// Give up: the limit lasts longer than the run.
+    /// Give up: the limit lasts longer than the run, or the target rejects all retries without `Retry-After`.
     GiveUp,
 }
 
