@@ -27,6 +27,13 @@ pub struct Resource<'a> {
     pub ended: Option<WriteId>,
 }
 
+impl Resource<'_> {
+    /// The key as findings show it: a key of several values is one line.
+    pub fn shown(&self) -> String {
+        self.key.replace('\n', " and ")
+    }
+}
+
 /// Resources by name; `None` for an ambiguous one.
 type ResourcesByName = BTreeMap<String, Option<ResourceId>>;
 

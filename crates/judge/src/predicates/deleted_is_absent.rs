@@ -107,7 +107,8 @@ fn evaluate_deletion(
         kind: "not-gone",
         expected: format!(
             "no {} after {}",
-            resource.key, context.seen[index].exchange.operation
+            resource.shown(),
+            context.seen[index].exchange.operation
         ),
         actual: actual.to_owned(),
         ..Fact::default()

@@ -350,8 +350,8 @@ impl LinkTarget {
         if matches!(status, 401 | 403 | 429) || status >= 500 {
             return;
         }
-        let kind = history.resources.get(id).kind;
-        let key = &history.resources.get(id).key;
+        let resource = history.resources.get(id);
+        let (kind, key) = (resource.kind, &resource.key);
         let lists = place.lists.as_deref();
         let other = other(context, index, id).or_else(|| of_others(context, index, lists?));
         let found = (200..300).contains(&status);
@@ -365,8 +365,8 @@ impl LinkTarget {
         let fact = wrong.map(|actual| Fact {
             kind: "leads-elsewhere",
             expected: match self.to {
-                To::Something => format!("something of {kind} {key}"),
-                To::Itself | To::NoOther | To::Each => format!("{kind} {key}"),
+                To::Something => format!("something of {kind} {}", resource.shown()),
+                To::Itself | To::NoOther | To::Each => format!("{kind} {}", resource.shown()),
             },
             actual,
             ..Fact::default()
@@ -401,7 +401,7 @@ fn other(context: &Context<'_>, index: usize, id: ResourceId) -> Option<String> 
         above.find(|&parent| parent != id && history.resources.get(parent).kind == kind)
     });
     let other = shown.map(|(other, _)| other).or(strange).or(item)?;
-    Some(format!("{kind} {}", history.resources.get(other).key))
+    Some(format!("{kind} {}", history.resources.get(other).shown()))
 }
 
 /// The resources that an response lists, each with its representation.

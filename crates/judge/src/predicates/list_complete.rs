@@ -117,7 +117,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
             .iter()
             .filter(|item| item.resource == Some(id))
             .collect();
-        let key = &history.resources.get(id).key;
+        let key = history.resources.get(id).shown();
         let fact = |kind, expected: String, actual: String| Fact {
             kind,
             expected,

@@ -140,7 +140,7 @@ impl ListFilterComplete {
         }
         let missing = wanted.into_iter().find(|&id| !list.holds(id));
         let wrong = missing.map(|id| {
-            let key = &history.resources.get(id).key;
+            let key = history.resources.get(id).shown();
             let filters = list
                 .filters
                 .iter()

@@ -186,7 +186,7 @@ fn evaluate_pair(
         return;
     };
     let operation = &context.seen[by].exchange.operation;
-    let key = &history.resources.get(id).key;
+    let key = history.resources.get(id).shown();
     let Some(shown) = after.representation(context) else {
         let at = after.exchange.unwrap_or_default();
         let own = history.is_under(id, &history.path_bindings[at].parents) == Some(true);

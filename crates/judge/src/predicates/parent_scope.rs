@@ -141,7 +141,7 @@ fn evaluate_request(
     let wrong = found.then(|| Fact {
         kind: "wrong-parent",
         expected: format!("nothing there: it belongs to {}", belongs(context, id)),
-        actual: format!("{} found", history.resources.get(id).key),
+        actual: format!("{} found", history.resources.get(id).shown()),
         ..Fact::default()
     });
     let earlier = history
@@ -229,7 +229,7 @@ fn evaluate_page(context: &Context<'_>, rule: &Rule, index: usize, verdicts: &mu
         let fact = Fact {
             kind: "wrong-parent",
             expected: format!("nothing of {}", belongs(context, id)),
-            actual: format!("{} in the list", history.resources.get(id).key),
+            actual: format!("{} in the list", history.resources.get(id).shown()),
             ..Fact::default()
         };
         (item.site(""), fact)
