@@ -4,12 +4,12 @@
 //!   isolated.
 //! - `httpmock` bounds neither bodies nor idle sockets: the server is for clients of this machine only.
 
-mod concurrent;
 mod develop;
 mod dispatcher;
 mod event_log;
 mod gate;
 mod http_delivery;
+mod interleaving;
 mod page;
 mod relay;
 mod script;

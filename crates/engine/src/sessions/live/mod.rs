@@ -15,14 +15,14 @@ mod health;
 mod holders;
 mod in_flight;
 mod lease;
+mod pacing;
 mod phone_numbers;
 mod race;
-mod rate_limit;
 mod scenario;
 mod slots;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub(super) use rate_limit::wait_before_retry;
+pub(super) use pacing::wait_before_retry;
 pub use target::{Live, LiveError, LiveOptions};
