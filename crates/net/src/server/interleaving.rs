@@ -13,9 +13,10 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Time between the turns of a request over sockets. That of a deletion is shorter, so that others write after it.
+/// Time between the turns of a request over sockets.
 const WINDOW: Duration = Duration::from_millis(40);
-const WINDOW_OF_DELETION: Duration = Duration::from_millis(15);
+/// The same for a deletion and for a request that no fault concerns, so that those with a fault write after it.
+const WINDOW_SHORT: Duration = Duration::from_millis(15);
 
 impl World {
     /// Handles requests that arrive at the same time; `responses[i]` answers `requests[i]`.
@@ -63,21 +64,15 @@ impl World {
 
     /// Handles a request that may overlap with others of other threads.
     pub(super) fn answer_overlapping(&self, request: &Request) -> Answered {
-        let window = if request.method == "DELETE" {
-            WINDOW_OF_DELETION
-        } else {
-            WINDOW
-        };
         #[expect(
             clippy::disallowed_methods,
             reason = "the window is the reference's response time"
         )]
-        let pause = || std::thread::sleep(window);
-        self.answer_with_pause(request, &pause)
+        self.answer_with_pause(request, &std::thread::sleep)
     }
 
     /// Handles a request with a pause between its turns or, if requests are served one after the other, behind them.
-    fn answer_with_pause(&self, request: &Request, pause: &dyn Fn()) -> Answered {
+    fn answer_with_pause(&self, request: &Request, pause: &dyn Fn(Duration)) -> Answered {
         let can_contend = can_contend(request);
         let (is_serial, can_race) = {
             let state = self.state();
@@ -86,7 +81,7 @@ impl World {
         if is_serial && can_contend {
             let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
             let answered = self.answer(request);
-            pause();
+            pause(WINDOW);
             return answered;
         }
         if !can_race {
@@ -101,8 +96,9 @@ impl World {
             None => {
                 let now = self.now();
                 let stale = self.state().reference.read_early(request, now);
+                let is_short = stale.is_none() || request.method == "DELETE";
                 if can_contend || stale.is_some() {
-                    pause();
+                    pause(if is_short { WINDOW_SHORT } else { WINDOW });
                 }
                 self.answer_with_stale_reads(request, stale)
             }
@@ -231,8 +227,8 @@ mod tests {
     fn nested(world: &World) -> [Response; 2] {
         let requests = enrolments();
         let inner = std::cell::RefCell::new(None);
-        let outer = world.answer_with_pause(&requests[0], &|| {
-            let answered = world.answer_with_pause(&requests[1], &|| ());
+        let outer = world.answer_with_pause(&requests[0], &|_| {
+            let answered = world.answer_with_pause(&requests[1], &|_| ());
             inner.replace(Some(answered.response));
         });
         let inner = inner
@@ -259,7 +255,7 @@ mod tests {
             let bodies: BTreeSet<Vec<u8>> = std::thread::scope(|scope| {
                 let world = &world;
                 let answer =
-                    |request| scope.spawn(move || world.answer_with_pause(request, &|| ()));
+                    |request| scope.spawn(move || world.answer_with_pause(request, &|_| ()));
                 let running: Vec<_> = requests.iter().map(answer).collect();
                 let joined = running.into_iter().map(|one| one.join().expect("no panic"));
                 joined.map(|answered| answered.response.body).collect()

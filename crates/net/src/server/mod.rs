@@ -45,8 +45,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Requests that a server with a port handles at the same time.
-const HANDLERS: usize = 4;
+/// Requests that a server with a port handles at the same time: as many as a race sends.
+const HANDLERS: usize = 8;
 
 /// Observes requests of clients and their responses.
 pub type Witness = Arc<dyn Fn(Exchanged<'_>) + Send + Sync>;
