@@ -46,7 +46,11 @@ class People:
     # Chat.
     def console(self, service_sid, **settings):
         service = self.chat.service(service_sid)
+        roles = ["default_service_role_sid", "default_channel_role_sid", "default_channel_creator_role_sid"]
         for name, value in settings.items():
+            if name in roles:
+                service.defaults[roles.index(name)] = value
+                continue
             known = service.settings.get(name)
             service.settings[name] = dict(known, **value) if isinstance(known, dict) and isinstance(value, dict) else value
         service.updated = self.world.moment()

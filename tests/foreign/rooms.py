@@ -188,6 +188,7 @@ class Rooms:
             message.index = channel.messages[-1].index
         message.body = self.text(body)
         message.author = "system" if world.bug("from-lost") else author
+        message.updater = request.field("LastUpdatedBy")
         message.attributes, message.created = world.attributes(request.field("Attributes")), world.moment()
         channel.messages.append(message)
         if medium:
@@ -227,7 +228,7 @@ class Rooms:
             "attributes": "{}" if medium and world.bug("attributes-lost-beside-media") else message.attributes,
             "date_created": world.stamp(message.created),
             "date_updated": world.stamp(message.created),
-            "last_updated_by": None,
+            "last_updated_by": message.updater,
             "was_edited": False,
             "from": message.author,
             "body": "" if medium and world.bug("body-lost-beside-media") else int(message.body) if world.bug("body-number") and (message.body or "").isdecimal() else message.body,
