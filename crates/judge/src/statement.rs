@@ -211,6 +211,12 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_that_stands_for_itself_is_shown_as_text() {
+        assert_eq!(matching(r"session\-fb\.1"), r#"with "session-fb.1""#);
+        assert_eq!(matching("session-[0-9]+"), "matching session-[0-9]+");
+    }
+
+    #[test]
     fn an_item_that_must_not_be_there_is_named() {
         let expect = json!({"rule": "x/y", "at": "/l", "excludes": {}});
         let expect: Expect = serde_json::from_value(expect).expect("a statement");

@@ -1,10 +1,11 @@
 //! `immutable`: a field that never changes is equal in every observation of its resource.
 //!
-//! Does not judge absent fields, nor a resource that was deleted and created again.
+//! Does not judge absent fields, a resource that was deleted and created again, nor a key that two creations returned: it does
+//! not name one resource.
 
 use super::prelude::*;
 use crate::compare::is_unspecified;
-use crate::history::{Observation, same};
+use crate::history::{Observation, Outcome, ResourceId, same};
 use conformant_rulebook::Action;
 
 /// These fields of a resource are equal in every observation of it.
@@ -52,6 +53,9 @@ impl Predicate for Immutable {
         let ends_unseen =
             history.has_unobserved_actions && context.rulebook.index.does(Action::Ends, of);
         for (id, resource) in history.resources.of_kind(of) {
+            if creations_of(context, id).count() > 1 {
+                continue;
+            }
             let ended = resource.ended.map(|write| &history.writes[write].moment);
             let is_again = |observation: &Observation<'_>| {
                 ended.is_some_and(|e| !observation.moment.is_before(e))
@@ -97,6 +101,13 @@ impl Predicate for Immutable {
             )
         };
         let (start, later) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+        let service = |created: &str| json!({"sid": format!("IS{}", "1".repeat(32)), "date_created": created});
+        let made_twice = |first: &str, second: &str| {
+            let parameters = json!({"of": "chat/service", "fields": ["/date_created"]});
+            Example::for_rule("chat", parameters)
+                .answered("create-service", json!({}), service(first))
+                .answered("create-service", json!({}), service(second))
+        };
         let first = fetched(Example::for_rule("flow", parameters), "1", start);
         let binding = |user: Value| {
             json!({
@@ -116,11 +127,24 @@ impl Predicate for Immutable {
             fetched(first.clone(), "1", "2026-01-01T00:00:00+00:00").passes(),
             fetched(first.clone(), "1", later).fails("/date_created"),
             fetched(first.clone(), "2", later).not_judged(),
+            made_twice(start, later).not_judged(),
+            made_twice(start, start).not_judged(),
             in_two_faces(json!(""), json!("US1")).not_judged(),
             in_two_faces(json!("US2"), json!("US1")).fails("/user_sid"),
             first.not_judged(),
         ]
     }
+}
+
+/// The accepted requests whose operation creates a resource and that returned this one.
+fn creations_of<'a>(context: &'a Context<'_>, id: ResourceId) -> impl Iterator<Item = usize> + 'a {
+    let writes = context.history.writes.iter();
+    let writes = writes.filter(move |w| w.resource == Some(id) && w.outcome == Outcome::Done);
+    let requests = writes.filter_map(|write| write.exchange());
+    requests.filter(|&request| {
+        let operation = context.seen[request].operation;
+        operation.is_some_and(|operation| operation.does == Action::Makes)
+    })
 }
 
 /// A field in an observation, and the value that was shown before.
