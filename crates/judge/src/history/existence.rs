@@ -57,10 +57,7 @@ impl History<'_> {
         }
         match write.does {
             // It ended the resource or one of its parents; an unknown one may be any of the type.
-            Action::Ends => write.resource.map_or_else(
-                || write.kind == kind || self.resources.has_parent_of(id, write.kind),
-                above,
-            ),
+            Action::Ends => write.resource.map_or(write.kind == kind, above),
             // A creation of another type may end it, such as that of a member an invite.
             Action::Makes | Action::FindsOrMakes if self.creation_may_end(write.kind, kind) => true,
             // An unknown resource may have replaced it.

@@ -137,12 +137,6 @@ impl<'a> Resources<'a> {
         self.all[id].is_ours |= of_ours;
     }
 
-    /// Whether a resource is a descendant of one of that type.
-    pub fn has_parent_of(&self, id: ResourceId, kind: &str) -> bool {
-        let mut parents = self.all[id].parents.iter();
-        parents.any(|&parent| self.all[parent].kind == kind)
-    }
-
     /// Whether a resource is a descendant of another one.
     pub fn is_below(&self, id: ResourceId, above: ResourceId) -> bool {
         let mut parents = self.all[id].parents.iter();

@@ -3,13 +3,13 @@
 
 use super::REGISTERED;
 use crate::evidence::Evidence;
-use crate::examples::{Example, ExpectedVerdict, RULE};
+use crate::examples::{Example, ExampleBuilder, ExpectedVerdict, RULE};
 use crate::{DocumentCache, Judgment, Tally, judge_with_cache, predicate_of};
 use conformant_base::source::Source;
 use conformant_record::{Basis, Level};
 use conformant_rulebook::{Check, Origin, Rule, Rulebook, Rules};
 use conformant_schema::Schemas;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The rulebook's kinds and operations without its rules: nothing but the example's own rule
 /// judges.
@@ -150,5 +150,36 @@ fn some_rule_uses_every_predicate() {
             entry.name,
             entry.selected_by
         );
+    }
+}
+
+#[test]
+fn a_deletion_that_shows_what_it_ends_is_no_proof_that_it_exists() {
+    let mut rulebook = bare();
+    let chat = rulebook.services.get_mut("chat").expect("a service");
+    let deletion = chat.operations.get_mut("delete-binding");
+    deletion.expect("an operation").response = Some("chat/binding".to_owned());
+    let [service, sid] = ["IS", "BS"].map(|prefix| format!("{prefix}{}", "1".repeat(32)));
+    let binding = json!({"sid": sid, "service_sid": service});
+    let path = json!({"ServiceSid": service, "Sid": sid});
+    let page = json!({"bindings": [], "meta": {"next_page_url": null, "key": "bindings"}});
+    let fetched = Example::for_rule("chat", json!({"of": "chat/read-bindings"})).answered(
+        "fetch-binding",
+        path.clone(),
+        binding.clone(),
+    );
+    let listed = |scene: ExampleBuilder| {
+        let late = (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})));
+        late.answered("read-bindings", path.clone(), page.clone())
+    };
+    let deleted = fetched
+        .clone()
+        .answered("delete-binding", path.clone(), binding);
+    for example in [
+        listed(fetched).fails("/bindings"),
+        listed(deleted).not_judged(),
+    ] {
+        rulebook.rules.insert(rule(&example, "list-complete"));
+        assert_eq!(problem(&rulebook, &example), None, "{:?}", example.expected);
     }
 }
