@@ -35,7 +35,8 @@ pub(super) fn derive(cases: &mut Cases<'_>) {
     steps.extend(looks.clone());
     steps.extend(rejections(cases));
     steps.extend(looks);
-    let another = cases.again(cases.operation.parameters.len() + 2);
+    // Beyond the values of all rejections.
+    let another = cases.again(2 * cases.operation.parameters.len() + 2);
     steps.push(cases.call(either(), &another));
     steps.extend(list);
     let what = "refused, then the list of its scope";
