@@ -32,6 +32,7 @@ use payloads::Payloads;
 use stream::Stream;
 
 use conformant_base::clock::Timestamp;
+use conformant_base::http::Headers;
 use conformant_engine::Recorder;
 use conformant_judge::{Judgment, Tally};
 use conformant_record::{ArchiveSums, RunRecord};
@@ -152,8 +153,8 @@ pub struct Surroundings {
     pub targets: BTreeMap<String, String>,
     /// Name of each hook by the URL that recorded traffic calls it at.
     pub hooks: BTreeMap<String, String>,
-    /// By service, the header field that requests of a second account have, with its value.
-    pub second_accounts: BTreeMap<String, (String, String)>,
+    /// By service, the header fields by which requests of a second account are recognized.
+    pub second_accounts: BTreeMap<String, Headers>,
     /// Time at which tokens are judged.
     pub now: Option<Timestamp>,
     /// Whether recorded traffic is the only writer.

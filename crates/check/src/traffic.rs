@@ -192,8 +192,10 @@ impl DocumentJudge<'_> {
             },
         };
         let second = self.surroundings.second_accounts.get(&operation.service);
-        let is_second =
-            second.is_some_and(|(name, value)| request.headers.get(name) == Some(value.as_str()));
+        let is_second = second.is_some_and(|fields| {
+            let mut fields = fields.iter();
+            fields.all(|(name, value)| request.headers.get(name) == Some(value))
+        });
         Exchange {
             step: number,
             service: operation.service.clone(),

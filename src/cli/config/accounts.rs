@@ -5,7 +5,7 @@
 use super::error::ConfigError;
 use super::file::AccountEntry;
 use super::reader::Reader;
-use conformant_base::http::Request;
+use conformant_base::http::{Headers, Request};
 use conformant_base::redact::is_secret_header;
 use conformant_engine::request::authorize;
 use conformant_engine::settings::{Settings, Target};
@@ -39,13 +39,13 @@ impl Reader {
         }
     }
 
-    /// The header field by which traffic of the second account is recognized. `None` if its credentials are not at hand:
-    /// files are checked without them too.
-    pub(super) fn field_of_account(
+    /// The header fields by which traffic of the second account is recognized: the secret ones, or all if none is secret.
+    /// `None` if a variable of its credentials is not set: files can be checked without them.
+    pub(super) fn fields_of_account(
         &mut self,
         service: &str,
         entry: &AccountEntry,
-    ) -> Option<(String, String)> {
+    ) -> Option<Headers> {
         let problems = self.problems.len();
         let other = self.account(service, entry, &Target::default());
         let is_complete = self.problems.len() == problems;
@@ -53,10 +53,16 @@ impl Reader {
         let mut request = Request::new("GET", "/");
         let other = other.filter(|_| is_complete)?;
         authorize(&other, Credentials::Default, &mut request).ok()?;
-        let mut fields = request.headers.iter();
-        let secret = fields.find(|(name, _)| is_secret_header(name));
-        let (name, value) = secret.or_else(|| request.headers.iter().next())?;
-        Some((name.to_owned(), value.to_owned()))
+        let mut names = request.headers.iter().map(|(name, _)| name);
+        let is_plain = names.all(|name| !is_secret_header(name));
+        let fields: Headers = request
+            .headers
+            .iter()
+            .filter(|(name, _)| is_plain || is_secret_header(name))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        let has_some = fields.iter().next().is_some();
+        has_some.then_some(fields)
     }
 
     fn account(&mut self, service: &str, entry: &AccountEntry, target: &Target) -> Option<Target> {

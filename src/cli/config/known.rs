@@ -3,6 +3,7 @@
 use super::environment::environment;
 use super::reader::open;
 use crate::cli::Failure;
+use conformant_base::http::Headers;
 use conformant_engine::settings::{Reach, Target};
 use conformant_rulebook::service::{APPLICATION, ServiceIndex};
 use serde_json::{Map, Value};
@@ -18,8 +19,8 @@ pub(in crate::cli) struct Known {
     pub targets: BTreeMap<String, String>,
     /// The name of each hook by its URL, where a call is a `POST` of its arguments.
     pub hooks: BTreeMap<String, String>,
-    /// By service, the header field that requests of the second account have, with its value.
-    pub second_accounts: BTreeMap<String, (String, String)>,
+    /// By service, the header fields by which requests of the second account are recognized.
+    pub second_accounts: BTreeMap<String, Headers>,
     /// The settings of the service whose tokens an application signs, those of the reference where none are configured.
     pub values: Map<String, Value>,
     /// That service.
@@ -102,8 +103,8 @@ pub(in crate::cli) fn known(config: Option<&Path>, specs: Option<&Path>) -> Resu
     }
     let mut second_accounts = BTreeMap::new();
     for (service, entry) in &file.accounts {
-        if let Some(field) = reader.field_of_account(service, entry) {
-            second_accounts.insert(service.clone(), field);
+        if let Some(fields) = reader.fields_of_account(service, entry) {
+            second_accounts.insert(service.clone(), fields);
         }
     }
     let token_reader = index.token_reader().map(str::to_owned);
