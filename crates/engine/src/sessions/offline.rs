@@ -333,7 +333,8 @@ impl OfflineSession<'_> {
                     .map(|request| Departure { base, request })
                     .collect();
                 let timeout = client.limits().timeout;
-                let arrived = client.send_concurrently(&departures, timeout, || {});
+                let arrived =
+                    client.send_concurrently(&client.share(), &departures, timeout, || {});
                 let arrived = arrived.map_err(|fault| SendFault::from(&fault))?;
                 let answers = arrived.into_iter().map(|one| one.answer);
                 let answers = answers.map(|answer| match answer {

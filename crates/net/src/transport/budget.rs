@@ -4,7 +4,7 @@
 //! not count against deadlines.
 
 use conformant_base::clock;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -20,13 +20,14 @@ pub(super) struct Budget {
     left: Condvar,
 }
 
-/// One scenario's share; released when dropped.
+/// One scenario's share, also of its concurrent requests; released when dropped.
 #[derive(Debug)]
 pub struct BudgetShare {
     room: Arc<Budget>,
     /// Bytes of complete responses.
-    received: usize,
-    holds: bool,
+    received: AtomicUsize,
+    /// Set under the lock of the reservation.
+    holds: AtomicBool,
 }
 
 impl Budget {
@@ -39,39 +40,43 @@ impl BudgetShare {
     pub(super) fn of(room: &Arc<Budget>) -> Self {
         Self {
             room: Arc::clone(room),
-            received: 0,
-            holds: false,
+            received: AtomicUsize::new(0),
+            holds: AtomicBool::new(false),
         }
     }
 
     /// Waits until a response of that size may continue; returns the time waited.
-    pub(super) fn admit(&mut self, bytes: usize, interrupted: &AtomicBool) -> Duration {
-        if self.holds || self.received + bytes <= SMALL_BYTES {
+    pub(super) fn admit(&self, bytes: usize, interrupted: &AtomicBool) -> Duration {
+        if self.holds() || self.received.load(Ordering::Relaxed) + bytes <= SMALL_BYTES {
             return Duration::ZERO;
         }
         let begun = clock::monotonic();
         let mut taken = self.room.lock();
-        while *taken && !interrupted.load(Ordering::Relaxed) {
+        while *taken && !self.holds() && !interrupted.load(Ordering::Relaxed) {
             let waited = self.room.left.wait_timeout(taken, WAIT_SLICE);
             taken = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         // An interrupted scenario ends at once without the reservation.
         if !*taken {
             *taken = true;
-            self.holds = true;
+            self.holds.store(true, Ordering::Relaxed);
         }
         begun.elapsed()
     }
 
     /// Counts a complete response.
-    pub(super) fn keep(&mut self, bytes: usize) {
-        self.received += bytes;
+    pub(super) fn keep(&self, bytes: usize) {
+        self.received.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn holds(&self) -> bool {
+        self.holds.load(Ordering::Relaxed)
     }
 }
 
 impl Drop for BudgetShare {
     fn drop(&mut self) {
-        if self.holds {
+        if self.holds() {
             *self.room.lock() = false;
             self.room.left.notify_one();
         }
@@ -86,28 +91,30 @@ mod tests {
     fn one_scenario_at_a_time_holds_large_responses() {
         let room = Arc::new(Budget::default());
         let never = AtomicBool::new(false);
-        let mut first = BudgetShare::of(&room);
-        let mut second = BudgetShare::of(&room);
+        let first = BudgetShare::of(&room);
+        let second = BudgetShare::of(&room);
         first.admit(SMALL_BYTES, &never);
         second.keep(SMALL_BYTES);
-        assert!(!first.holds && !*room.lock(), "a little needs no room");
+        assert!(!first.holds() && !*room.lock(), "a little needs no room");
         first.keep(SMALL_BYTES);
         first.admit(1, &never);
-        assert!(first.holds);
+        assert!(first.holds());
         let entered = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            scope.spawn(|| {
-                second.admit(1, &never);
-                assert!(entered.load(Ordering::SeqCst), "before the first had left");
-            });
+            for _request_at_once in 0..2 {
+                scope.spawn(|| {
+                    second.admit(1, &never);
+                    assert!(entered.load(Ordering::SeqCst), "before the first had left");
+                });
+            }
             first.admit(usize::MAX / 2, &never);
             entered.store(true, Ordering::SeqCst);
             drop(first);
         });
-        assert!(second.holds);
-        let mut third = BudgetShare::of(&room);
+        assert!(second.holds());
+        let third = BudgetShare::of(&room);
         third.admit(SMALL_BYTES + 1, &AtomicBool::new(true));
-        assert!(!third.holds, "an interrupted one does not wait");
+        assert!(!third.holds(), "an interrupted one does not wait");
         drop(third);
         assert!(*room.lock());
         drop(second);

@@ -158,7 +158,7 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Answer, Fault> {
-        let share = &mut BudgetShare::of(&Arc::default());
+        let share = &BudgetShare::of(&Arc::default());
         self.exchange_on(
             self.trusts_kept.then_some(Duration::MAX),
             share,
@@ -173,7 +173,7 @@ impl Client {
     /// closed such a one before. [`Fault::on_kept`] marks a failure there.
     pub fn exchange_in(
         &self,
-        share: &mut BudgetShare,
+        share: &BudgetShare,
         base: &BaseUrl,
         request: &Request,
         within: Duration,
@@ -185,7 +185,7 @@ impl Client {
     fn exchange_on(
         &self,
         trusted: Option<Duration>,
-        share: &mut BudgetShare,
+        share: &BudgetShare,
         base: &BaseUrl,
         request: &Request,
         within: Duration,
@@ -326,7 +326,7 @@ impl Client {
         base: &BaseUrl,
         request: &Request,
         deadline: Instant,
-        share: &mut BudgetShare,
+        share: &BudgetShare,
     ) -> Result<Answer, Fault> {
         let through = connection.through.as_deref();
         let body = writing::render(&mut connection.output, base, request, through);

@@ -16,7 +16,6 @@ use super::reading::{self, Answer};
 use super::writing;
 use conformant_base::clock;
 use conformant_base::http::{Cause, Request};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Time for a target to take in what was sent before the last bytes.
@@ -47,6 +46,7 @@ impl Client {
     /// connection before the last byte.
     pub fn send_concurrently(
         &self,
+        share: &BudgetShare,
         departures: &[Departure<'_>],
         within: Duration,
         release: impl FnOnce(),
@@ -85,7 +85,8 @@ impl Client {
                 .into_iter()
                 .zip(departures)
                 .map(|(exchange, departure)| {
-                    scope.spawn(move || receive(exchange, &departure.request.method, limit))
+                    let method = &departure.request.method;
+                    scope.spawn(move || receive(exchange, method, limit, share))
                 })
                 .collect();
             let arrived = readers.into_iter().zip(sent).map(|(reader, sent)| {
@@ -117,8 +118,8 @@ fn receive(
     mut exchange: Exchange<'_>,
     method: &str,
     limit: usize,
+    share: &BudgetShare,
 ) -> (Result<Answer, Fault>, Instant) {
-    let share = &mut BudgetShare::of(&Arc::default());
     let answer = reading::read(&mut exchange, method, limit, share);
     let received = exchange.first_byte().unwrap_or_else(clock::monotonic);
     (answer, received)
@@ -184,7 +185,12 @@ mod tests {
             .map(|request| Departure { base, request })
             .collect();
         let client = Client::new(Limits::default());
-        client.send_concurrently(&departures, Duration::from_secs(10), release)
+        client.send_concurrently(
+            &client.share(),
+            &departures,
+            Duration::from_secs(10),
+            release,
+        )
     }
 
     #[test]
@@ -264,7 +270,7 @@ mod tests {
             let began = clock::monotonic();
             let client = Client::new(limits);
             client
-                .send_concurrently(&departures, Duration::from_secs(10), || {})
+                .send_concurrently(&client.share(), &departures, Duration::from_secs(10), || {})
                 .unwrap();
             assert!(began.elapsed() >= Duration::from_millis(150));
         });

@@ -294,7 +294,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Waits for memory for a response of that size; the deadline moves by the wait.
-    pub(super) fn admit(&mut self, bytes: usize, share: &mut BudgetShare) {
+    pub(super) fn admit(&mut self, bytes: usize, share: &BudgetShare) {
         self.deadline += share.admit(bytes, self.interrupted);
     }
 

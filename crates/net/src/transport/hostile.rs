@@ -400,8 +400,8 @@ fn in_a_scenario_kept_connections_are_trusted_until_one_is_closed() {
     let first = [answers(), answers(), vec![Act::Request]].concat();
     let (base, thread) = target(vec![first, answers(), answers()]);
     let client = Client::new(Limits::default());
-    let share = &mut client.share();
-    let mut exchange = |request| client.exchange_in(share, &base, &request, AMPLE);
+    let share = &client.share();
+    let exchange = |request| client.exchange_in(share, &base, &request, AMPLE);
     assert_eq!(outcome(&exchange(post(1))), "200 ok");
     assert_eq!(outcome(&exchange(post(1))), "200 ok");
     let fault = exchange(post(1)).expect_err("it is not answered");

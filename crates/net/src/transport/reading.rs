@@ -97,7 +97,7 @@ pub(super) fn read(
     exchange: &mut Exchange<'_>,
     method: &str,
     body_limit: usize,
-    share: &mut BudgetShare,
+    share: &BudgetShare,
 ) -> Result<Answer, Fault> {
     let mut interim = 0;
     let head = loop {
@@ -321,7 +321,7 @@ enum Framing {
 /// A body while it is read.
 struct Body<'e, 'c> {
     exchange: &'e mut Exchange<'c>,
-    share: &'e mut BudgetShare,
+    share: &'e BudgetShare,
     status: u16,
     limit: usize,
     bytes: Vec<u8>,
@@ -335,7 +335,7 @@ impl<'e, 'c> Body<'e, 'c> {
         exchange: &'e mut Exchange<'c>,
         head: &Head,
         limit: usize,
-        share: &'e mut BudgetShare,
+        share: &'e BudgetShare,
     ) -> Self {
         Self {
             exchange,

@@ -1,7 +1,7 @@
 //! Rate limits of a target: scenarios wait as requested and continue, at the rate that the target's answers show.
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
-//! - A limit holds for the rejected operation. Once several operations are rejected within a minute, it holds for all requests.
+//! - A limit holds for the rejected operation. Once three operations are rejected within a minute, it holds for all requests.
 //! - The new rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
 //!   or what remains of the limit, spread over the time until it is reset.
 //! - If lower rates do not help, the rejections do not depend on the rate. Then only the rejected request waits.

@@ -112,7 +112,9 @@ impl LiveScenario<'_> {
                     let _ = start.send(());
                 }
             };
-            let arrived = live.client.send_concurrently(departures, timeout, release);
+            let arrived = live
+                .client
+                .send_concurrently(&self.share, departures, timeout, release);
             let joined = threads
                 .into_iter()
                 .map(|thread| thread.join().ok().flatten());

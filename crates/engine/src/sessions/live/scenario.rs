@@ -56,7 +56,7 @@ pub(super) struct LiveScenario<'a> {
     /// Its share of the clock barrier; `None` if its waits do not move the target's clock.
     pub(super) participant: Option<Participant<'a>>,
     /// Released once the scenario is judged, because its evidence occupies memory.
-    pub(super) share: RefCell<BudgetShare>,
+    pub(super) share: BudgetShare,
     /// `None` while it waits.
     pub(super) slot: RefCell<Option<Slot<'a>>>,
     pub(super) opened: Instant,
@@ -379,12 +379,7 @@ impl LiveScenario<'_> {
     fn exchange(&self, base: &BaseUrl, request: &Request) -> Result<Response, SendFault> {
         let client = &self.live.client;
         client
-            .exchange_in(
-                &mut self.share.borrow_mut(),
-                base,
-                request,
-                client.limits().timeout,
-            )
+            .exchange_in(&self.share, base, request, client.limits().timeout)
             .map(response_of)
             .map_err(|fault| {
                 if fault.on_kept {

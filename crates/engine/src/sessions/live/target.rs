@@ -408,7 +408,7 @@ impl Sessions for Live {
             nth,
             callbacks,
             participant: self.moves_the_clock(planned).then(|| self.barrier.join()),
-            share: RefCell::new(self.client.share()),
+            share: self.client.share(),
             slot: RefCell::new(Some(slot)),
             opened: clock::monotonic(),
             ahead_ms: Cell::new(self.ahead().ms()),
