@@ -313,9 +313,9 @@ pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
 pub(super) fn proof(proof: &Proof) -> String {
     let passed = count(proof.proven + proof.unproven, "passing rule");
     let verb = if proof.proven == 1 { "fails" } else { "fail" };
-    let mut line = format!("{} of {passed} {verb} on an altered response", proof.proven);
+    let mut line = format!("{} of {passed} {verb} under a mutation", proof.proven);
     if proof.unproven > 0 {
-        line += &format!(" · {} without an alteration of their own", proof.unproven);
+        line += &format!(" · {} without a mutation of their own", proof.unproven);
     }
     if proof.vacuous > 0 {
         let verb = if proof.vacuous == 1 { "fails" } else { "fail" };

@@ -1,11 +1,11 @@
-//! `rejected-create` with `of`: a rejected creation creates nothing, and with `once` an accepted one creates one resource. Compares two
-//! readings of the list of its scope.
+//! `rejected-create` with `of`: a rejected creation creates nothing, and with `once` an accepted one creates one resource. Compares
+//! the list of its scope before and after the creation.
 
 use super::prelude::*;
 use crate::history::{Item, List, Outcome, ResourceId, Write};
 use conformant_rulebook::Action;
 
-/// What this operation was refused is not there afterwards.
+/// A rejected request of this operation has created nothing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RejectedCreate {

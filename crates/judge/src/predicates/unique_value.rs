@@ -15,7 +15,7 @@ pub struct UniqueValue {
     at: String,
     /// Fields that make up the scope: `[/service_sid]`; empty for everywhere.
     scope: Vec<String>,
-    /// Whether only resources of one response are compared: a value may be free again after its resource is gone.
+    /// Compare only resources of one response, because a value may be used again once its resource is deleted.
     #[serde(default)]
     together: bool,
 }

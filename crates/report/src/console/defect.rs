@@ -337,7 +337,13 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
         }
         if !delivery.action.is_empty() {
-            out += &labelled("hook before", &delivery.action, look);
+            let is_result = delivery.what.starts_with("hook ");
+            let label = if is_result {
+                "called as"
+            } else {
+                "hook before"
+            };
+            out += &labelled(label, &delivery.action, look);
         }
         if let Some(exchange) = exchange {
             let brief = format!("{} (exchange {})", in_brief(exchange), exchange.exchange);

@@ -299,6 +299,19 @@ mod tests {
         summary.body + &summary.last_lines
     }
 
+    #[test]
+    fn both_forms_of_a_filter_are_recognized() {
+        for (invocation, expected) in [
+            ("conformant run --filter flow/x", true),
+            ("conformant run --filter=flow/x", true),
+            ("conformant run --target flow=http://x/--filter", false),
+        ] {
+            let mut record = sample();
+            record.invocation = invocation.to_owned();
+            assert_eq!(has_filter(&record), expected, "{invocation}");
+        }
+    }
+
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
      flow · 1 rule · 2 findings in 1 scenario · resembles the known fault
@@ -348,8 +361,8 @@ rules       1 pass · 1 broken · 1 warning · 1 waived · 1 open (`list open-po
 scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-mutations   1 of 1 passing rule fails on an altered response · 1 more never fails: not judged · no
-            rule detects 2 of 8 mutations
+mutations   1 of 1 passing rule fails under a mutation · 1 more never fails: not judged · no rule
+            detects 2 of 8 mutations
 detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow would be
             reported
 to raise it configure the hook end_execution (87 %)

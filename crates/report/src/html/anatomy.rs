@@ -324,6 +324,7 @@ fn delivery(delivery: &Delivery) -> Value {
     };
     let head = match delivery.action.as_str() {
         "" => head,
+        action if delivery.what.starts_with("hook ") => format!("{head}, called as {action}"),
         action => format!("{head}, after {action}"),
     };
     context! { head, lines => body_lines(&delivery.body, delivery.marked) }
