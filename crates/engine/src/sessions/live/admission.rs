@@ -8,14 +8,14 @@ use conformant_base::http::Response;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Rejections of several operations, without any other answer before, after which a service counts as closed.
-const DENIED_MAX: usize = 5;
+/// Rejections of several operations, without any other answer before, with which a service counts as closed.
+const DENIALS_TO_CLOSE: usize = 5;
 /// The same for a single operation, which alone may be forbidden.
-const DENIED_MAX_OF_ONE: usize = 10;
-/// Answers of another server or path to several operations, without any other answer before, after which the address
+const DENIALS_OF_ONE_TO_CLOSE: usize = 10;
+/// Answers of another server or path to several operations, without any other answer before, with which the address
 /// counts as wrong. More than rejections, because a service may lack operations.
-const ELSEWHERE_MAX: usize = 40;
-const ELSEWHERE_OPERATIONS_MIN: usize = 4;
+const ELSEWHERE_TO_CLOSE: usize = 40;
+const ELSEWHERE_OPERATIONS_TO_CLOSE: usize = 4;
 
 /// The answers of services to requests with the configured credentials.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ pub(super) enum Closed {
 /// What the probe of a service found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ProbeResult {
-    /// Nothing that shows wrong credentials or a wrong address.
-    AsDocumented,
+    /// Nothing that shows wrong credentials or a wrong address, also if no probe could be sent.
+    NothingWrong,
     /// It rejects the configured credentials.
     Denied,
     /// An answer of another server or path.
@@ -49,44 +49,43 @@ pub(super) enum ProbeResult {
 struct Answers {
     /// Rejections with 401 or 403.
     denied: usize,
-    /// The rejected operations.
-    operations: BTreeSet<String>,
+    denied_operations: BTreeSet<String>,
     /// Whether there was any other answer.
     is_admitted: bool,
     /// Answers with 404 or a page for people.
     elsewhere: usize,
-    /// The operations with these answers.
-    absent: BTreeSet<String>,
+    elsewhere_operations: BTreeSet<String>,
     /// Whether there was an answer of another kind, which also can be a rejection.
     is_there: bool,
     /// What the probe found, once it was sent.
     probed: Option<ProbeResult>,
+    /// Whether rejections have closed it. Answers to requests that were on their way do not open it again.
+    is_closed: bool,
 }
 
 impl Answers {
     fn closed(&self) -> Option<Closed> {
-        let most = match self.operations.len() {
-            0 | 1 => DENIED_MAX_OF_ONE,
-            _ => DENIED_MAX,
+        let most = match self.denied_operations.len() {
+            0 | 1 => DENIALS_OF_ONE_TO_CLOSE,
+            _ => DENIALS_TO_CLOSE,
         };
-        let is_absent = self.is_elsewhere()
-            && self.elsewhere >= ELSEWHERE_MAX
-            && self.absent.len() >= ELSEWHERE_OPERATIONS_MIN;
-        let is_denied = self.denied >= most || self.probed == Some(ProbeResult::Denied);
-        match (self.is_denied() && is_denied, is_absent) {
+        let is_elsewhere = self.has_only_foreign_answers()
+            && self.elsewhere >= ELSEWHERE_TO_CLOSE
+            && self.elsewhere_operations.len() >= ELSEWHERE_OPERATIONS_TO_CLOSE;
+        let is_certain = self.denied >= most || self.probed == Some(ProbeResult::Denied);
+        match (self.has_only_rejections() && is_certain, is_elsewhere) {
             (true, _) => Some(Closed::Denied),
             (false, true) => Some(Closed::Elsewhere),
             (false, false) => None,
         }
     }
 
-    /// Whether it has answered with rejections only.
-    fn is_denied(&self) -> bool {
-        self.denied > 0 && !self.is_admitted
+    fn has_only_rejections(&self) -> bool {
+        self.is_closed || self.denied > 0 && !self.is_admitted
     }
 
     /// Whether no answer was one of the service.
-    fn is_elsewhere(&self) -> bool {
+    fn has_only_foreign_answers(&self) -> bool {
         let is_confirmed = |found: &ProbeResult| matches!(found, ProbeResult::Elsewhere(_));
         self.elsewhere > 0 && !self.is_there && self.probed.as_ref().is_none_or(is_confirmed)
     }
@@ -100,7 +99,7 @@ impl Admission {
         match answer.status {
             401 | 403 => {
                 answers.denied += 1;
-                answers.operations.insert(operation.to_owned());
+                answers.denied_operations.insert(operation.to_owned());
             }
             _ => answers.is_admitted = true,
         }
@@ -112,11 +111,13 @@ impl Admission {
         };
         if is_elsewhere {
             answers.elsewhere += 1;
-            answers.absent.insert(operation.to_owned());
+            answers.elsewhere_operations.insert(operation.to_owned());
         } else {
             answers.is_there = true;
         }
-        answers.closed()
+        let closed = answers.closed();
+        answers.is_closed = closed == Some(Closed::Denied);
+        closed
     }
 
     /// Notes that a service rejected the credentials of the second account.
@@ -133,11 +134,13 @@ impl Admission {
         accounts.first().cloned()
     }
 
-    /// Whether its answers may have to be voided.
+    /// Whether the answers of the service so far may have to be voided.
     pub(super) fn is_doubtful(&self, service: &str) -> bool {
         let services = self.services();
         let answers = services.get(service);
-        answers.is_some_and(|answers| answers.is_denied() || answers.is_elsewhere())
+        answers.is_some_and(|answers| {
+            answers.has_only_rejections() || answers.has_only_foreign_answers()
+        })
     }
 
     /// The service that rejected everything. Without credentials one rejection is enough; with them, few rejections are
@@ -148,18 +151,20 @@ impl Admission {
         probe: impl Fn(&str) -> ProbeResult,
     ) -> Option<String> {
         let services = self.services();
-        let doubtful = services.iter().filter(|(_, answers)| answers.is_denied());
+        let doubtful = services
+            .iter()
+            .filter(|(_, answers)| answers.has_only_rejections());
         let doubtful: Vec<String> = doubtful.map(|(service, _)| service.clone()).collect();
         drop(services);
         for service in doubtful {
             self.probed(&service, || probe(&service));
         }
         let services = self.services();
-        let mut shut = services.iter().filter(|(service, answers)| {
+        let mut closed = services.iter().filter(|(service, answers)| {
             answers.closed() == Some(Closed::Denied)
-                || answers.is_denied() && !has_credentials(service)
+                || answers.has_only_rejections() && !has_credentials(service)
         });
-        shut.next().map(|(service, _)| service.clone())
+        closed.next().map(|(service, _)| service.clone())
     }
 
     /// The services that have answered no request as documented.
@@ -167,7 +172,7 @@ impl Admission {
         let services = self.services();
         let elsewhere = services
             .iter()
-            .filter(|(_, answers)| answers.is_elsewhere());
+            .filter(|(_, answers)| answers.has_only_foreign_answers());
         elsewhere.map(|(service, _)| service.clone()).collect()
     }
 
@@ -178,14 +183,14 @@ impl Admission {
         probe: impl FnOnce() -> ProbeResult,
     ) -> Option<String> {
         let found = self.probed(service, probe)?;
-        let is_elsewhere = self.services().get(service)?.is_elsewhere();
+        let is_elsewhere = self.services().get(service)?.has_only_foreign_answers();
         match found {
             ProbeResult::Elsewhere(answer) if is_elsewhere => Some(answer),
-            ProbeResult::Elsewhere(_) | ProbeResult::AsDocumented | ProbeResult::Denied => None,
+            ProbeResult::Elsewhere(_) | ProbeResult::NothingWrong | ProbeResult::Denied => None,
         }
     }
 
-    /// What the probe of a service found, which is sent once.
+    /// What the probe of a service found. It is sent once, or once more by each scenario that asks meanwhile.
     fn probed(&self, service: &str, probe: impl FnOnce() -> ProbeResult) -> Option<ProbeResult> {
         let known = self.services().get(service)?.probed.clone();
         let found = known.unwrap_or_else(probe);
@@ -218,14 +223,14 @@ mod tests {
             }
             admission.denied_by(|_| true, |_| found.clone())
         };
-        assert_eq!(by_probe(ProbeResult::AsDocumented, false), None);
+        assert_eq!(by_probe(ProbeResult::NothingWrong, false), None);
         assert_eq!(by_probe(ProbeResult::Denied, false), Some("chat".into()));
         assert_eq!(by_probe(ProbeResult::Denied, true), None);
     }
 
     #[test]
-    fn only_refusals_alone_shut_a_service() {
-        let shut_after = |answers: &[(&str, u16)]| {
+    fn only_rejections_alone_close_a_service() {
+        let closed_after = |answers: &[(&str, u16)]| {
             let admission = Admission::default();
             let note = |(operation, status): &(&str, u16)| {
                 let closed = admission.note("chat", operation, &answer(*status, JSON));
@@ -233,13 +238,13 @@ mod tests {
             };
             let after = answers.iter().position(note).map(|at| at + 1);
             let denied_by = |has_credentials| {
-                admission.denied_by(|_| has_credentials, |_| ProbeResult::AsDocumented)
+                admission.denied_by(|_| has_credentials, |_| ProbeResult::NothingWrong)
             };
             assert_eq!(denied_by(true).is_some(), after.is_some());
             let is_denied_without = denied_by(false).is_some();
             assert_eq!(is_denied_without, admission.is_doubtful("chat"));
-            let has_let_in = answers.iter().any(|(_, status)| *status == 404);
-            assert_ne!(admission.is_doubtful("chat"), has_let_in);
+            let was_admitted = answers.iter().any(|(_, status)| *status == 404);
+            assert_ne!(admission.is_doubtful("chat"), was_admitted);
             after
         };
         let of_two: Vec<_> = ["a", "b"]
@@ -248,16 +253,28 @@ mod tests {
             .map(|o| (o, 401))
             .take(9)
             .collect();
-        assert_eq!(shut_after(&of_two), Some(5));
+        assert_eq!(closed_after(&of_two), Some(5));
         assert_eq!(
-            shut_after(&[("a", 403); 12]),
+            closed_after(&[("a", 403); 12]),
             Some(10),
             "one operation may be forbidden"
         );
         assert_eq!(
-            shut_after(&[[("a", 404)].as_slice(), &of_two].concat()),
+            closed_after(&[[("a", 404)].as_slice(), &of_two].concat()),
             None
         );
+    }
+
+    #[test]
+    fn an_answer_on_its_way_opens_no_closed_service() {
+        let admission = Admission::default();
+        for operation in ["a", "b", "c", "d", "e"] {
+            admission.note("chat", operation, &answer(401, JSON));
+        }
+        let late = admission.note("chat", "a", &answer(200, JSON));
+        assert_eq!(late, Some(Closed::Denied));
+        let denied_by = admission.denied_by(|_| true, |_| ProbeResult::NothingWrong);
+        assert_eq!(denied_by.as_deref(), Some("chat"));
     }
 
     #[test]
@@ -273,7 +290,7 @@ mod tests {
                 }
             }
             let elsewhere = |answer: &str| ProbeResult::Elsewhere(answer.to_owned());
-            let probe = || probe.map_or(ProbeResult::AsDocumented, elsewhere);
+            let probe = || probe.map_or(ProbeResult::NothingWrong, elsewhere);
             (after, admission.elsewhere_by_probe("flow", probe).is_some())
         };
         let found = Some("GET / answered 404");

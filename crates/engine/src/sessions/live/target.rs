@@ -349,7 +349,7 @@ impl Live {
             let why = format!("GET {path} answered {} {why}", answer.status);
             Some(ProbeResult::Elsewhere(why))
         };
-        sent().unwrap_or(ProbeResult::AsDocumented)
+        sent().unwrap_or(ProbeResult::NothingWrong)
     }
 
     pub(super) fn is_over(&self) -> bool {
