@@ -190,7 +190,7 @@ impl Client {
         request: &Request,
         within: Duration,
     ) -> Result<Answer, Fault> {
-        encode::request(request).map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
+        encode::check(request).map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
         self.wait_for_turn()?;
         let deadline = clock::monotonic() + within;
         let target = self.target(base.origin());

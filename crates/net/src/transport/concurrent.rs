@@ -2,7 +2,7 @@
 //!
 //! - One new connection for each request. All but the last byte of each request is sent first; then the last
 //!   bytes follow, one right after the other.
-//! - Nothing is released unless every connection is open and silent until then.
+//! - No last byte is sent unless every connection is open and silent until then.
 //! - Two instants for each exchange on one monotonic clock: the last byte was sent, the first byte of the
 //!   response was received.
 
@@ -16,6 +16,7 @@ use super::reading::{self, Answer};
 use super::writing;
 use conformant_base::clock;
 use conformant_base::http::{Cause, Request};
+use std::panic::resume_unwind;
 use std::time::{Duration, Instant};
 
 /// Time for a target to take in what was sent before the last bytes.
@@ -32,27 +33,28 @@ pub struct Departure<'a> {
 #[derive(Debug)]
 pub struct Arrival {
     pub answer: Result<Answer, Fault>,
-    /// When its last byte was sent.
+    /// When its last byte was sent, or the first attempt failed because the connection was full.
     pub sent: Instant,
     /// When the first byte of its response was received, or its exchange ended without one.
     pub received: Instant,
 }
 
 impl Client {
-    /// Sends requests at the same time and waits for all responses, each at most `within`. Calls `release`
-    /// right before the last bytes are sent. The rate limit counts each request.
+    /// Sends requests at the same time and waits for all responses. All connections and responses share one deadline,
+    /// `within` after the rate limit admitted the last request; the limit counts each. `before_last_bytes` starts whatever
+    /// else takes part in the race, such as hooks.
     ///
-    /// An error means that no request was completed: a target was not reached, or it answered or closed a
-    /// connection before the last byte.
+    /// An error means that no last byte was sent: a request cannot be encoded, the run was interrupted, a target was not
+    /// reached in time, or it answered or closed a connection early.
     pub fn send_concurrently(
         &self,
         share: &BudgetShare,
         departures: &[Departure<'_>],
         within: Duration,
-        release: impl FnOnce(),
+        before_last_bytes: impl FnOnce(),
     ) -> Result<Vec<Arrival>, Fault> {
         for departure in departures {
-            encode::request(departure.request)
+            encode::check(departure.request)
                 .map_err(|e| Fault::new(Cause::Unsendable, e.to_string()))?;
             self.wait_for_turn()?;
         }
@@ -77,7 +79,7 @@ impl Client {
         for exchange in &mut exchanges {
             exchange.check_silence()?;
         }
-        release();
+        before_last_bytes();
         let sent: Vec<Instant> = exchanges.iter_mut().map(Exchange::send_last).collect();
         let limit = self.limits().body;
         Ok(std::thread::scope(|scope| {
@@ -90,10 +92,8 @@ impl Client {
                 })
                 .collect();
             let arrived = readers.into_iter().zip(sent).map(|(reader, sent)| {
-                let (answer, received) = reader.join().unwrap_or_else(|_| {
-                    let fault = Fault::new(Cause::Interrupted, "the reading thread panicked");
-                    (Err(fault), clock::monotonic())
-                });
+                let joined = reader.join();
+                let (answer, received) = joined.unwrap_or_else(|panic| resume_unwind(panic));
                 Arrival {
                     answer,
                     sent,

@@ -97,7 +97,7 @@ pub fn header(name: &str, value: &str) -> Result<(), EncodeError> {
 }
 
 /// Checks that a request can be sent unchanged.
-pub fn request(request: &Request) -> Result<(), EncodeError> {
+pub fn check(request: &Request) -> Result<(), EncodeError> {
     token(Place::Method, &request.method)?;
     let target = &request.target;
     if !target.starts_with('/') {
@@ -152,7 +152,7 @@ mod tests {
 
         let request = Request::new("GET", format!("/x?{}", query([(HOSTILE, HOSTILE)])));
         assert_eq!(request.query_pairs(), [(HOSTILE.into(), HOSTILE.into())]);
-        super::request(&request).expect("sendable");
+        super::check(&request).expect("sendable");
 
         let body = form([("Body", HOSTILE), ("Body", "2")]);
         let read: Vec<_> = url::form_urlencoded::parse(body.as_bytes())
@@ -222,7 +222,7 @@ mod tests {
             ),
         ] {
             let found =
-                super::request(&request).map_or_else(|e| e.to_string(), |()| "sendable".into());
+                super::check(&request).map_or_else(|e| e.to_string(), |()| "sendable".into());
             assert_eq!(found, expect);
         }
         for dots in ["", ".", ".."] {

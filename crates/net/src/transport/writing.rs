@@ -16,7 +16,7 @@ const USER_AGENT: &str = concat!("conformant/", env!("CARGO_PKG_VERSION"));
 /// Writes the head and a small body over the buffer; returns the part of the body still to be sent. A
 /// forwarding proxy gets the absolute URL.
 ///
-/// The request must have passed [`encode::request`](super::encode::request). Its own
+/// The request must have passed [`encode::check`](super::encode::check). Its own
 /// `Content-Length` and `Transfer-Encoding` are left out: the framing is decided here.
 pub(super) fn render<'r>(
     out: &mut Vec<u8>,
