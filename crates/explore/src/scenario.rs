@@ -32,7 +32,7 @@ pub enum Certainty {
         /// Of the attempt without it.
         again: Vec<String>,
     },
-    /// Not tried, because nothing could be sent any more: the sequence is complete.
+    /// Not confirmed, because nothing could be sent any more. The sequence may not be the shortest.
     Untried,
 }
 

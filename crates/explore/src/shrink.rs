@@ -24,10 +24,10 @@ pub(super) struct Shrink<'s> {
 }
 
 impl Shrink<'_> {
-    /// The shortest failing sequence; the whole one if it does not fail again, or nothing can be sent any more.
+    /// The shortest failing sequence that was found; the whole one if its first replay does not fail.
     pub(super) fn down(&self, found: &Found) -> Shrunk {
         let name = scenario::name(&self.key.0, &self.key.1);
-        let mut left = if self.is_live {
+        let mut replays_left = if self.is_live {
             REPLAYS_LIVE_MAX
         } else {
             REPLAYS_MAX
@@ -36,7 +36,7 @@ impl Shrink<'_> {
             let scenario = scenario::scenario(&found.service, &name, steps);
             Shrunk::new(scenario, finding, found.sequence, certainty)
         };
-        let first = match self.replay(found, &name, &found.steps, &mut left) {
+        let first = match self.replay(found, &name, &found.steps, &mut replays_left) {
             Replay::Fails(finding) => *finding,
             Replay::Holds(again) => {
                 let first = found.transcript.clone();
@@ -52,40 +52,57 @@ impl Shrink<'_> {
             }
         };
         let mut best = (found.steps.clone(), first);
-        self.drop_steps(found, &name, &mut best, &mut left);
-        self.shrink_races(found, &name, &mut best, &mut left);
-        self.unfold(found, &name, &mut best, &mut left);
-        self.simplify(found, &name, &mut best, &mut left);
+        self.drop_steps(found, &name, &mut best, &mut replays_left);
+        let before = best.0.len();
+        self.shrink_races(found, &name, &mut best, &mut replays_left);
+        if best.0.len() != before {
+            self.drop_steps(found, &name, &mut best, &mut replays_left);
+        }
+        self.unfold(found, &name, &mut best, &mut replays_left);
+        self.simplify(found, &name, &mut best, &mut replays_left);
         let (steps, finding) = best;
-        // Once more in the form that is saved.
-        let steps = without_idle_captures(steps);
+        // Once more in the form that is saved; if that one does not fail, in the form that did.
+        let tidy = without_idle_captures(steps.clone());
         let service = self.explorer.rulebook.services.get(&found.service);
-        let steps = match service {
-            Some(service) => scenario::with_twins(self.explorer.rulebook, service, steps),
-            None => steps,
+        let tidy = match service {
+            Some(service) => scenario::with_twins(self.explorer.rulebook, service, tidy),
+            None => tidy,
         };
-        let mut last = 2;
-        match self.replay(found, &name, &steps, &mut last) {
-            Replay::Fails(finding) => shrunk(steps, *finding, Certainty::Sure),
+        let is_tidied = format!("{tidy:?}") != format!("{steps:?}");
+        let once_more = |steps: &[Step]| self.replay(found, &name, steps, &mut 2);
+        let mut saved = tidy;
+        let mut replay = once_more(&saved);
+        if is_tidied && matches!(replay, Replay::Holds(_)) {
+            replay = once_more(&steps);
+            saved = steps;
+        }
+        match replay {
+            Replay::Fails(finding) => shrunk(saved, *finding, Certainty::Sure),
             Replay::Holds(again) => {
                 let first = found.transcript.clone();
-                shrunk(steps, finding, Certainty::Flaky { first, again })
+                shrunk(saved, finding, Certainty::Flaky { first, again })
             }
-            Replay::Untried => shrunk(steps, finding, Certainty::Untried),
+            Replay::Untried => shrunk(saved, finding, Certainty::Untried),
         }
     }
 
     /// Expands groups if that leaves fewer steps.
-    fn unfold(&self, found: &Found, name: &str, best: &mut (Vec<Step>, Finding), left: &mut usize) {
+    fn unfold(
+        &self,
+        found: &Found,
+        name: &str,
+        best: &mut (Vec<Step>, Finding),
+        replays_left: &mut usize,
+    ) {
         let rulebook = self.explorer.rulebook;
         let has_group = best.0.iter().any(|step| step.group().is_some());
         let Some(service) = rulebook.services.get(&found.service).filter(|_| has_group) else {
             return;
         };
         let steps = expand(rulebook, service, &best.0, &Map::new(), 0);
-        if let Some(finding) = self.fails(found, name, &steps, left) {
+        if let Some(finding) = self.fails(found, name, &steps, replays_left) {
             let mut unfolded = (steps, finding);
-            self.drop_steps(found, name, &mut unfolded, left);
+            self.drop_steps(found, name, &mut unfolded, replays_left);
             if unfolded.0.len() < best.0.len() {
                 *best = unfolded;
             }
@@ -98,17 +115,17 @@ impl Shrink<'_> {
         found: &Found,
         name: &str,
         best: &mut (Vec<Step>, Finding),
-        left: &mut usize,
+        replays_left: &mut usize,
     ) {
         let mut size = best.0.len().div_ceil(2);
-        while size > 0 && *left > 0 {
+        while size > 0 && *replays_left > 0 {
             let mut end = best.0.len();
             let mut is_shorter = false;
             while end > 0 {
                 let start = end.saturating_sub(size);
                 let mut fewer = best.0.clone();
                 fewer.drain(start..end);
-                if let Some(finding) = self.fails(found, name, &fewer, left) {
+                if let Some(finding) = self.fails(found, name, &fewer, replays_left) {
                     *best = (fewer, finding);
                     is_shorter = true;
                 }
@@ -128,7 +145,7 @@ impl Shrink<'_> {
         found: &Found,
         name: &str,
         best: &mut (Vec<Step>, Finding),
-        left: &mut usize,
+        replays_left: &mut usize,
     ) {
         let mut index = 0;
         while index < best.0.len() {
@@ -136,7 +153,7 @@ impl Shrink<'_> {
             let smaller = simpler.into_iter().flatten().find_map(|steps| {
                 let mut fewer = best.0.clone();
                 fewer.splice(index..=index, steps);
-                let finding = self.fails(found, name, &fewer, left)?;
+                let finding = self.fails(found, name, &fewer, replays_left)?;
                 Some((fewer, finding))
             });
             match smaller {
@@ -146,13 +163,13 @@ impl Shrink<'_> {
         }
     }
 
-    /// Removes parameters, walks and repetitions.
+    /// Removes parameters, and other credentials than the default ones. Requests of a race stay as they are.
     fn simplify(
         &self,
         found: &Found,
         name: &str,
         best: &mut (Vec<Step>, Finding),
-        left: &mut usize,
+        replays_left: &mut usize,
     ) {
         for index in 0..best.0.len() {
             let with = best.0[index].with();
@@ -162,14 +179,14 @@ impl Shrink<'_> {
                 if let Some(with) = simpler[index].with_mut() {
                     with.shift_remove(&parameter);
                 }
-                if let Some(finding) = self.fails(found, name, &simpler, left) {
+                if let Some(finding) = self.fails(found, name, &simpler, replays_left) {
                     *best = (simpler, finding);
                 }
             }
             if best.0[index].credentials() != Credentials::Default {
                 let mut simpler = best.0.clone();
                 simpler[index].carry_default_credentials();
-                if let Some(finding) = self.fails(found, name, &simpler, left) {
+                if let Some(finding) = self.fails(found, name, &simpler, replays_left) {
                     *best = (simpler, finding);
                 }
             }
@@ -182,16 +199,22 @@ impl Shrink<'_> {
         found: &Found,
         name: &str,
         steps: &[Step],
-        left: &mut usize,
+        replays_left: &mut usize,
     ) -> Option<Finding> {
-        match self.replay(found, name, steps, left) {
+        match self.replay(found, name, steps, replays_left) {
             Replay::Fails(finding) => Some(*finding),
             Replay::Holds(_) | Replay::Untried => None,
         }
     }
 
     /// Result of these steps; on a live target it must occur twice in a row.
-    fn replay(&self, found: &Found, name: &str, steps: &[Step], left: &mut usize) -> Replay {
+    fn replay(
+        &self,
+        found: &Found,
+        name: &str,
+        steps: &[Step],
+        replays_left: &mut usize,
+    ) -> Replay {
         let rulebook = self.explorer.rulebook;
         let Some(service) = rulebook.services.get(&found.service) else {
             return Replay::Untried;
@@ -199,12 +222,12 @@ impl Shrink<'_> {
         let times = if self.is_live { 2 } else { 1 };
         let mut last = Replay::Untried;
         for time in 0..times {
-            if *left == 0 || self.interrupted.load(Ordering::Relaxed) {
+            if *replays_left == 0 || self.interrupted.load(Ordering::Relaxed) {
                 return Replay::Untried;
             }
             // A target keeps the names of earlier replays.
             let name = if self.is_live {
-                format!("{name}-{left}-{time}")
+                format!("{name}-{replays_left}-{time}")
             } else {
                 name.to_owned()
             };
@@ -212,7 +235,7 @@ impl Shrink<'_> {
             if !scenario::is_sound(rulebook, service, &scenario) {
                 return Replay::Holds(Vec::new());
             }
-            *left -= 1;
+            *replays_left -= 1;
             let outcome =
                 self.explorer
                     .run_scenario(service, &scenario, self.sessions, self.interrupted);
@@ -234,14 +257,14 @@ impl Shrink<'_> {
 enum Replay {
     /// The same rule is broken on the same operation.
     Fails(Box<Finding>),
-    /// It passed: one request a line.
+    /// It passed, or makes no sense: one request a line.
     Holds(Vec<String>),
-    /// Sending failed.
+    /// It was not run to the end.
     Untried,
 }
 
-/// What may stand in place of a race, the simplest first: its requests one after another, one of them, and the race
-/// with one request fewer.
+/// What may stand in place of a race, the simplest first: its requests one after another; the race with one request fewer,
+/// if at least two remain.
 fn simpler(racers: &[Step]) -> Vec<Vec<Step>> {
     let single = |step: &Step| Step {
         repeat: None,
