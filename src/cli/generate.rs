@@ -492,7 +492,7 @@ fn into_file(
     let path = staged.path(file)?;
     let failed = |source: io::Error| {
         Failure::from(SetError::Io {
-            path: staged.wanted(file),
+            path: staged.final_path(file),
             source,
         })
     };
