@@ -18,17 +18,29 @@ pub(super) fn events(args: &EventsArgs) -> Done {
         EventsCommand::New { name, specs } => begin(name, specs),
         EventsCommand::Check {
             declare,
+            release,
             format,
             specs,
-        } => check(declare.as_deref(), *format, specs),
+        } => check(declare.as_deref(), *release, *format, specs),
     }
 }
 
-fn check(declare: Option<&Path>, format: ListFormat, specs: &Specs) -> Done {
+fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Specs) -> Done {
     let rulebook = load(specs)?;
     let lock = conformant_rulebook::companion(specs.specs.as_deref(), LOCK)
         .map_err(|e| Failure::Usage(format!("failed to read {LOCK}: {e}")))?;
-    let released = Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    let mut released =
+        Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    if release {
+        let folder = specs.specs.as_deref().ok_or_else(|| {
+            Failure::Usage(
+                "--release writes into a rulebook: name its folder with --specs".to_owned(),
+            )
+        })?;
+        released = released.with_current(&rulebook);
+        let lock = folder.join(LOCK);
+        std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
+    }
     let declared = declare.map(diff::declared).transpose()?;
     let declared = declared.map_or_else(Vec::new, |file| file.changes);
     let documents = |kind: &str| diff::generated(&rulebook, kind);
@@ -71,17 +83,9 @@ fn begin(name: &str, specs: &Path) -> Done {
 
 /// Writes the new file; an existing one is never overwritten.
 fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
-    let trouble = |path: &str, e: &std::io::Error| {
-        Failure::Trouble(format!(
-            "failed to write {}: {e}",
-            specs.join(path).display()
-        ))
-    };
     let bytes = super::read_file(&specs.join(&next.from))?;
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(specs.join(&next.to));
+    let to = specs.join(&next.to);
+    let file = OpenOptions::new().write(true).create_new(true).open(&to);
     file.and_then(|mut file| {
         // Editors validate against the schema that a comment names.
         if !bytes.starts_with(MODELINE.as_bytes()) {
@@ -89,7 +93,11 @@ fn copy(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
         }
         file.write_all(&bytes)
     })
-    .map_err(|e| trouble(&next.to, &e))
+    .map_err(|e| unwritten(&to, &e))
+}
+
+fn unwritten(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::Trouble(format!("failed to write {}: {error}", path.display()))
 }
 
 /// `events/MessageSent/5.yaml` -> `MessageSent/5`.

@@ -12,6 +12,7 @@ use conformant_base::json;
 use conformant_rulebook::{Compatibility, Rulebook, event_version};
 use serde::Serialize;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Generated documents of a representation.
 pub type Documents<'a> = dyn Fn(&str) -> Vec<Value> + 'a;
@@ -27,7 +28,8 @@ pub struct Relation {
     pub lost: Vec<Refusal>,
     /// Changes that make documents valid which the older version rejects.
     pub gained: Vec<Refusal>,
-    /// Generated documents that the comparison does not account for.
+    /// Why the comparison cannot be trusted: generated documents that no change accounts for, or a schema that cannot be
+    /// compiled.
     pub contradictions: Vec<String>,
 }
 
@@ -40,7 +42,7 @@ pub struct Refusal {
     pub accepted_by: String,
     /// The version that rejects it.
     pub rejected_by: String,
-    /// A document that shows it, if found.
+    /// A document that only one of them accepts, if found. It shows this change, unless several changes break.
     pub document: Option<String>,
 }
 
@@ -54,7 +56,7 @@ pub struct LevelVerdict {
     pub against: Vec<String>,
     pub holds: bool,
     pub refusals: Vec<Refusal>,
-    /// Number of refusals that are declared, and so do not count.
+    /// Number of changes that are declared, so that their refusals do not count.
     pub declared: usize,
 }
 
@@ -64,7 +66,9 @@ impl Refusal {
         let (a, b) = (&self.accepted_by, &self.rejected_by);
         match &self.document {
             Some(document) => format!("{document} is valid in {a} and invalid in {b}"),
-            None => format!("found no document that {a} accepts and {b} rejects: undecided"),
+            None => format!(
+                "undecided, as no document was found that {a} accepts and {b} rejects; counts as breaking"
+            ),
         }
     }
 }
@@ -137,7 +141,7 @@ struct OneWay<'a> {
 }
 
 impl OneWay<'_> {
-    /// The refusals, and generated documents without one.
+    /// The refusals; without any, the first generated document that contradicts that.
     fn compare(&self, changes: &[Change], documents: &[Value]) -> (Vec<Refusal>, Vec<String>) {
         let compiled = |schema: &Value| conformant_schema::compile(schema).ok();
         let (Some(from), Some(to)) = (compiled(self.from.1), compiled(self.to.1)) else {
@@ -244,6 +248,7 @@ impl LevelVerdict {
             .cloned();
         let (declared, refusals): (Vec<Refusal>, Vec<Refusal>) =
             all.partition(|refusal| is_declared(&refusal.change));
+        let declared: BTreeSet<&str> = declared.iter().map(|one| one.change.as_str()).collect();
         Self {
             level,
             version: version.to_owned(),
@@ -289,8 +294,10 @@ impl LevelVerdict {
         };
         match self.declared {
             0 => format!("{level} holds: {documents}"),
-            1 => format!("{level} holds, apart from 1 declared change: {documents}"),
-            count => format!("{level} holds, apart from {count} declared changes: {documents}"),
+            1 => format!("{level} holds except for 1 declared change: otherwise {documents}"),
+            count => {
+                format!("{level} holds except for {count} declared changes: otherwise {documents}")
+            }
         }
     }
 }
@@ -324,8 +331,8 @@ pub fn relations(
         .collect()
 }
 
-/// The relations between two representations that levels ask for, oldest first. A transitive level also needs those of all
-/// earlier versions of the event.
+/// The relations between two representations that levels ask for, with that to the given older version last. A transitive
+/// level also needs those of all earlier versions of the event, oldest first.
 pub fn relations_between(
     rulebook: &Rulebook,
     (old, new): (&str, &str),

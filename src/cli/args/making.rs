@@ -248,6 +248,9 @@ pub enum EventsCommand {
         /// Accept the breaking changes that this file lists, each with a reason.
         #[arg(long, value_name = "FILE")]
         declare: Option<PathBuf>,
+        /// Add the versions in use to events/released.lock of the folder that --specs names.
+        #[arg(long)]
+        release: bool,
         /// Set the output format.
         #[arg(long, value_enum, default_value_t)]
         format: super::ListFormat,
