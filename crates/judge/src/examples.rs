@@ -108,6 +108,19 @@ impl ExampleBuilder {
         self.exchange(operation, sent, Response::empty(404), Body::Empty)
     }
 
+    /// A request that is rejected with a body that is judged as this type.
+    pub fn rejected_as(self, operation: &str, sent: Value, kind: &str, text: &str) -> Self {
+        let response = Response::new(400, "application/octet-stream", text.as_bytes());
+        let step = self.evidence.exchanges.len() + 1;
+        let mut example = self
+            .exchange(operation, sent, response, Body::Empty)
+            .payload(kind, Value::Null);
+        if let Some(payload) = example.evidence.payloads.last_mut() {
+            payload.step = step;
+        }
+        example
+    }
+
     /// The last requests were sent at the same time.
     pub fn raced(mut self, count: usize) -> Self {
         let first = self.evidence.exchanges.len() - count;

@@ -6,6 +6,7 @@ use crate::parameter::one_of;
 use conformant_base::json;
 use conformant_rulebook::expect::{Among, Comparison, Expect};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// Items of a list in a finding.
 const ITEMS_MAX: usize = 8;
@@ -121,6 +122,71 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
     })
 }
 
+/// The place of a violation with its fact: that of the first member that differs, where the texts of both documents are cut
+/// before it.
+pub(super) fn located<'e>(expect: &'e Expect, result: &Value, fact: Fact) -> (Cow<'e, str>, Fact) {
+    if expect.at.contains('*') {
+        return ("".into(), fact);
+    }
+    let mut at = expect.at.clone();
+    let mut differing = None;
+    if let (Comparison::Equals(due), Some(seen)) = (&expect.is, result.pointer(&expect.at))
+        && fact.expected == fact.actual
+    {
+        differing = first_difference(&mut at, due, seen);
+    }
+    let Some((due, seen)) = differing else {
+        return (expect.at.as_str().into(), fact);
+    };
+    let text =
+        |value: Option<&Value>| value.map_or_else(|| "nothing there".to_owned(), json::short);
+    let (expected, actual) = (text(due), text(seen));
+    let message = format!("{}: expected {expected}, got {actual}", place(&at));
+    let fact = Fact {
+        expected,
+        actual,
+        message,
+        ..fact
+    };
+    (at.into(), fact)
+}
+
+/// The first place below `at` with different values, and these values.
+fn first_difference<'v>(
+    at: &mut String,
+    due: &'v Value,
+    seen: &'v Value,
+) -> Option<(Option<&'v Value>, Option<&'v Value>)> {
+    let names: Vec<String> = match (due, seen) {
+        (Value::Object(due), Value::Object(seen)) => {
+            let others = seen.keys().filter(|name| !due.contains_key(*name));
+            due.keys().chain(others).cloned().collect()
+        }
+        (Value::Array(due), Value::Array(seen)) => {
+            let length = due.len().max(seen.len());
+            (0..length).map(|index| index.to_string()).collect()
+        }
+        _ => return (!json::equal(due, seen)).then_some((Some(due), Some(seen))),
+    };
+    let above = at.len();
+    for name in names {
+        at.truncate(above);
+        json::push(at, &name);
+        // The pointer of one member.
+        let one = &at[above..];
+        match (due.pointer(one), seen.pointer(one)) {
+            (Some(due), Some(seen)) => {
+                if let Some(found) = first_difference(at, due, seen) {
+                    return Some(found);
+                }
+            }
+            one_lacks_it => return Some(one_lacks_it),
+        }
+    }
+    at.truncate(above);
+    None
+}
+
 /// Whether an item is the value. A number equals its text: identifiers are compared as text, and their type has a rule.
 fn is_same(item: &Value, value: &Value) -> bool {
     let is_mixed = matches!(
@@ -214,6 +280,27 @@ mod tests {
     fn a_pattern_that_stands_for_itself_is_shown_as_text() {
         assert_eq!(matching(r"session\-fb\.1"), r#"with "session-fb.1""#);
         assert_eq!(matching("session-[0-9]+"), "matching session-[0-9]+");
+    }
+
+    #[test]
+    fn a_difference_behind_the_cut_of_long_documents_is_named() {
+        let long = "x".repeat(400);
+        let document = |n: u32| json!({"flow": {"text": long, "list": [1, {"n": n}]}, "sid": "a"});
+        let expect = json!({"rule": "x/y", "at": "/flow", "equals": document(1)["flow"]});
+        let expect: Expect = serde_json::from_value(expect).unwrap();
+        let fact = differs(&expect, &document(2)).unwrap();
+        assert_eq!(fact.expected, fact.actual);
+        let (at, fact) = located(&expect, &document(2), fact);
+        assert_eq!(at, "/flow/list/1/n");
+        assert_eq!((fact.expected.as_str(), fact.actual.as_str()), ("1", "2"));
+        let mut shorter = document(1);
+        shorter["flow"]["list"] = json!([1]);
+        let fact = differs(&expect, &shorter).unwrap();
+        let (at, fact) = located(&expect, &shorter, fact);
+        assert_eq!(
+            (&*at, fact.actual.as_str()),
+            ("/flow/list/1", "nothing there")
+        );
     }
 
     #[test]

@@ -72,6 +72,12 @@ fn observation(finding: &Finding) -> String {
         Some((about, tail)) if fits_title(expected) && fits_title(actual) => (about, tail),
         _ => return described(finding, &place),
     };
+    if finding.kind == "repeated-item" && !place.is_empty() {
+        return format!("{place} contains {actual}, expected {expected}");
+    }
+    if let ("listed-twice", Some(item)) = (finding.kind.as_str(), expected.strip_suffix(" once")) {
+        return format!("{place} contains {item} {actual}, expected once{tail}");
+    }
     if let (Some((item, of)), false) = (expected.split_once(" in the list"), place.is_empty()) {
         let missing = actual.strip_suffix("a list without it").map(str::to_owned);
         let pages = actual.strip_suffix(" without it");
@@ -489,11 +495,11 @@ mod tests {
                 "chat/user-bindings/of-the-user",
                 ["read-user-bindings", "/bindings/0/user_sid", "elsewhere"],
                 [
-                    "US316599da8ef4b3176873271edb4bf91f, the resource of that name",
+                    "\"US316599da8ef4b3176873271edb4bf91f\"",
                     "\"US316599da8ef4b3176873271edb4bf910\"",
                     "{both}",
                 ],
-                "read-user-bindings: `bindings[].user_sid` is not the expected US…, the resource of that name, but another US…",
+                "read-user-bindings: `bindings[].user_sid` is not the expected \"US…\", but another US…",
             ),
             (
                 "chat/callback",

@@ -171,7 +171,7 @@ impl Interval<'_, '_> {
             if derived.is_some_and(Derived::is_free) {
                 return true;
             }
-            if same(before, after) {
+            if is_equivalent(before, after) {
                 return false;
             }
             if self.history.has_unobserved_actions && self.is_beyond_requests(pointer) {
@@ -278,7 +278,7 @@ fn says(value: &Value, text: &str) -> bool {
 impl Change<'_> {
     /// Whether the two observations differ.
     pub fn is_changed(&self) -> bool {
-        !same(self.before, self.after)
+        !is_equivalent(self.before, self.after)
     }
 }
 
@@ -304,7 +304,7 @@ fn leaves<'a>(
 
 /// Whether two values are equivalent: instants as instants, JSON texts as JSON, lists of texts as sets, and all
 /// spellings of an unset value.
-pub fn same(a: &Value, b: &Value) -> bool {
+pub fn is_equivalent(a: &Value, b: &Value) -> bool {
     if json::equal(a, b) || (is_unset(a) && is_unset(b)) {
         return true;
     }
@@ -349,7 +349,7 @@ fn is_unset(value: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use super::is_equivalent;
     use serde_json::json;
 
     #[test]
@@ -365,7 +365,7 @@ mod tests {
             (json!({}), json!(null)),
             (json!(1), json!(1.0)),
         ] {
-            assert!(same(&a, &b), "{a} {b}");
+            assert!(is_equivalent(&a, &b), "{a} {b}");
         }
         for (a, b) in [
             (json!("2026-01-01T00:00:00Z"), json!("2026-01-01T00:00:01Z")),
@@ -376,7 +376,7 @@ mod tests {
             (json!(null), json!(false)),
             (json!("a"), json!("A")),
         ] {
-            assert!(!same(&a, &b), "{a} {b}");
+            assert!(!is_equivalent(&a, &b), "{a} {b}");
         }
     }
 }

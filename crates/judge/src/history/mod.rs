@@ -14,7 +14,7 @@ mod lists;
 mod observations;
 mod writes;
 
-pub use changes::{Change, same};
+pub use changes::{Change, is_equivalent};
 pub use identity::{Resource, ResourceId, Resources};
 pub use lists::{FIRST, ITSELF, Item, List, NEXT, PREVIOUS};
 pub use observations::{Appearance, Moment, Observation, PathBinding};

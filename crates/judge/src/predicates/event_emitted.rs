@@ -4,6 +4,7 @@
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
+use std::collections::BTreeSet;
 
 /// A feed of events: the hook that sends, and the hook that collects the events of a send.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,6 +39,36 @@ pub struct EventEmitted {
     /// In place of outcomes: events of these types, of which one shows that the send has come that far.
     #[serde(default)]
     after: Vec<String>,
+    /// Whether each message of the send must have come that far.
+    #[serde(default)]
+    each: Option<Each>,
+}
+
+/// How the messages of a send are counted.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Each {
+    /// The argument of `send` with the recipients: one message for each.
+    recipients: String,
+    /// The field of an event that identifies the message: `/message_id`.
+    message: String,
+}
+
+impl Each {
+    /// Whether as many messages as the send has recipients are named by events of these types.
+    fn has_come(&self, collected: &Collected<'_>, types: &[String]) -> bool {
+        let recipients = collected.argument(&self.recipients);
+        let recipients = recipients.and_then(Value::as_array).into_iter().flatten();
+        let recipients: BTreeSet<String> = recipients.map(as_text).collect();
+        let of_type = |event: &&Value| {
+            let r#type = event.get("type").and_then(Value::as_str);
+            r#type.is_some_and(|r#type| types.iter().any(|one| one == r#type))
+        };
+        let events = collected.events().iter().filter(of_type);
+        let messages = events.filter_map(|event| event.get("payload")?.pointer(&self.message));
+        let messages: BTreeSet<String> = messages.map(as_text).collect();
+        !recipients.is_empty() && messages.len() >= recipients.len()
+    }
 }
 
 impl Predicate for EventEmitted {
@@ -62,7 +93,10 @@ impl Predicate for EventEmitted {
                 events.any(|event| event.get("type").is_some_and(|t| *t == *r#type))
             };
             let fits = match outcome {
-                _ if !self.after.is_empty() => self.after.iter().any(|after| came(after)),
+                _ if !self.after.is_empty() => match &self.each {
+                    Some(each) => each.has_come(&collected, &self.after),
+                    None => self.after.iter().any(|after| came(after)),
+                },
                 _ if self.scheduled => is_later,
                 Some(outcome) => !is_later && self.outcomes.contains(&outcome),
                 None => false,
@@ -87,12 +121,22 @@ impl Predicate for EventEmitted {
     }
 
     fn mutations(&self, sites: &Sites) -> Vec<Mutation> {
+        /// More messages than a send of a scenario has recipients.
+        const MESSAGES: usize = 16;
         let events = |types: &[String]| {
-            let events: Vec<Value> = types
-                .iter()
-                .map(|r#type| json!({"type": r#type, "payload": {}}))
-                .collect();
-            Change::To(Value::Array(events))
+            let message = self
+                .each
+                .as_ref()
+                .map(|each| each.message.trim_start_matches('/'));
+            let payload = |number: usize| match message {
+                Some(message) => json!({message: number}),
+                None => json!({}),
+            };
+            let of_type = |r#type: &String| {
+                let events = (0..MESSAGES).map(|n| json!({"type": r#type, "payload": payload(n)}));
+                events.collect::<Vec<_>>()
+            };
+            Change::To(types.iter().flat_map(of_type).collect())
         };
         vec![Mutation::new(sites.last().clone(), events(&self.after))]
     }
@@ -120,6 +164,27 @@ impl Predicate for EventEmitted {
             let operation = json!({"operation_id": "o1"});
             Example::for_rule("events", after.clone()).hook(SEND, arguments, operation)
         };
+        let finished = |messages: &[&str], operation: &[&str]| {
+            let parameters = json!({
+                "feed": feed(), "type": "completed", "after": ["failed"],
+                "each": {"recipients": "to", "message": "/message_id"},
+            });
+            let arguments = json!({"channel": "sms", "to": ["+1", "+2", "+1"], "scheduled": true});
+            let failed = messages
+                .iter()
+                .map(|id| json!({"type": "failed", "payload": {"message_id": id}}));
+            let others = operation
+                .iter()
+                .map(|kind| json!({"type": kind, "payload": {}}));
+            let events: Vec<Value> = failed.chain(others).collect();
+            Example::for_rule("events", parameters)
+                .hook(SEND, arguments, json!({"operation_id": "o1"}))
+                .hook(
+                    COLLECT,
+                    json!({"operation_id": "o1"}),
+                    json!({"events": events}),
+                )
+        };
         let both = |scene: ExampleBuilder| {
             let types = ["operation.processing", "message.sent"];
             let events = types.map(|kind| json!({"type": kind, "payload": {}}));
@@ -134,6 +199,10 @@ impl Predicate for EventEmitted {
             collected(went_on(), "message.sent").fails("/events"),
             collected(went_on(), "message.queued").not_judged(),
             both(went_on()).passes(),
+            finished(&["1", "2"], &[]).fails("/events"),
+            finished(&["1", "2"], &["completed"]).passes(),
+            finished(&["1"], &[]).not_judged(),
+            finished(&["1", "1"], &[]).not_judged(),
         ]
     }
 }

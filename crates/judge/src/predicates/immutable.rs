@@ -5,7 +5,7 @@
 
 use super::prelude::*;
 use crate::compare::is_unspecified;
-use crate::history::{Observation, Outcome, ResourceId, same};
+use crate::history::{Observation, Outcome, ResourceId, is_equivalent};
 use conformant_rulebook::Action;
 
 /// These fields of a resource are equal in every observation of it.
@@ -41,27 +41,27 @@ impl Predicate for Immutable {
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
-        let Some(known) = context.rulebook.kinds.get(&self.of) else {
+        let Some(kind) = context.rulebook.kinds.get(&self.of) else {
             return;
         };
-        let of = known.annotations.of().unwrap_or(&self.of);
+        let resource_type = kind.annotations.of().unwrap_or(&self.of);
         let fields = match self.fields.as_slice() {
-            [] => &known.annotations.immutable,
+            [] => &kind.annotations.immutable,
             _ => &self.fields,
         };
         let history = &context.history;
-        let ends_unseen =
-            history.has_unobserved_actions && context.rulebook.index.does(Action::Ends, of);
-        for (id, resource) in history.resources.of_kind(of) {
+        let ends_unseen = history.has_unobserved_actions
+            && context.rulebook.index.does(Action::Ends, resource_type);
+        for (id, resource) in history.resources.of_kind(resource_type) {
             if creations_of(context, id).count() > 1 {
                 continue;
             }
             let ended = resource.ended.map(|write| &history.writes[write].moment);
-            let is_again = |observation: &Observation<'_>| {
+            let is_after_end = |observation: &Observation<'_>| {
                 ended.is_some_and(|e| !observation.moment.is_before(e))
             };
             // If people may have deleted it unobserved, each creation may begin a new lifetime.
-            let creations = |observation: &Observation<'_>| {
+            let creations_before = |observation: &Observation<'_>| {
                 let made = history.writes.iter().filter(|write| {
                     matches!(write.does, Action::Makes | Action::FindsOrMakes)
                         && write.resource == Some(id)
@@ -69,12 +69,13 @@ impl Predicate for Immutable {
                 });
                 if ends_unseen { made.count() } else { 0 }
             };
-            let life =
-                |observation: &Observation<'_>| (is_again(observation), creations(observation));
+            let life = |observation: &Observation<'_>| {
+                (is_after_end(observation), creations_before(observation))
+            };
             for later in resource
                 .observations
                 .iter()
-                .filter(|s| s.shown_type == self.of)
+                .filter(|observation| observation.shown_type == self.of)
             {
                 let same_life = resource.observations.iter();
                 let same_life = same_life.filter(|observation| life(observation) == life(later));
@@ -156,11 +157,12 @@ struct Compared<'a> {
     earlier: Option<usize>,
 }
 
-/// One observation against the first one that shows the same field.
+/// Compares an observation with the first one of the same life that shows the field. The first one itself has nothing to be
+/// compared with.
 fn evaluate_observation<'s>(
     context: &Context<'_>,
     rule: &Rule,
-    (observations, later): (
+    (of_its_life, later): (
         impl Iterator<Item = &'s Observation<'s>> + Clone,
         &Observation<'_>,
     ),
@@ -171,7 +173,7 @@ fn evaluate_observation<'s>(
         return;
     };
     let before = |field: &'s String| {
-        let first = observations.clone().find_map(|observation| {
+        let first = of_its_life.clone().find_map(|observation| {
             let representation = observation.representation(context)?;
             Some((observation, representation.value(field)?))
         });
@@ -192,9 +194,9 @@ fn evaluate_observation<'s>(
         verdicts.record_vacuous(rule, Vacuity::Alone);
         return;
     };
-    let wrong = compared
-        .iter()
-        .find(|one| !same(one.before, one.after) && !verdicts.has_finding_in(shown, one.field));
+    let wrong = compared.iter().find(|one| {
+        !is_equivalent(one.before, one.after) && !verdicts.has_finding_in(shown, one.field)
+    });
     let earlier = wrong.and_then(|one| one.earlier);
     let wrong = wrong.map(|one| {
         let fact = Fact {

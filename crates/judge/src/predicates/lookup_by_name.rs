@@ -404,7 +404,7 @@ fn evaluate_request(
         if reads {
             let fact = Fact {
                 kind: "not-named",
-                expected: format!("{key}, the resource of that name"),
+                expected: format!("{key}, which the path names"),
                 actual: "rejected".to_owned(),
                 ..Fact::default()
             };
@@ -442,9 +442,9 @@ fn evaluate_request(
         if spelled(got) != *key {
             let fact = Fact {
                 kind: "wrong-name",
-                expected: format!("{key}, the resource of that name"),
+                expected: json::short(&json!(key)),
                 actual: json::short(got),
-                ..Fact::default()
+                message: format!("the path names {key}, got {}", json::short(got)),
             };
             wrong.get_or_insert((site.clone(), fact));
         }

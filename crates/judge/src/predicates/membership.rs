@@ -6,7 +6,8 @@ use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::Event;
 use crate::history::{
-    Appearance, History, List, Moment, Observation, Origin, Outcome, ResourceId, Write, same,
+    Appearance, History, List, Moment, Observation, Origin, Outcome, ResourceId, Write,
+    is_equivalent,
 };
 use conformant_rulebook::Action;
 #[cfg(test)]
@@ -443,7 +444,7 @@ impl GroupModel {
             else {
                 continue;
             };
-            let agrees = same(a, b);
+            let agrees = is_equivalent(a, b);
             let is_settled = moved()
                 .filter(|write| write.moment.event <= first.event)
                 .all(|write| match write.moment.event == first.event {

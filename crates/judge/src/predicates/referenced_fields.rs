@@ -3,7 +3,7 @@
 
 use super::prelude::*;
 use crate::compare::is_unspecified;
-use crate::history::{Observation, ResourceId, same};
+use crate::history::{Observation, ResourceId, is_equivalent};
 use std::collections::BTreeMap;
 
 /// A field references a resource; further fields are copies of the fields of that resource.
@@ -159,7 +159,7 @@ impl ReferencedFields {
                 let Some((a, b)) = values.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
                 };
-                let is_same = same(a, b);
+                let is_same = is_equivalent(a, b);
                 let is_open = match self.follows {
                     true => !has_followed,
                     false => is_unspecified(its, b),

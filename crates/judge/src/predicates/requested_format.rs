@@ -5,8 +5,8 @@ use crate::acceptance::Acceptance;
 use crate::compare::as_text;
 use crate::evidence::Outcome;
 
-/// The body of an accepted response is written in the format that this path parameter names, `json`
-/// or `xml`.
+/// The body of an accepted response, or of a rejection whose body is documented, is written in the format that this path
+/// parameter names, `json` or `xml`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RequestedFormat {
@@ -36,9 +36,21 @@ impl Predicate for RequestedFormat {
             let Outcome::Answered { response, .. } = &exchange.outcome else {
                 continue;
             };
-            let accepted = seen.acceptance == Acceptance::Accepted;
+            // The bodies of other rejections are not documented.
+            let is_documented = match seen.acceptance {
+                Acceptance::Accepted => true,
+                Acceptance::Rejected(_) => {
+                    let mut payloads = context.evidence.payloads.iter();
+                    payloads.any(|payload| payload.step == exchange.step)
+                }
+                Acceptance::Inconclusive(_) => false,
+            };
             let named = asked == "xml" || asked == "json";
-            if exchange.service != rule.service || !accepted || response.body.is_empty() || !named {
+            if exchange.service != rule.service
+                || !is_documented
+                || response.body.is_empty()
+                || !named
+            {
                 continue;
             }
             // A byte order mark is not part of the text, and the width of characters does not matter here.
@@ -80,6 +92,19 @@ impl Predicate for RequestedFormat {
                 .clone()
                 .written("create-user", asked("yaml"), user)
                 .not_judged(),
+            scene
+                .clone()
+                .rejected_as(
+                    "create-user",
+                    asked("xml"),
+                    "auth/user-create-error",
+                    "<hash/>",
+                )
+                .passes(),
+            scene
+                .clone()
+                .rejected_as("create-user", asked("xml"), "auth/user-create-error", "{}")
+                .fails(""),
             scene.refused("create-user", asked("xml")).not_judged(),
         ]
     }

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use crate::acceptance::Acceptance;
 use crate::evidence::{Event, Statement};
-use crate::statement::{considered, differs};
+use crate::statement::{considered, differs, located};
 use conformant_rulebook::expect::Comparison;
 use std::sync::Arc;
 
@@ -66,14 +66,11 @@ impl Predicate for Scenario {
             if let Some((fact, waited)) = wrong.as_mut().zip(waited) {
                 fact.message = format!("{} (waited {waited})", fact.message);
             }
-            let reported_at = if expect.at.contains('*') {
-                ""
-            } else {
-                &expect.at
-            };
-            verdicts
-                .instance(rule, site(&expect.at))
-                .conclude_at(wrong.map(|fact| (site(reported_at), fact)));
+            let wrong = wrong.map(|fact| {
+                let (at, fact) = located(expect, &statement.result, fact);
+                (site(&at), fact)
+            });
+            verdicts.instance(rule, site(&expect.at)).conclude_at(wrong);
         }
     }
 

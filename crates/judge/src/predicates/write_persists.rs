@@ -237,9 +237,9 @@ impl Predicate for WritePersists {
             fetched(renamed_at_once(), "c").passes(),
             fetched(renamed_at_once(), " a ").fails("/friendly_name"),
             began(json!({"n": 1.5, "more": true})).passes(),
-            began(json!({"n": 1})).fails("/context/flow/data"),
+            began(json!({"n": 1})).fails("/context/flow/data/n"),
             began(json!({"n": "1.5"})).passes(),
-            began(json!({"n": "1.6"})).fails("/context/flow/data"),
+            began(json!({"n": "1.6"})).fails("/context/flow/data/n"),
             later(began(json!({"n": 1.5})), json!({}), "active").fails("/context/flow/data"),
             later(began(json!({"n": 1.5})), json!({}), "ended").passes(),
             later(began(json!({})), json!({}), "active").passes(),
@@ -471,8 +471,8 @@ impl<'c> LaterObservation<'c> {
             if verdicts.has_finding_at(&site) {
                 continue;
             }
-            if let Some(fact) = one.difference(got, self.is_xml()) {
-                wrong.get_or_insert((site.clone(), fact));
+            if let Some((below, fact)) = one.difference(got, self.is_xml()) {
+                wrong.get_or_insert((site.below(&below), fact));
             }
             sites.push(site);
         }
@@ -673,21 +673,24 @@ impl ExpectedValue<'_> {
         sent.is_some_and(|members| !members.is_empty())
     }
 
-    /// How the shown value differs from the sent one; `None` if it does not.
-    fn difference(&self, got: &Value, is_xml: bool) -> Option<Fact> {
-        match self.comparison {
+    /// Where and how the shown value differs from the sent one; `None` if it does not. The place is relative to the value.
+    fn difference(&self, got: &Value, is_xml: bool) -> Option<(String, Fact)> {
+        let fact = match self.comparison {
             ValueComparison::Equal(compare, or) if is_xml => {
                 let (sent, got) = (normalized_spaces(self.sent), normalized_spaces(got));
                 differs(&Value::String(sent), &Value::String(got), compare, or)
             }
             ValueComparison::Equal(compare, or) => differs(self.sent, got, compare, or),
-            ValueComparison::Contains { by_value } => self.missing_member(got, is_xml, by_value),
-        }
+            ValueComparison::Contains { by_value } => {
+                return self.missing_member(got, is_xml, by_value);
+            }
+        };
+        fact.map(|fact| (String::new(), fact))
     }
 
     /// The first sent member that the shown object lacks or has with another value. `None` for an empty object, because a
     /// service may show the members later.
-    fn missing_member(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<Fact> {
+    fn missing_member(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<(String, Fact)> {
         let parsed = self.sent.as_str().and_then(json::parse_text);
         let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
         let got = got.as_object().filter(|members| !members.is_empty())?;
@@ -719,7 +722,9 @@ impl ExpectedValue<'_> {
         })?;
         let actual = there.map_or_else(|| "nothing".to_owned(), json::short);
         let expected = json::short(value);
-        Some(Fact {
+        let mut place = String::new();
+        json::push(&mut place, name);
+        let fact = Fact {
             kind: "not-kept",
             message: format!(
                 "sent {expected} as {}, came back as {actual}",
@@ -727,7 +732,8 @@ impl ExpectedValue<'_> {
             ),
             expected,
             actual,
-        })
+        };
+        Some((place, fact))
     }
 }
 

@@ -94,6 +94,8 @@ pub(super) fn render(core: &Core, format: Format, answer: Result<Done, Failure>)
             if failure.is_free && status != 200 && core.varies(Variant::OtherErrorBody) {
                 return Response::new(status, "text/plain", "refused");
             }
+            let is_xml = format == Format::Xml && !core.fails(Fault::AuthXmlErrorsAreJson);
+            let format = if is_xml { Format::Xml } else { Format::Json };
             write(core, format, status, &failure.body)
         }
     }

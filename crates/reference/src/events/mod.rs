@@ -152,9 +152,10 @@ impl Events {
                 self.emit(core, &operation_id, kind, &message);
             }
         }
-        if !core.fails(Fault::EventsCompletedMissing)
-            && (is_first || !core.fails(Fault::EventsCompletedOnlyFirst))
-        {
+        let is_silent = core.fails(Fault::EventsCompletedMissing)
+            || !is_first && core.fails(Fault::EventsCompletedOnlyFirst)
+            || send.is_scheduled && core.fails(Fault::EventsScheduledNotCompleted);
+        if !is_silent {
             self.emit(core, &operation_id, Kind::OperationCompleted, &operation);
         }
         Ok(json!({ "operation_id": operation_id }))
