@@ -223,7 +223,12 @@ fn has_other_version(rulebook: &Rulebook, text: &str) -> bool {
 fn openapi(path: &Path) -> Result<Surface, Failure> {
     let shown = path.display().to_string();
     let unread = |why: String| Failure::Usage(format!("failed to read {shown}: {why}"));
-    let bytes = files::read(path, BYTES_MAX as u64).map_err(|e| unread(e.to_string()))?;
+    let bytes = files::read(path, BYTES_MAX as u64)?;
+    if let Some(format) = conformant_check::format_of(&bytes) {
+        return Err(unread(format!(
+            "it is {format}, expected an OpenAPI document"
+        )));
+    }
     let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
     let read = conformant_openapi::surface(&shown, text.trim_start_matches('\u{feff}'));
     let surface = read.map_err(|problems| {

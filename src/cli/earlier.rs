@@ -20,8 +20,8 @@ pub(super) fn last() -> Option<RunRecord> {
     conformant_report::read(&bytes).ok()
 }
 
-/// Scenarios that did not pass in the last run.
-pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
+/// Scenarios that did not pass in the last run. An error if it had targets, and this run has none.
+pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
     let failed = |e: &dyn std::fmt::Display| {
         Failure::Usage(format!(
             "--rerun last-failed reads {LAST_RUN}, which a run writes: {e}"
@@ -29,6 +29,15 @@ pub(super) fn last_failed() -> Result<Vec<String>, Failure> {
     };
     let bytes = read().map_err(|e| failed(&e))?;
     let record = conformant_report::read(&bytes).map_err(|e| failed(&e))?;
+    if let Some((service, url)) = record
+        .targets
+        .iter()
+        .find(|_| record.is_live() && !has_targets)
+    {
+        return Err(Failure::Usage(format!(
+            "--rerun last-failed: {LAST_RUN} is of a run against a target: configure it again, such as --target {service}={url}"
+        )));
+    }
     let stood = |verdict: Verdict| {
         matches!(
             verdict,

@@ -17,7 +17,12 @@ pub(super) fn init_from(document: &Path, folder: &Path) -> Done {
     refuse_used(folder)?;
     let unread =
         |why: String| Failure::Usage(format!("failed to read {}: {why}", document.display()));
-    let bytes = files::read(document, BYTES_MAX as u64).map_err(|e| unread(e.to_string()))?;
+    let bytes = files::read(document, BYTES_MAX as u64)?;
+    if let Some(format) = conformant_check::format_of(&bytes) {
+        return Err(unread(format!(
+            "it is {format}, expected an OpenAPI document"
+        )));
+    }
     let text = String::from_utf8(bytes).map_err(|e| unread(format!("it is not UTF-8: {e}")))?;
     let shown = document.display().to_string();
     let made = import(&shown, text.trim_start_matches('\u{feff}')).map_err(|problems| {

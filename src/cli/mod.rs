@@ -215,11 +215,17 @@ fn help(shown: &clap::Error) -> String {
 
 /// Loads the rulebook from a folder or the embedded one.
 pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
-    match &specs.specs {
-        Some(folder) => conformant_judge::load::from_dir(folder),
-        None => conformant_judge::load::embedded(),
+    let Some(folder) = &specs.specs else {
+        return conformant_judge::load::embedded().map_err(Failure::Problems);
+    };
+    let rulebook = conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
+    match rulebook.services.is_empty() {
+        false => Ok(rulebook),
+        true => Err(Failure::Usage(format!(
+            "{} has no rulebook: expected a folder for each service; `conformant specs export DIR` writes the embedded one",
+            folder.display()
+        ))),
     }
-    .map_err(Failure::Problems)
 }
 
 /// Whether the reference implements a service.

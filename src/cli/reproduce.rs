@@ -6,7 +6,7 @@ use super::{Done, Exit, Failure, note, print, stored};
 use clap::{Args, ValueEnum};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
-use conformant_engine::sessions::Offline;
+use conformant_engine::sessions::{Offline, hooks_of_reference};
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{About, ChainFormat, Decision, Failed, Scope, chain};
@@ -139,8 +139,9 @@ impl Written<'_> {
             is_of_stored_run: true,
             ..RunArgs::default()
         })?;
+        let hooks = hooks(args, record);
         let targets = match args.targets.is_empty() {
-            true => targets(record, &config.settings),
+            true => targets(record, &config.settings, hooks.as_deref()),
             false => config.settings.targets,
         };
         let scope = Scope {
@@ -154,7 +155,6 @@ impl Written<'_> {
             service: found.service,
             scenario: found.scenario,
         };
-        let hooks = hooks(args, record);
         let about = About {
             targets: &targets,
             comment: &comment,
@@ -260,15 +260,22 @@ fn hooks(args: &ReproduceArgs, record: &RunRecord) -> Option<String> {
     args.hooks.clone().or(of_run)
 }
 
-/// Base URLs and credentials of the run; those of the configuration if it names the same place.
-fn targets(record: &RunRecord, settings: &Settings) -> BTreeMap<String, Target> {
+/// Base URLs, credentials and values of the run: those of the configuration if it names the same place, else those of the
+/// reference if the hooks of the run are its hooks.
+fn targets(
+    record: &RunRecord,
+    settings: &Settings,
+    hooks: Option<&str>,
+) -> BTreeMap<String, Target> {
     let mut targets = BTreeMap::new();
+    let is_reference = hooks.is_some_and(hooks_of_reference);
     for (service, url) in &record.targets {
         let is_here =
             |target: &&Target| target.url.trim_end_matches('/') == url.trim_end_matches('/');
         let target = match settings.targets.get(service).filter(is_here) {
             _ if url == REFERENCE => Target::of_reference(service, ""),
             Some(target) => target.clone(),
+            None if is_reference => Target::of_reference(service, url),
             None => Target {
                 shell: Arc::new(Target::unconfigured(service)),
                 ..Target::foreign(&settings.index, service, url)

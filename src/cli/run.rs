@@ -795,7 +795,9 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         .transpose();
     let only = match args.rerun {
         None => Vec::new(),
-        Some(super::args::Rerun::LastFailed) => earlier::last_failed()?,
+        Some(super::args::Rerun::LastFailed) => {
+            earlier::last_failed(!config.settings.targets.is_empty())?
+        }
     };
     Ok(Selection {
         services,

@@ -71,7 +71,10 @@ impl CheckError {
         match self {
             Self::Unreadable { source, .. } => matches!(
                 source.kind(),
-                ErrorKind::InvalidData | ErrorKind::InvalidInput | ErrorKind::FileTooLarge
+                ErrorKind::InvalidData
+                    | ErrorKind::InvalidInput
+                    | ErrorKind::UnexpectedEof
+                    | ErrorKind::FileTooLarge
             ),
             Self::NotSetAside(_) => false,
             Self::TooLarge { .. }

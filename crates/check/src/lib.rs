@@ -13,6 +13,7 @@ mod inline;
 mod lines;
 mod payloads;
 mod sniff;
+pub use sniff::format as format_of;
 mod stream;
 mod token;
 mod traffic;

@@ -26,7 +26,7 @@ const MAGIC: [(&[u8], &str); 15] = [
 const TAR: (usize, &[u8]) = (257, b"ustar");
 
 /// The format, if it is a known one that is neither JSON nor XML nor text in UTF-8.
-pub(super) fn format(start: &[u8]) -> Option<&'static str> {
+pub fn format(start: &[u8]) -> Option<&'static str> {
     let known = MAGIC.iter().find(|(magic, _)| start.starts_with(magic));
     if let Some((_, name)) = known {
         return Some(name);

@@ -28,19 +28,18 @@ pub(super) struct Stream<'a> {
     day: &'a str,
 }
 
-/// Schema for an event.
+/// What is documented about the type of an event.
 #[derive(Debug, PartialEq, Eq)]
-enum Known<'r> {
-    /// The type's present schema, because the address belongs to another event or an unknown version; with the expected
-    /// address.
-    Payload {
+enum TypeOf<'r> {
+    /// A payload. Its schema is that of the announced version, or of the current one without an address or with a wrong one.
+    Described {
         kind: &'r str,
-        misannounced: Option<String>,
+        /// The end of the expected address, if the announced one is wrong.
+        expected_address: Option<String>,
     },
-    /// A documented type without a documented payload.
-    Undescribed,
-    /// An undocumented type.
-    Foreign,
+    /// Only the type.
+    WithoutPayload,
+    Undocumented,
 }
 
 impl<'a> Stream<'a> {
@@ -66,7 +65,7 @@ impl<'a> Stream<'a> {
             Ok(events) => {
                 let mut judged = Judged::default();
                 for (index, event) in events.iter().enumerate() {
-                    // The events of a batch have no line numbers: they are counted.
+                    // Without a line, the file is a single document: the events of its array are counted.
                     let number = if line == 0 { index + 1 } else { line };
                     judged.merge(self.event(number, event), usize::MAX);
                 }
@@ -82,18 +81,21 @@ impl<'a> Stream<'a> {
             let why = EventError::NoType(self.mapping.type_at.clone());
             return self.unreadable(line, &why.to_string());
         };
-        let (kind, misannounced) = match known(self.one.rulebook, name, schema) {
-            Known::Foreign => {
+        let (kind, expected_address) = match type_of(self.one.rulebook, name, schema) {
+            TypeOf::Undocumented => {
                 judged.foreign = 1;
                 return judged;
             }
-            Known::Undescribed => {
+            TypeOf::WithoutPayload => {
                 *judged.types.entry(canonical(name)).or_default() += 1;
                 judged.sums.add_documents(&canonical(name), 1, 0);
                 judged.documents = 1;
                 return judged;
             }
-            Known::Payload { kind, misannounced } => (kind, misannounced),
+            TypeOf::Described {
+                kind,
+                expected_address,
+            } => (kind, expected_address),
         };
         let Some(payload) = &event.payload else {
             let why = EventError::NoPayload(self.mapping.payload_at.clone());
@@ -102,7 +104,7 @@ impl<'a> Stream<'a> {
         *judged.types.entry(canonical(name)).or_default() += 1;
         let mut judgment = self.one.document(kind, line, payload);
         if let Some(schema) = schema {
-            self.address(line, name, schema, misannounced, &mut judgment);
+            self.address(line, name, schema, expected_address, &mut judgment);
         }
         let day = event.time.as_deref().and_then(payloads::day);
         judged.merge(
@@ -117,13 +119,13 @@ impl<'a> Stream<'a> {
         line: usize,
         name: &str,
         schema: &str,
-        misannounced: Option<String>,
+        expected_address: Option<String>,
         judgment: &mut Judgment,
     ) {
         let Some(rule) = self.one.rulebook.rules.get(SCHEMA_ADDRESS) else {
             return;
         };
-        let finding = misannounced.map(|expected| Finding {
+        let finding = expected_address.map(|expected| Finding {
             kind: "schema-address".to_owned(),
             pointer: self.mapping.schema_at.clone(),
             message: format!(
@@ -154,23 +156,23 @@ fn fast_paths(rulebook: &Rulebook) -> Option<Vec<TypeFastPath>> {
     Some(types)
 }
 
-/// The schema for an event of this type, by its schema address.
-fn known<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Known<'r> {
+/// What is documented about an event of this type with this schema address.
+fn type_of<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> TypeOf<'r> {
     let Some(current) = rulebook.event_types.get(&canonical(name)) else {
-        return Known::Foreign;
+        return TypeOf::Undocumented;
     };
     let Some(current) = current else {
-        return Known::Undescribed;
+        return TypeOf::WithoutPayload;
     };
     // Another known version of the same event: both may be in use.
     let announced = schema.and_then(|address| {
         let kind = rulebook.announced_version(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
-    let misannounced = schema.is_some() && announced.is_none();
-    Known::Payload {
+    let expected_address = schema.is_some() && announced.is_none();
+    TypeOf::Described {
         kind: announced.unwrap_or(current),
-        misannounced: misannounced.then(|| address_end(current)),
+        expected_address: expected_address.then(|| address_end(current)),
     }
 }
 
@@ -179,7 +181,7 @@ fn address_end(kind: &str) -> String {
     kind.replacen("events/", "/CommsApi.", 1)
 }
 
-/// The kind with such an address.
+/// The kind for such an end of an address: `events/MessageSent/4`.
 fn kind_of(address_end: &str) -> Option<String> {
     let name = address_end.strip_prefix("/CommsApi.")?;
     Some(format!("events/{name}"))
@@ -195,7 +197,7 @@ fn behind_the_vendor(name: &str) -> Option<&str> {
     name.get(vendor_end(name.as_bytes())?..)
 }
 
-/// Position of that part.
+/// Where that part begins: behind `com.VENDOR.`.
 pub(super) fn vendor_end(name: &[u8]) -> Option<usize> {
     let start = b"com.".len();
     let vendor = memchr::memchr(b'.', name.strip_prefix(b"com.")?)?;

@@ -6,7 +6,7 @@ use conformant_base::clock::Timestamp;
 use conformant_base::json;
 use conformant_base::text;
 use conformant_judge::Judgment;
-use conformant_judge::evidence::{Body, Event, Evidence, Exchange, Outcome, Race};
+use conformant_judge::evidence::{Body, Event, Evidence, Exchange, HookCall, Outcome, Race};
 use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::scenario::Scenario;
@@ -322,10 +322,19 @@ fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
         Event::Hook(call) => Some(call),
         Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
     });
-    let mut actions =
-        hooks.filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()));
-    let call = actions.next_back()?;
-    Some(format!("{} {}", call.name, json::short(&call.arguments)))
+    let actions: Vec<_> = hooks
+        .filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()))
+        .collect();
+    let last = actions.last()?;
+    let words = |call: &HookCall| format!("{} {}", call.name, json::short(&call.arguments));
+    let raced = actions
+        .iter()
+        .filter(|call| call.race.is_some() && call.step == last.step);
+    let raced: Vec<String> = raced.map(|call| words(call)).collect();
+    Some(match raced.as_slice() {
+        [] | [_] => words(last),
+        _ => format!("{} at the same time", raced.join(" and ")),
+    })
 }
 
 /// The result of an `await` step without headers.

@@ -39,11 +39,20 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// `ids` are those of the scenarios.
-    pub(super) fn new<'i>(rulebook: &Rulebook, ids: impl IntoIterator<Item = &'i str>) -> Self {
-        let ids = ids.into_iter().map(|id| (id, id.to_owned())).collect();
+    /// The arguments are the ids of scenarios that stopped early, and of those that did not: what these called and
+    /// received would not have been exercised more.
+    pub(super) fn new(rulebook: &Rulebook, stopped: &[&str], ended: &[&str]) -> Self {
+        let of = |ids: &[&str]| {
+            let ids = ids.iter().map(|id| (*id, (*id).to_owned())).collect();
+            by_subject(rulebook, &ids)
+        };
+        let mut of_stopped = of(stopped);
+        if !of_stopped.is_empty() {
+            let of_ended = of(ended);
+            of_stopped.retain(|subject, _| !of_ended.contains_key(subject));
+        }
         Self {
-            by_subject: by_subject(rulebook, &ids),
+            by_subject: of_stopped,
         }
     }
 

@@ -266,10 +266,10 @@ impl<'a> Recorder<'a> {
         let seconds = self.scenarios.iter().map(|c| c.result.seconds).sum();
         let mut scenarios = Vec::new();
         let mut shown = Shown::default();
-        let mut stopped = Vec::new();
+        let mut stopped = BTreeSet::new();
         for mut concluded in std::mem::take(&mut self.scenarios) {
             if concluded.has_stopped_early() {
-                stopped.push(concluded.result.id.clone());
+                stopped.insert(concluded.result.id.clone());
             }
             // What is still there to void was voided.
             concluded.turned_away = None;
@@ -300,7 +300,12 @@ impl<'a> Recorder<'a> {
         let broken: BTreeSet<&str> = findings.iter().map(|f| f.rule.as_str()).collect();
         let selects = |rule: &Rule| selects(rule) || broken.contains(rule.id.as_str());
         let needs = needs_of(self.rulebook, &scenarios);
-        let stopped = Stopped::new(self.rulebook, stopped.iter().map(String::as_str));
+        let (stopped, ended): (Vec<&str>, Vec<&str>) = scenarios
+            .iter()
+            .filter(|scenario| !matches!(scenario.verdict, Verdict::NotApplicable))
+            .map(|scenario| scenario.id.as_str())
+            .partition(|id| stopped.contains(*id));
+        let stopped = Stopped::new(self.rulebook, &stopped, &ended);
         let rules = rules_of(
             self.rulebook,
             selects,

@@ -9,6 +9,9 @@ use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Broken rules of a known defect with which it may be the cause, although another rule of it holds.
+const MANY_RULES: usize = 4;
+
 /// A defect known from the self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDefect {
@@ -172,7 +175,7 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// A minimal set of known defects all of whose judged rules are broken.
+/// A minimal set of known defects all of whose judged rules are broken, or all but one of many.
 fn known_defects<'a>(
     seen: &Seen<'a>,
     known: &[KnownDefect],
@@ -186,7 +189,10 @@ fn known_defects<'a>(
             Candidate { defect, rules }
         })
         .filter(|Candidate { rules, .. }| {
-            !rules.is_empty() && rules.iter().all(|rule| seen.broken.contains_key(rule))
+            let broken = |rule: &&&str| seen.broken.contains_key(**rule);
+            let count = rules.iter().filter(broken).count();
+            // One of many rules may hold by chance, or because the defect is a little different.
+            count > 0 && (count == rules.len() || count >= MANY_RULES && count + 1 == rules.len())
         })
         .collect();
     let mut defects = Vec::new();
@@ -316,6 +322,22 @@ mod tests {
             .flat_map(|defect| defect.similar_faults)
             .collect();
         assert_eq!(names, ["left", "right"]);
+    }
+
+    #[test]
+    fn one_of_many_rules_of_a_known_defect_may_hold() {
+        let all = ["f/a", "f/b", "f/c", "f/d"];
+        let mut rules = all.map(|id| rule(id, Verdict::Fail)).to_vec();
+        let findings = all.map(|id| finding(id, id, "seen"));
+        rules.extend(["f/e", "f/g"].map(|id| rule(id, Verdict::Pass)));
+        let whole = known("whole", &["f/a", "f/b", "f/c", "f/d", "f/e"]);
+        let named = |known: &[KnownDefect]| -> Vec<String> {
+            let defects = defects(&rules, &findings, known).into_iter();
+            defects.flat_map(|defect| defect.similar_faults).collect()
+        };
+        assert_eq!(named(&[whole, known("part", &["f/b"])]), ["whole"]);
+        let two_hold = known("two", &["f/a", "f/b", "f/c", "f/d", "f/e", "f/g"]);
+        assert!(named(&[two_hold]).is_empty());
     }
 
     #[test]

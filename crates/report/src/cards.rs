@@ -9,6 +9,7 @@ use conformant_record::{
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// A defect as every report shows it: with its rules, and what else fails because of it.
 pub(super) struct Card<'a> {
     /// Its number in every report and for `reproduce`, from 1.
     pub(super) number: usize,
@@ -17,7 +18,7 @@ pub(super) struct Card<'a> {
     pub(super) rules: Vec<Broken<'a>>,
     /// The most severe effect of its rules.
     pub(super) effect: Effect,
-    /// Number of scenarios whose set-up fails because of it.
+    /// Number of scenarios that stopped because of it.
     pub(super) blocked_scenarios: usize,
     /// Number of scenarios in which a hook fails, probably because of it.
     pub(super) hook_failures: usize,
@@ -29,7 +30,7 @@ impl Card<'_> {
         self.rules.first()?.findings.first().copied()
     }
 
-    /// Whether one of its findings is the reason of a failed set-up.
+    /// Whether a scenario stopped because of it: its set-up failed with one of its findings, or one of its rules masked it.
     pub(super) fn explains(&self, reason: &str) -> bool {
         let findings = self.rules.iter().flat_map(|rule| &rule.findings);
         let mut findings = findings.filter(|finding| !finding.operation.is_empty());
@@ -311,7 +312,7 @@ pub(super) fn needs(record: &RunRecord) -> Vec<(String, Vec<&str>)> {
     groups
 }
 
-/// Turns a need into advice: `Configure the hook end_execution`.
+/// Turns a need into advice: `configure the hook end_execution`.
 pub(super) fn advice(need: &str) -> String {
     match need.split_once(' ').filter(|(_, name)| !name.contains(' ')) {
         Some(("hook", name)) => format!("configure the hook {name}"),

@@ -485,7 +485,7 @@ pub(super) fn credentials_note(command: &str) -> Option<String> {
     let mut notes = Vec::new();
     if !names.is_empty() {
         notes.push(format!(
-            "{} set to the credentials of the target",
+            "{} set to the credentials of this request",
             names.join(" and ")
         ));
     }

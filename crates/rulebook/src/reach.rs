@@ -1,6 +1,6 @@
 //! Finds the parts of a bundled schema that apply to a place of an instance.
 //!
-//! Used to attribute findings to rules and to check pointers of rules.
+//! Used wherever a schema is followed along a pointer: to attribute findings to rules, to check pointers of rules, to mutate.
 
 use conformant_base::json;
 use serde_json::Value;
@@ -75,7 +75,7 @@ pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)>
         if is_free(&applying) {
             return Ok(());
         }
-        let is_index = segment.bytes().all(|b| b.is_ascii_digit());
+        let is_index = !segment.is_empty() && segment.bytes().all(|b| b.is_ascii_digit());
         let mut next = member(root, &applying, &segment);
         if segment == "*" || is_index {
             next.extend(items(root, &applying));
@@ -91,7 +91,7 @@ pub fn reaches(root: &Value, pointer: &str) -> Result<(), (String, Vec<String>)>
     Ok(())
 }
 
-/// The regular expression of the text at a pointer, if the schema has one.
+/// The regular expression of the text at a pointer through members of objects, if the schema has one.
 pub fn pattern<'a>(root: &'a Value, pointer: &str) -> Option<&'a str> {
     let mut applying = applicable_schemas(root, root);
     for segment in json::segments(pointer) {

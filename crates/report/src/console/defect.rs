@@ -96,7 +96,7 @@ fn block(record: &RunRecord, card: &Card, look: &Look) -> String {
     let mut extent = card.extent();
     if card.blocked_scenarios > 0 {
         let stopped = view::count(card.blocked_scenarios, "more scenario");
-        extent += &format!(" · stops the set-up of {stopped}");
+        extent += &format!(" · stops {stopped}");
     }
     if card.hook_failures > 0 {
         let failed = view::count(card.hook_failures, "scenario");

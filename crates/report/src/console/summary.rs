@@ -260,16 +260,20 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let proof = record.proof.as_ref();
     let proof = proof.filter(|proof| proof.proven + proof.vacuous > 0);
     let detection = record.detection.as_ref().filter(|_| is_judged);
+    let mut raised_by = detection.and_then(view::raised_by);
+    if let Some(raised_by) = raised_by.as_mut().filter(|_| has_filter(record)) {
+        raised_by.insert_str(0, "run without --filter, ");
+    }
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("ended early", record.ended_early.clone()),
         ("scenarios", Some(scenarios)),
         ("exchanges", Some(exchanges)),
-        ("left out by", limits),
+        ("selection", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),
         ("detection", detection.map(|of| view::detection(record, of))),
-        ("to raise it", detection.and_then(view::raised_by)),
+        ("to raise it", raised_by),
     ] {
         let Some(text) = text else { continue };
         out += &wrapped(&format!("{label:<11} {text}"), "", 12, look.width);
