@@ -60,7 +60,7 @@ use conformant_rulebook::Rulebook;
 use signals::Signals;
 use std::io::Write;
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Verdict of a command; the number is the exit code of the process.
@@ -215,13 +215,16 @@ fn help(shown: &clap::Error) -> String {
 
 /// Loads the rulebook from a folder or the embedded one.
 pub(crate) fn load(specs: &args::Specs) -> Result<Rulebook, Failure> {
-    let Some(folder) = &specs.specs else {
-        return conformant_judge::load::embedded().map_err(Failure::Problems);
-    };
-    let rulebook = conformant_judge::load::from_dir(folder).map_err(Failure::Problems)?;
-    match rulebook.services.is_empty() {
-        false => Ok(rulebook),
-        true => Err(Failure::Usage(format!(
+    load_with(specs, &[])
+}
+
+/// The same with the scenarios in further folders.
+pub(crate) fn load_with(specs: &args::Specs, scenarios: &[PathBuf]) -> Result<Rulebook, Failure> {
+    let folder = specs.specs.as_deref();
+    let rulebook = conformant_judge::load::load(folder, scenarios).map_err(Failure::Problems)?;
+    match folder.filter(|_| rulebook.services.is_empty()) {
+        None => Ok(rulebook),
+        Some(folder) => Err(Failure::Usage(format!(
             "{} has no rulebook: expected a folder for each service; `conformant specs export DIR` writes the embedded one",
             folder.display()
         ))),

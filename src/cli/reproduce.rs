@@ -2,7 +2,7 @@
 
 use super::args::RunArgs;
 use super::config;
-use super::{Done, Exit, Failure, note, print, stored};
+use super::{Done, Exit, Failure, load_with, note, print, stored};
 use clap::{Args, ValueEnum};
 use conformant_base::redact::Redactor;
 use conformant_base::text;
@@ -73,8 +73,7 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
     let mut scenarios = BTreeSet::new();
     findings.retain(|finding| scenarios.insert(finding.scenario.clone()));
     let folder: Vec<PathBuf> = args.scenarios.iter().cloned().collect();
-    let rulebook = conformant_judge::load::load(args.specs.specs.as_deref(), &folder)
-        .map_err(Failure::Problems)?;
+    let rulebook = load_with(&args.specs, &folder)?;
     let none = (BTreeSet::new(), BTreeSet::new());
     let worlds = Offline::in_process(0, none.0, none.1, Target::all_of_reference());
     let written = Written {

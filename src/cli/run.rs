@@ -6,8 +6,8 @@ use super::config::{self, Config};
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
-    Done, Exit, Failure, build, earlier, history, invocation, is_implemented, memory, note, output,
-    preview, print, reports_about_evidence, require_evidence, verify,
+    Done, Exit, Failure, build, earlier, history, invocation, is_implemented, load_with, memory,
+    note, output, preview, print, reports_about_evidence, require_evidence, verify,
 };
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
@@ -48,9 +48,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
     let mut config = configuration(args)?;
     let claims = Claims::read(args.claims.as_deref())?;
     let waivers = claims.waivers(args.waivers.as_deref())?;
-    let specs = args.specs.specs.as_deref();
-    let rulebook = conformant_judge::load::load(specs, args.scenarios.as_slice())
-        .map_err(Failure::Problems)?;
+    let rulebook = load_with(&args.specs, args.scenarios.as_slice())?;
     check_body_operations(&rulebook, &config)?;
     config::check_values(&rulebook, &config)?;
     claims.check_names(&rulebook)?;
