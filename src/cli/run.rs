@@ -238,7 +238,8 @@ impl SelectedRun<'_> {
         let requested = self.args.repeat.map_or(1, usize::from);
         let mut runs = Repetition::new(requested);
         for run in 1..=requested {
-            if runs.is_aborted() || signals.interrupted.load(Ordering::Relaxed) {
+            // The first run also ends by itself, with an incomplete record.
+            if run > 1 && (runs.is_aborted() || signals.interrupted.load(Ordering::Relaxed)) {
                 break;
             }
             let mut config = self.config.clone();
