@@ -7,6 +7,7 @@ use super::prelude::*;
 use crate::compare::is_unspecified;
 use crate::history::{Observation, Outcome, ResourceId, is_equivalent};
 use conformant_rulebook::Action;
+use std::collections::BTreeSet;
 
 /// These fields of a resource are equal in every observation of it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -52,8 +53,9 @@ impl Predicate for Immutable {
         let history = &context.history;
         let ends_unseen = history.has_unobserved_actions
             && context.rulebook.index.does(Action::Ends, resource_type);
+        let created_twice = created_twice(context);
         for (id, resource) in history.resources.of_kind(resource_type) {
-            if creations_of(context, id).count() > 1 {
+            if created_twice.contains(&id) {
                 continue;
             }
             let ended = resource.ended.map(|write| &history.writes[write].moment);
@@ -137,15 +139,23 @@ impl Predicate for Immutable {
     }
 }
 
-/// The accepted requests whose operation creates a resource and that returned this one.
-fn creations_of<'a>(context: &'a Context<'_>, id: ResourceId) -> impl Iterator<Item = usize> + 'a {
-    let writes = context.history.writes.iter();
-    let writes = writes.filter(move |w| w.resource == Some(id) && w.outcome == Outcome::Done);
-    let requests = writes.filter_map(|write| write.exchange());
-    requests.filter(|&request| {
-        let operation = context.seen[request].operation;
-        operation.is_some_and(|operation| operation.does == Action::Makes)
-    })
+/// The resources that two accepted requests of operations that create returned.
+fn created_twice(context: &Context<'_>) -> BTreeSet<ResourceId> {
+    let (mut once, mut twice) = (BTreeSet::new(), BTreeSet::new());
+    for write in &context.history.writes {
+        let operation = write
+            .exchange()
+            .and_then(|request| context.seen[request].operation);
+        let makes = operation.is_some_and(|operation| operation.does == Action::Makes);
+        if let Some(id) = write.resource
+            && write.outcome == Outcome::Done
+            && makes
+            && !once.insert(id)
+        {
+            twice.insert(id);
+        }
+    }
+    twice
 }
 
 /// A field in an observation, and the value that was shown before.
