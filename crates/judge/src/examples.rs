@@ -109,8 +109,15 @@ impl ExampleBuilder {
     }
 
     /// A request that is rejected with a body that is judged as this type.
-    pub fn rejected_as(self, operation: &str, sent: Value, kind: &str, text: &str) -> Self {
-        let response = Response::new(400, "application/octet-stream", text.as_bytes());
+    pub fn rejected_as(
+        self,
+        status: u16,
+        operation: &str,
+        sent: Value,
+        kind: &str,
+        text: &str,
+    ) -> Self {
+        let response = Response::new(status, "application/octet-stream", text.as_bytes());
         let step = self.evidence.exchanges.len() + 1;
         let mut example = self
             .exchange(operation, sent, response, Body::Empty)

@@ -36,12 +36,13 @@ impl Predicate for RequestedFormat {
             let Outcome::Answered { response, .. } = &exchange.outcome else {
                 continue;
             };
-            // The bodies of other rejections are not documented.
+            // The bodies of other rejections are not documented, such as those of a rate limit.
             let is_documented = match seen.acceptance {
                 Acceptance::Accepted => true,
                 Acceptance::Rejected(_) => {
                     let mut payloads = context.evidence.payloads.iter();
-                    payloads.any(|payload| payload.step == exchange.step)
+                    matches!(response.status, 200..=299 | 400 | 422)
+                        && payloads.any(|payload| payload.step == exchange.step)
                 }
                 Acceptance::Inconclusive(_) => false,
             };
@@ -95,6 +96,7 @@ impl Predicate for RequestedFormat {
             scene
                 .clone()
                 .rejected_as(
+                    400,
                     "create-user",
                     asked("xml"),
                     "auth/user-create-error",
@@ -103,9 +105,27 @@ impl Predicate for RequestedFormat {
                 .passes(),
             scene
                 .clone()
-                .rejected_as("create-user", asked("xml"), "auth/user-create-error", "{}")
+                .rejected_as(
+                    400,
+                    "create-user",
+                    asked("xml"),
+                    "auth/user-create-error",
+                    "{}",
+                )
                 .fails(""),
-            scene.refused("create-user", asked("xml")).not_judged(),
+            scene
+                .clone()
+                .refused("create-user", asked("xml"))
+                .not_judged(),
+            scene
+                .rejected_as(
+                    429,
+                    "create-user",
+                    asked("xml"),
+                    "auth/user-create-error",
+                    "{}",
+                )
+                .not_judged(),
         ]
     }
 }
