@@ -31,15 +31,14 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         .map_err(|e| Failure::Usage(format!("failed to read {LOCK}: {e}")))?;
     let mut released =
         Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    let folder = specs.specs.as_deref();
+    if release && folder.is_none() {
+        return Err(Failure::Usage(
+            "--release writes into a rulebook: name its folder with --specs".to_owned(),
+        ));
+    }
     if release {
-        let folder = specs.specs.as_deref().ok_or_else(|| {
-            Failure::Usage(
-                "--release writes into a rulebook: name its folder with --specs".to_owned(),
-            )
-        })?;
         released = released.with_current(&rulebook);
-        let lock = folder.join(LOCK);
-        std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
     }
     let declared = declare.map(diff::declared).transpose()?;
     let declared = declared.map_or_else(Vec::new, |file| file.changes);
@@ -50,6 +49,12 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         ListFormat::Text => checked.text(),
         ListFormat::Json => checked.json(),
     });
+    if let Some(lock) = folder.map(|folder| folder.join(LOCK))
+        && release
+        && !checked.fails()
+    {
+        std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
+    }
     Ok(match (checked.events, checked.fails()) {
         (0, _) => Exit::NothingJudged,
         (_, true) => Exit::Failed,

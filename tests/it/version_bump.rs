@@ -372,3 +372,20 @@ fn the_matrix_of_versions_is_a_table_and_a_page() {
     let (_, err) = folder.run(2, line);
     assert!(err.contains("is not available here"), "{err}");
 }
+
+#[test]
+fn a_version_is_released_if_it_has_its_level() {
+    const LOCK: &str = "specs/events/released.lock";
+    let folder = Folder::new();
+    bumped(&folder);
+    let in_use = folder.join("specs/events/asyncapi.yaml");
+    edit(&in_use, "MessageSent/4", "MessageSent/5");
+    folder.run(1, "events check --specs specs --release");
+    assert!(!folder.read(LOCK).contains("MessageSent/5"));
+    let last = folder.read("specs/events/MessageSent/4.yaml");
+    folder.write(VERSION, last);
+    folder.run(1, "events check --specs specs");
+    folder.run(0, "events check --specs specs --release");
+    assert!(folder.read(LOCK).contains("MessageSent/5"));
+    folder.run(0, "events check --specs specs");
+}

@@ -248,7 +248,7 @@ pub enum EventsCommand {
         /// Accept the breaking changes that this file lists, each with a reason.
         #[arg(long, value_name = "FILE")]
         declare: Option<PathBuf>,
-        /// Add the versions in use to events/released.lock of the folder that --specs names.
+        /// Add the versions in use to events/released.lock of the folder that --specs names, if the check passes.
         #[arg(long)]
         release: bool,
         /// Set the output format.
