@@ -13,7 +13,6 @@ mod inline;
 mod lines;
 mod payloads;
 mod sniff;
-pub use sniff::format as format_of;
 mod stream;
 mod token;
 mod traffic;
@@ -23,6 +22,7 @@ pub use aside::SetAside;
 pub use envelope::Mapping;
 pub use error::CheckError;
 pub use inline::{Inline, Passed};
+pub use sniff::format as format_of;
 pub use token::{judge_qr, judge_token};
 
 use aside::Rejected;

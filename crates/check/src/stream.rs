@@ -169,10 +169,10 @@ fn type_of<'r>(rulebook: &'r Rulebook, name: &str, schema: Option<&str>) -> Type
         let kind = rulebook.announced_version(current, schema);
         address.ends_with(&address_end(kind)).then_some(kind)
     });
-    let expected_address = schema.is_some() && announced.is_none();
+    let is_wrong = schema.is_some() && announced.is_none();
     TypeOf::Described {
         kind: announced.unwrap_or(current),
-        expected_address: expected_address.then(|| address_end(current)),
+        expected_address: is_wrong.then(|| address_end(current)),
     }
 }
 
