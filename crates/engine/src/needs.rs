@@ -39,8 +39,8 @@ pub(super) struct Stopped {
 }
 
 impl Stopped {
-    /// The arguments are the ids of scenarios that stopped early, and of those that did not: what these called and
-    /// received would not have been exercised more.
+    /// The arguments are the ids of scenarios that stopped early, and of those that did not. A rule about an operation or a
+    /// type that one of the latter used is not attributed: it was not exercised there either.
     pub(super) fn new(rulebook: &Rulebook, stopped: &[&str], ended: &[&str]) -> Self {
         let of = |ids: &[&str]| {
             let ids = ids.iter().map(|id| (*id, (*id).to_owned())).collect();
