@@ -29,11 +29,11 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
     };
     let bytes = read().map_err(|e| failed(&e))?;
     let record = conformant_report::read(&bytes).map_err(|e| failed(&e))?;
-    if let Some((service, url)) = record
-        .targets
-        .iter()
-        .find(|_| record.is_live() && !has_targets)
-    {
+    if let (Some((service, url)), true, false) = (
+        record.targets.first_key_value(),
+        record.is_live(),
+        has_targets,
+    ) {
         return Err(Failure::Usage(format!(
             "--rerun last-failed: {LAST_RUN} is of a run against a target: configure it again, such as --target {service}={url}"
         )));

@@ -7,7 +7,7 @@
     reason = "BLESS is for the tests, not for the program"
 )]
 
-use crate::program::{changed_files, files, one_in, root};
+use crate::program::{Folder, changed_files, conformant, ended, files, one_in, root};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -49,4 +49,43 @@ fn sessions_go_as_written() {
         .env("COLUMNS", "100")
         .register_bin("conformant", Path::new(env!("CARGO_BIN_EXE_conformant")))
         .run();
+}
+
+#[test]
+fn mistakes_about_files_are_errors_of_usage() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.join("empty")).expect("it can be created");
+    folder.write("table.parquet", b"PAR1\x15\x04");
+    folder.write("cut.gz", b"\x1f\x8b\x08\0\0\0\0\0\0\x03\xabV");
+    for (line, expected) in [
+        ("run --specs empty", "empty has no rulebook"),
+        ("list rules --specs empty", "empty has no rulebook"),
+        ("diff table.parquet table.parquet", "it is Parquet"),
+        ("init --from table.parquet rulebook", "it is Parquet"),
+        ("check cut.gz --as flow/execution", "failed to read cut.gz"),
+    ] {
+        let (_, err) = folder.run(2, line);
+        assert!(err.contains(expected), "{line}: {err}");
+    }
+}
+
+#[test]
+fn failed_scenarios_of_a_target_are_not_run_again_without_it() {
+    let folder = Folder::new();
+    folder.run(
+        3,
+        "run --filter flow/read-flows/happy --target flow=http://127.0.0.1:1",
+    );
+    let (_, err) = folder.run(2, "run --rerun last-failed");
+    assert!(err.contains("--target flow=http://127.0.0.1:1"), "{err}");
+}
+
+#[test]
+fn the_current_folder_is_not_replaced() {
+    let folder = Folder::new();
+    std::fs::create_dir(folder.join("set")).expect("it can be created");
+    let mut command = conformant(&folder.join("set"), &["fixtures", "generate", "--out", "."]);
+    let (code, _, err) = ended(&mut command);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("contains the current folder"), "{err}");
 }
