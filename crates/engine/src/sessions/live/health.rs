@@ -4,7 +4,7 @@
 //! - A probe confirms a sign: it repeats the last read that the service answered. Any other answer shows that it is there.
 //! - A service that is not asked for a time is probed as well, because all scenarios may wait.
 
-use super::pacing::requested_wait;
+use super::rate_limit::requested_wait;
 use super::target::Live;
 use crate::session::SendFault;
 use conformant_base::clock;

@@ -4,7 +4,8 @@
 //! [`Session::disturbed`](crate::session::Session::disturbed) reports a clock that another client moved.
 //!
 //! - `target`: the resources of a run. `scenario`: the session of one scenario.
-//! - `slots`, `phone_numbers`, `holders`, `lease`, `rate_limit`, `in_flight`, `admission`, `health`: what scenarios share.
+//! - `slots`, `phone_numbers`, `holders`, `lease`, `pacing`, `rate_limit`, `in_flight`, `admission`,
+//!   `health`: what scenarios share.
 //! - `clock`, `clock_offset`, `barrier`: the target's time.
 
 mod admission;
@@ -18,11 +19,12 @@ mod lease;
 mod pacing;
 mod phone_numbers;
 mod race;
+mod rate_limit;
 mod scenario;
 mod slots;
 mod target;
 #[cfg(test)]
 mod tests;
 
-pub(super) use pacing::wait_before_retry;
+pub(super) use rate_limit::wait_before_retry;
 pub use target::{Live, LiveError, LiveOptions};

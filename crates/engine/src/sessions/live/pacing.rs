@@ -2,12 +2,15 @@
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
 //! - A limit holds for the rejected operation. Once three operations are rejected within a minute, it holds for all requests.
-//! - The new rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
+//! - The first rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
 //!   or what remains of the limit, spread over the time until it is reset.
+//! - Each further rejection lowers the rate by a fraction, and it rises again by a fixed amount each second. Several runs on
+//!   one target therefore come to share its limit evenly, and none starves.
 //! - If lower rates do not help, the rejections do not depend on the rate. Then only the rejected request waits.
 //! - A rejected change that overlapped another change does not lower the rate: the target may reject changes because they
 //!   arrive at the same time.
 
+use super::rate_limit::{is_limit, remaining, requested_wait, time_until_reset};
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
 use std::collections::{BTreeMap, VecDeque};
@@ -16,9 +19,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Maximum number of retries without `Retry-After`.
-const TRIES_MAX: u32 = 5;
+pub(super) const TRIES_MAX: u32 = 5;
 /// The first such wait; each further one is twice as long.
-const FIRST_WAIT: Duration = Duration::from_millis(500);
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
 /// Interval between requests after the first limit.
 const INTERVAL_FIRST: Duration = Duration::from_millis(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
@@ -26,19 +29,26 @@ const INTERVAL_MAX: Duration = Duration::from_secs(2);
 const LATE_FROM: Duration = Duration::from_millis(50);
 /// Least and longest period in which served requests are counted.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
-const PERIOD_MAX: Duration = Duration::from_secs(60);
+pub(super) const PERIOD_MAX: Duration = Duration::from_secs(60);
 /// Shortest time over which the rest of a limit is spread.
 const SPREAD_FROM: Duration = Duration::from_secs(5);
 /// Number of operations that are rejected within the longest period if the limit is that of all requests.
 const OPERATIONS_OF_ALL: usize = 3;
-/// Number of served requests after which a rate has proved to be low enough; the interval then shrinks.
-const EASE_AFTER: u32 = 100;
-/// The same where the shorter interval was rejected before.
-const EASE_AGAIN_AFTER: u32 = 1_000;
-/// The operation of a hook. Hooks often count towards the limit of the target.
-const HOOK: &str = "hook";
+/// Number of served requests after which a rate has proved to be low enough.
+const SERVED_MIN: u32 = 100;
 /// Number of rates in a row that were rejected earlier than that, after which rejections do not depend on the rate.
 const USELESS_MAX: u32 = 4;
+/// Number of served requests for each rejected one below which rejections do depend on the rate after all.
+const SERVED_BETWEEN: u32 = 4;
+/// How often a rate rises.
+const RISE_EVERY: Duration = Duration::from_secs(1);
+/// By how much it rises each time: this part of the highest rate that was measured.
+const RISE: f64 = 0.01;
+/// Time without a rejection after which the rate rises by [`RISE_LATER`] of itself too.
+const RISE_LATER_AFTER: Duration = Duration::from_secs(10);
+const RISE_LATER: f64 = 0.05;
+/// The operation of a hook. Hooks often count towards the limit of the target.
+const HOOK: &str = "hook";
 
 /// The request schedule, shared by all scenarios.
 #[derive(Debug)]
@@ -80,8 +90,11 @@ struct Pace {
     blocked_until: Instant,
     /// Interval between requests; zero until the target sets a limit.
     interval: Duration,
-    /// The interval that was rejected last, as far as it was measured.
-    too_short: Duration,
+    /// The shortest interval that was measured.
+    shortest: Option<Duration>,
+    /// When the rate rose or was lowered last, and when it was lowered last.
+    changed_at: Instant,
+    lowered_at: Instant,
     /// How often the rate was lowered.
     epoch: u32,
     /// Requests since the rate was lowered last.
@@ -184,7 +197,7 @@ impl Schedule {
 
     /// Counts a hook that was called.
     pub(super) fn count_hook(&self) {
-        self.state().all.record_served();
+        self.state().all.record_served(clock::monotonic());
     }
 
     /// Adapts the schedule to a hook that must wait because of a rate limit.
@@ -195,7 +208,7 @@ impl Schedule {
         let (pace, _) = state.pace_of_rejected(HOOK, (epoch, 0));
         // Hooks in flight at the same time are rejected together, which counts once.
         if pace.blocked_until < clock::monotonic() {
-            pace.slow_down(wait);
+            pace.slow_down(wait, clock::monotonic());
         }
         pace.open_at = pace.open_at.max(until);
         pace.blocked_until = pace.blocked_until.max(until);
@@ -235,7 +248,7 @@ impl Schedule {
         let (pace, epoch) = state.pace_of_rejected(operation, attempt.place.epochs);
         // Requests in flight at the same time are rejected together, which counts once.
         if epoch == pace.epoch && !attempt.has_overlapped {
-            pace.slow_down(requested.unwrap_or_default());
+            pace.slow_down(requested.unwrap_or_default(), now);
         }
         if pace.useless >= USELESS_MAX {
             return Next::AgainAlone(wait);
@@ -323,13 +336,13 @@ impl State {
     }
 
     fn record_served(&mut self, operation: &str, headers: &Headers) {
-        self.operation(operation).record_served();
+        self.operation(operation).record_served(clock::monotonic());
         self.record_headers(headers);
     }
 
     fn record_headers(&mut self, headers: &Headers) {
-        self.all.record_served();
         let now = clock::monotonic();
+        self.all.record_served(now);
         match remaining(headers) {
             Some((0, reset)) => {
                 let until = now + reset.min(PERIOD_MAX);
@@ -354,7 +367,9 @@ impl Pace {
             open_at: now,
             blocked_until: now,
             interval: Duration::ZERO,
-            too_short: Duration::ZERO,
+            shortest: None,
+            changed_at: now,
+            lowered_at: now,
             epoch: 0,
             served: 0,
             useless: 0,
@@ -363,118 +378,65 @@ impl Pace {
         }
     }
 
-    /// Sends at the rate at which the target served requests in the period that it asks to wait.
-    fn slow_down(&mut self, requested: Duration) {
+    /// Lowers the rate to that at which the target served requests in the period that it asks to wait, and at least a little.
+    fn slow_down(&mut self, requested: Duration, now: Instant) {
         let served = std::mem::take(&mut self.served);
         self.epoch += 1;
-        // Without a pace, rejections one after the other show that there is a rate limit after all.
-        if self.useless >= USELESS_MAX && served > 0 {
+        if self.useless >= USELESS_MAX && served >= SERVED_BETWEEN {
             return;
         }
-        let is_useless = !self.interval.is_zero() && served < EASE_AFTER;
+        let is_useless = !self.interval.is_zero() && served < SERVED_MIN;
         self.useless = if is_useless { self.useless + 1 } else { 0 };
         if self.useless >= USELESS_MAX {
             self.interval = Duration::ZERO;
             return;
         }
-        let period = requested.clamp(PERIOD_MIN, PERIOD_MAX);
-        let now = clock::monotonic();
-        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
-        let count = self.served_at.iter().filter(is_recent).count();
-        let measured = u32::try_from(count)
-            .ok()
-            .and_then(|n| period.checked_div(n));
-        self.too_short = measured.unwrap_or(self.interval);
-        // A little slower, because clocks differ. If that was too fast before, clearly slower.
-        let measured = measured.map(|interval| interval * 21 / 20);
-        let slower = match measured {
-            Some(measured) if measured > self.interval => measured,
-            Some(_) => self.interval * 5 / 4,
-            None => self.interval * 2,
+        let measured = self.measured(requested.clamp(PERIOD_MIN, PERIOD_MAX), now);
+        self.shortest = match (self.shortest, measured) {
+            (Some(shortest), Some(measured)) => Some(shortest.min(measured)),
+            (one, other) => one.or(other),
         };
-        self.interval = slower.clamp(INTERVAL_FIRST, INTERVAL_MAX);
+        (self.changed_at, self.lowered_at) = (now, now);
+        self.interval = match (self.interval.is_zero(), measured) {
+            // A little slower, because clocks differ.
+            (true, measured) => measured.unwrap_or_default() * 21 / 20,
+            (false, None) => self.interval * 2,
+            // Other runs may have taken part of what the target serves, and they slow down as well.
+            (false, Some(measured)) => measured.clamp(self.interval * 10 / 9, self.interval * 2),
+        }
+        .clamp(INTERVAL_FIRST, INTERVAL_MAX);
     }
 
-    fn record_served(&mut self) {
-        let now = clock::monotonic();
+    /// The mean interval between requests that were served within this period.
+    fn measured(&self, period: Duration, now: Instant) -> Option<Duration> {
+        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
+        let count = self.served_at.iter().filter(is_recent).count();
+        u32::try_from(count)
+            .ok()
+            .and_then(|n| period.checked_div(n))
+    }
+
+    fn record_served(&mut self, now: Instant) {
         self.served_at.push_back(now);
         let is_old = |at: &Instant| now.saturating_duration_since(*at) > PERIOD_MAX;
         while self.served_at.front().is_some_and(is_old) {
             self.served_at.pop_front();
         }
         self.served += 1;
-        let shorter = self.interval * 19 / 20;
-        let after = match shorter > self.too_short {
-            true => EASE_AFTER,
-            false => EASE_AGAIN_AFTER,
-        };
-        if self.served.is_multiple_of(after) {
-            self.interval = shorter;
+        let rose_at = self.changed_at.max(self.blocked_until);
+        if !self.interval.is_zero() && now.saturating_duration_since(rose_at) >= RISE_EVERY {
+            self.rise(now);
         }
     }
-}
 
-/// The time after which a target serves requests again that names no `Retry-After`.
-fn time_until_reset(headers: &Headers) -> Option<Duration> {
-    let (left, reset) = remaining(headers)?;
-    (left == 0 && !reset.is_zero() && reset <= PERIOD_MAX).then_some(reset)
-}
-
-/// The requests that the target still serves, and the time until its limit is reset. Names and forms differ; a reset
-/// that is a time of day is not read.
-fn remaining(headers: &Headers) -> Option<(u32, Duration)> {
-    /// A larger number of seconds is a time since 1970.
-    const SECONDS_MAX: f64 = 1e8;
-    let number = |name: &str| {
-        let names = [name.to_owned(), format!("X-{name}")];
-        let mut texts = names.iter().filter_map(|name| headers.get(name));
-        texts.find_map(|text| text.trim().parse::<f64>().ok())
-    };
-    let left = number("RateLimit-Remaining").filter(|left| *left >= 0.0)?;
-    let reset = number("RateLimit-Reset").filter(|reset| *reset >= 0.0)?;
-    let reset = match reset > SECONDS_MAX {
-        true => reset - clock::now().as_duration().as_secs_f64(),
-        false => reset,
-    };
-    let reset = Duration::try_from_secs_f64(reset).ok()?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a count of requests, which saturates"
-    )]
-    Some((left as u32, reset))
-}
-
-/// Whether a rate limit rejected the request.
-pub(super) fn is_limit(response: &Response) -> bool {
-    let is_unavailable = || response.status == 503 && requested_wait(&response.headers).is_some();
-    response.status == 429 || is_unavailable()
-}
-
-pub(super) fn requested_wait(headers: &Headers) -> Option<Duration> {
-    wait_of(headers.get("Retry-After")?, clock::now())
-}
-
-/// How long to wait before a request is sent again that a rate limit rejected; `None` for other answers. For clients
-/// without a schedule.
-pub(in crate::sessions) fn wait_before_retry(response: &Response, tries: u32) -> Option<Duration> {
-    let wait = requested_wait(&response.headers).filter(|wait| !wait.is_zero());
-    let wait = wait.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
-    (is_limit(response) && tries < TRIES_MAX).then_some(wait)
-}
-
-/// `Retry-After` as defined in RFC 9110: seconds or a date.
-fn wait_of(text: &str, now: clock::Timestamp) -> Option<Duration> {
-    let text = text.trim();
-    if let Ok(seconds) = text.parse::<u64>() {
-        return Some(Duration::from_secs(seconds));
+    fn rise(&mut self, now: Instant) {
+        self.changed_at = now;
+        let rate = 1.0 / self.interval.as_secs_f64();
+        let highest = 1.0 / self.shortest.unwrap_or(self.interval).as_secs_f64();
+        let is_later = now.saturating_duration_since(self.lowered_at) >= RISE_LATER_AFTER;
+        let more = if is_later { rate * RISE_LATER } else { 0.0 };
+        self.interval = Duration::from_secs_f64(1.0 / (rate + highest * RISE + more));
     }
-    if let Ok(seconds) = text.parse::<f64>() {
-        return Duration::try_from_secs_f64(seconds).ok();
-    }
-    let at = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
-    let wait = at.duration_since(now);
-    Some(Duration::try_from(wait).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -577,10 +539,38 @@ mod tests {
         assert_eq!(interval(), measured, "rejected together, which counts once");
         assert!(schedule.is_blocked(READ) && !schedule.is_limited());
         assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_millis(900));
-        served(900);
-        assert_eq!(interval(), measured, "a shorter one was rejected before");
-        served(100);
-        assert_eq!(interval(), measured * 19 / 20);
+    }
+
+    /// The target serves 40 requests a second; another run takes 39 of them for a while.
+    #[test]
+    fn a_rate_falls_to_half_at_most_and_rises_with_time() {
+        let mut pace = Pace::new();
+        let mut now = clock::monotonic();
+        let mut serve = |pace: &mut Pace, times: u32, each: Duration| {
+            for _ in 0..times {
+                now += each;
+                pace.record_served(now);
+            }
+            now
+        };
+        let now = serve(&mut pace, 40, Duration::from_millis(25));
+        pace.slow_down(Duration::ZERO, now);
+        let first = Duration::from_millis(25) * 21 / 20;
+        assert_eq!(pace.interval, first);
+        let second = Duration::from_secs(1);
+        let now = serve(&mut pace, 1, second);
+        pace.slow_down(second, now);
+        let halved = first * 19 / 10..=first * 2;
+        assert!(halved.contains(&pace.interval), "{:?}", pace.interval);
+        let now = serve(&mut pace, 2, second);
+        pace.slow_down(second, now);
+        assert!(pace.interval < first * 4, "it rose meanwhile");
+        let before = pace.interval;
+        serve(&mut pace, 10, second);
+        let after_ten = pace.interval;
+        assert!(after_ten < before * 3 / 4, "{before:?} {after_ten:?}");
+        serve(&mut pace, 30, second);
+        assert!(pace.interval < first, "{:?}", pace.interval);
     }
 
     #[test]
@@ -629,9 +619,9 @@ mod tests {
             assert_eq!(rejected(9), Next::Again(wait));
         }
         assert_eq!(rejected(9), Next::AgainAlone(wait));
-        assert_eq!(rejected(1), Next::AgainAlone(wait));
+        assert_eq!(rejected(4), Next::AgainAlone(wait));
         assert!(schedule.state().operation(READ).interval.is_zero());
-        assert_eq!(rejected(0), Next::Again(wait), "there is a limit after all");
+        assert_eq!(rejected(3), Next::Again(wait), "there is a limit after all");
     }
 
     #[test]
@@ -686,16 +676,5 @@ mod tests {
             assert_eq!(schedule.waits(), Some(("flow".into(), expected.into())));
             assert_eq!(schedule.waits(), None);
         }
-    }
-
-    #[test]
-    fn a_date_is_read_as_a_wait() {
-        let now = "2026-01-01T00:00:00Z".parse().expect("an instant");
-        let wait = wait_of("Thu, 01 Jan 2026 00:00:07 GMT", now);
-        assert_eq!(wait, Some(Duration::from_secs(7)));
-        assert_eq!(
-            wait_of("Wed, 31 Dec 2025 00:00:00 GMT", now),
-            Some(Duration::ZERO)
-        );
     }
 }
