@@ -379,6 +379,9 @@ fn a_version_is_released_if_it_has_its_level() {
     let folder = Folder::new();
     bumped(&folder);
     let in_use = folder.join("specs/events/asyncapi.yaml");
+    let (out, _) = folder.run(1, "events check --specs specs");
+    let note = "MessageSent/5 is not in use: events/asyncapi.yaml does not name it";
+    assert!(out.contains(note), "{out}");
     edit(&in_use, "MessageSent/4", "MessageSent/5");
     folder.run(1, "events check --specs specs --release");
     assert!(!folder.read(LOCK).contains("MessageSent/5"));

@@ -21,7 +21,9 @@ pub enum FileError {
         #[source]
         reason: io::Error,
     },
-    /// A directory, a pipe, a device.
+    #[error("{} is a folder, not a file", display_path(.0))]
+    Folder(PathBuf),
+    /// A pipe, a device.
     #[error("{} is not a regular file", display_path(.0))]
     Irregular(PathBuf),
     #[error("{} is larger than {bytes_max} bytes", display_path(path))]
@@ -36,7 +38,7 @@ impl FileError {
                 reason.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
             ),
-            Self::Irregular(_) | Self::TooLarge { .. } => false,
+            Self::Folder(_) | Self::Irregular(_) | Self::TooLarge { .. } => false,
         }
     }
 }
@@ -51,7 +53,11 @@ pub fn open(path: &Path) -> Result<File, FileError> {
         path: path.to_owned(),
         reason,
     };
-    if !std::fs::metadata(path).map_err(unread)?.is_file() {
+    let kind = std::fs::metadata(path).map_err(unread)?.file_type();
+    if kind.is_dir() {
+        return Err(FileError::Folder(path.to_owned()));
+    }
+    if !kind.is_file() {
         return Err(FileError::Irregular(path.to_owned()));
     }
     File::open(path).map_err(unread)
@@ -126,7 +132,9 @@ mod tests {
         assert_eq!(read(&path, 5).unwrap(), b"12345");
         let message = |path: &Path, most| read(path, most).unwrap_err().to_string();
         assert!(message(&path, 4).ends_with("a\\x1b[31m is larger than 4 bytes"));
-        assert!(message(folder.path(), 5).ends_with("is not a regular file"));
+        assert!(message(folder.path(), 5).ends_with("is a folder, not a file"));
+        #[cfg(unix)]
+        assert!(message(Path::new("/dev/null"), 5).ends_with("is not a regular file"));
         let missing = folder.path().join("x");
         assert!(read(&missing, 5).unwrap_err().is_missing());
     }

@@ -23,6 +23,8 @@ pub struct EventsCheck {
     pub problems: Vec<String>,
     /// Declarations without a matching change.
     pub stale: Vec<String>,
+    /// Versions that are neither released nor named by an event type.
+    pub unused: Vec<String>,
     #[serde(skip)]
     pub contradictions: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl EventsCheck {
     ) -> Self {
         let mut check = Self {
             problems: released.problems(rulebook),
+            unused: released.unused(rulebook),
             ..Self::default()
         };
         let declared: BTreeSet<&str> = declarations.iter().map(|d| d.id.as_str()).collect();
@@ -101,6 +104,10 @@ impl EventsCheck {
         let stale = self.stale.iter();
         lines
             .extend(stale.map(|id| format!("STALE {id} is declared, but not a change: remove it")));
+        let unused = self.unused.iter();
+        lines.extend(unused.map(|version| {
+            format!("note  {version} is not in use: events/asyncapi.yaml does not name it")
+        }));
         let refused = self
             .versions
             .iter()

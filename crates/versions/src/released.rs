@@ -79,6 +79,17 @@ impl Released {
         problems
     }
 
+    /// Versions of a rulebook that are neither released nor named by an event type.
+    pub fn unused(&self, rulebook: &Rulebook) -> Vec<String> {
+        let is_used = |kind: &str| rulebook.event_types.values().flatten().any(|k| k == kind);
+        let kinds = rulebook.kinds.keys().filter(|kind| !is_used(kind));
+        kinds
+            .filter_map(|kind| kind.strip_prefix("events/"))
+            .filter(|version| !self.0.contains_key(*version))
+            .map(str::to_owned)
+            .collect()
+    }
+
     /// Adds the versions in use; existing lines are kept.
     #[must_use]
     pub fn with_current(&self, rulebook: &Rulebook) -> Self {
