@@ -7,7 +7,8 @@ use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings};
-use conformant_record::{Level, RunEvent, RunRecord, Verdict};
+use conformant_engine::{Demands, gate};
+use conformant_record::{Level, RunEvent, RunRecord};
 use conformant_report::{Consumer, Keep, Settings, Stream};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
@@ -80,9 +81,26 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         rename(&mut record, STANDARD_INPUT, &name);
     }
     record.invocation = invocation::invocation();
-    let settings = Settings {
-        strict: args.output.strict,
+    let strict = args.output.strict;
+    let demands = Demands {
+        strict,
+        ..Demands::default()
     };
+    let (exit, reasons) = match (unread, counts.cut, counts.unreadable, counts.documents) {
+        (1.., _, _, _) => (Exit::Usage, Vec::new()),
+        (0, 1.., _, _) => (Exit::Trouble, Vec::new()),
+        (0, 0, 1.., _) if strict => (Exit::Usage, Vec::new()),
+        (0, 0, _, 0) => {
+            let why = "nothing was judged: no file holds a document";
+            (Exit::NothingJudged, vec![why.to_owned()])
+        }
+        (0, 0, _, _) => {
+            let (conclusion, reasons) = gate(demands, &record, &[], false);
+            (Exit::from(conclusion), reasons)
+        }
+    };
+    record.exit = Some(exit as u8);
+    let settings = Settings { strict };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
     {
@@ -107,13 +125,10 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         ));
     }
     passed_over(&kind, counts.foreign, counts.unreadable);
-    let strict = args.output.strict;
-    Ok(match (unread, counts.cut, counts.unreadable) {
-        (1.., _, _) => Exit::Usage,
-        (0, 1.., _) => Exit::Trouble,
-        (0, 0, 1..) if strict => Exit::Usage,
-        (0, 0, _) => concluded(&record, counts.documents, strict),
-    })
+    for why in reasons {
+        note(&why);
+    }
+    Ok(exit)
 }
 
 /// Judges all files, and counts those of several that cannot be opened. Returns the name of standard input in the
@@ -246,32 +261,6 @@ fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
                     "no exchange is there",
             }
         ));
-    }
-}
-
-/// The exit code; reports why nothing was judged.
-fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
-    let failing = |level: Level| level == Level::Must || strict;
-    let failed = record
-        .rules
-        .iter()
-        .any(|r| r.verdict == Verdict::Fail && failing(r.level));
-    let any = |verdicts: &[Verdict]| record.rules.iter().any(|r| verdicts.contains(&r.verdict));
-    let is_judged = any(&[Verdict::Pass, Verdict::Fail, Verdict::Waived]);
-    if failed {
-        Exit::Failed
-    } else if any(&[Verdict::Error]) {
-        Exit::Trouble
-    } else if documents == 0 || !is_judged {
-        let why = if documents == 0 {
-            "no file holds a document"
-        } else {
-            "no rule applies to what the files hold"
-        };
-        note(&format!("nothing was judged: {why}"));
-        Exit::NothingJudged
-    } else {
-        Exit::Conformant
     }
 }
 

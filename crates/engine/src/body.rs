@@ -76,9 +76,12 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
         Err(fault) => {
             let start =
                 String::from_utf8_lossy(&response.body[..response.body.len().min(EXCERPT_BYTES)]);
-            let shown = media_type_or(&media_type);
+            let what = match media_type_or(&media_type) {
+                shown if shown.ends_with("json") => "JSON that cannot be read".to_owned(),
+                shown => format!("{shown} in place of JSON"),
+            };
             Body::Unreadable(format!(
-                "with {shown} in place of JSON ({fault}): {}",
+                "with {what} ({fault}): {}",
                 text::escape_line(&start)
             ))
         }

@@ -148,7 +148,7 @@ fn is_enough(record: &RunRecord, min_judged: u8, reasons: &mut Vec<String>) -> b
         return true;
     }
     reasons.push(format!(
-        "{lost} of {} must-rules that were tried stayed inconclusive, and --min-judged {min_judged} asks for more",
+        "too little was judged: {lost} of {} `must` rules that were tried are inconclusive, and {min_judged} percent must be judged",
         judged + lost
     ));
     let stuck = || {

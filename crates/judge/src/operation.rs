@@ -13,7 +13,10 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
     for (index, seen) in context.seen.iter().enumerate() {
         credentials(context, index, seen, verdicts);
         let (rule, wanted) = match &seen.exchange.expectation {
-            Expectation::Either => continue,
+            Expectation::Either => {
+                doubtful_success(context, seen, verdicts);
+                continue;
+            }
             // A failed setup step violates no rule; the scenario reports that it stopped there.
             Expectation::Accepted(_) if seen.exchange.setup => continue,
             Expectation::Accepted(rule) => (rule, true),
@@ -46,6 +49,24 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
                     .conclude(None);
             }
         }
+    }
+}
+
+/// A success without the documented representation may be a refusal, so that it decides nothing about its operation.
+fn doubtful_success(context: &Context<'_>, seen: &Seen<'_>, verdicts: &mut Verdicts<'_>) {
+    let exchange = seen.exchange;
+    let Acceptance::Rejected(why) = &seen.acceptance else {
+        return;
+    };
+    let rule = format!("{}/{}", exchange.service, exchange.operation);
+    let service = context.rulebook.index.get(&exchange.service);
+    let is_stated = exchange
+        .document()
+        .zip(service)
+        .is_some_and(|(document, service)| service.rejection(document).is_some());
+    let is_success = exchange.status().is_some_and(|s| (200..300).contains(&s));
+    if is_success && !is_stated && context.rulebook.rules.contains_key(&rule) {
+        verdicts.inconclusive(&rule, &format!("{why}, which may be a refusal"));
     }
 }
 

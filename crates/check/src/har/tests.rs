@@ -14,7 +14,7 @@ use conformant_engine::{Planned, ScenarioRun, Sessions, Target, run_scenario};
 use conformant_judge::evidence::{Evidence, Exchange, Expectation, FollowedLink, Outcome};
 use conformant_judge::judge;
 use conformant_judge::load::shared as rulebook;
-use conformant_record::{Finding, Subject};
+use conformant_record::{Finding, Subject, Verdict};
 use conformant_reference::Fault;
 use conformant_reference::SERVICES;
 use conformant_rulebook::scenario::Credentials;
@@ -315,6 +315,26 @@ fn entries_are_named_by_number_and_foreign_ones_passed_over() {
     }
     let (checker, _) = check(&text, &[("flow", "http://other.invalid/flow")]);
     assert_eq!(checker.finish().1.foreign, 3);
+}
+
+#[test]
+fn a_success_with_another_document_decides_nothing() {
+    for text in ["{}", "oops", ""] {
+        let other = execution(|e| {
+            e["response"]["content"] =
+                json!({"size": text.len(), "mimeType": "application/json", "text": text});
+        });
+        let (checker, result) = check(&har(&[other]), &[]);
+        result.unwrap();
+        let (record, _) = checker.finish();
+        assert_eq!(record.findings.len(), 0, "{text}");
+        let rules = record.rules.iter();
+        let undecided: Vec<&str> = rules
+            .filter(|rule| rule.verdict == Verdict::Inconclusive)
+            .map(|rule| rule.id.as_str())
+            .collect();
+        assert_eq!(undecided, ["flow/fetch-execution"], "{text}");
+    }
 }
 
 #[test]
