@@ -6,7 +6,9 @@ use super::{Done, Exit, Failure, archives, config, invocation, load, note, outpu
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
-use conformant_check::{Checker, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings};
+use conformant_check::{
+    Checker, Counts, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings,
+};
 use conformant_engine::{Demands, gate};
 use conformant_record::{Level, RunEvent, RunRecord};
 use conformant_report::{Consumer, Keep, Settings, Stream};
@@ -82,23 +84,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     record.invocation = invocation::invocation();
     let strict = args.output.strict;
-    let demands = Demands {
-        strict,
-        ..Demands::default()
-    };
-    let (exit, reasons) = match (unread, counts.cut, counts.unreadable, counts.documents) {
-        (1.., _, _, _) => (Exit::Usage, Vec::new()),
-        (0, 1.., _, _) => (Exit::Trouble, Vec::new()),
-        (0, 0, 1.., _) if strict => (Exit::Usage, Vec::new()),
-        (0, 0, _, 0) => {
-            let why = "nothing was judged: no file holds a document";
-            (Exit::NothingJudged, vec![why.to_owned()])
-        }
-        (0, 0, _, _) => {
-            let (conclusion, reasons) = gate(demands, &record, &[], false);
-            (Exit::from(conclusion), reasons)
-        }
-    };
+    let (exit, reasons) = conclusion(&record, counts, unread, strict);
     record.exit = Some(exit as u8);
     let settings = Settings { strict };
     let redactor = Redactor::new(&known.secrets);
@@ -129,6 +115,32 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         note(&why);
     }
     Ok(exit)
+}
+
+/// The exit code and its reasons. Files that cannot be read or are cut are reported before.
+fn conclusion(
+    record: &RunRecord,
+    counts: Counts,
+    unread: usize,
+    strict: bool,
+) -> (Exit, Vec<String>) {
+    let demands = Demands {
+        strict,
+        ..Demands::default()
+    };
+    match (unread, counts.cut, counts.unreadable, counts.documents) {
+        (1.., _, _, _) => (Exit::Usage, Vec::new()),
+        (0, 1.., _, _) => (Exit::Trouble, Vec::new()),
+        (0, 0, 1.., _) if strict => (Exit::Usage, Vec::new()),
+        (0, 0, _, 0) => {
+            let why = "nothing was judged: no file holds a document";
+            (Exit::NothingJudged, vec![why.to_owned()])
+        }
+        (0, 0, _, _) => {
+            let (conclusion, reasons) = gate(demands, record, &[], false);
+            (Exit::from(conclusion), reasons)
+        }
+    }
 }
 
 /// Judges all files, and counts those of several that cannot be opened. Returns the name of standard input in the
