@@ -45,12 +45,15 @@ pub(crate) fn shown_files(page: &str, folder: &Path) {
     );
 }
 
-/// Writes the blocks of a page whose first line is a comment with a path.
+/// Writes the blocks of a page whose first line is a comment with a path. Blocks in a list are indented.
 fn write_files(text: &str, folder: &Path) {
-    for block in text.split("\n```").filter(|block| block.contains("\n# ")) {
-        let mut lines = block.splitn(3, '\n').skip(1);
-        let path = lines.next().and_then(|line| line.strip_prefix("# "));
-        let (Some(path), Some(rest)) = (path, lines.next()) else {
+    for block in text.split("```").skip(1).step_by(2) {
+        let (_, body) = block.split_once('\n').unwrap_or_default();
+        let margin = body.len() - body.trim_start_matches(' ').len();
+        let mut lines = body
+            .lines()
+            .map(|line| line.get(margin..).unwrap_or_default());
+        let Some(path) = lines.next().and_then(|line| line.strip_prefix("# ")) else {
             continue;
         };
         if Path::new(path).extension().is_none() || path.contains(' ') {
@@ -59,7 +62,10 @@ fn write_files(text: &str, folder: &Path) {
         let path = folder.join(path);
         std::fs::create_dir_all(path.parent().expect("it has a folder"))
             .expect("the temporary folder is writable");
-        std::fs::write(path, format!("{rest}\n")).expect("the temporary folder is writable");
+        let rest: Vec<&str> = lines.collect();
+        let rest = rest.join("\n");
+        std::fs::write(path, format!("{}\n", rest.trim_end()))
+            .expect("the temporary folder is writable");
     }
 }
 

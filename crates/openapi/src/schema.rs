@@ -6,6 +6,7 @@
 use crate::document::{Document, Part};
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 
 /// Schemas within schemas, at most.
 const DEPTH_MAX: usize = 20;
@@ -161,8 +162,8 @@ impl<'d> Schemas<'d> {
         };
         self.keywords(part, walk, &mut out);
         for branch in part.get("allOf").into_iter().flat_map(|all| all.items()) {
-            let branch = self.schema(&branch, &walk.deeper());
-            merge(&mut out, branch);
+            let keywords = self.schema(&branch, &walk.deeper());
+            self.add(&branch, &mut out, keywords);
         }
         self.alternatives(part, walk, &mut out);
         if part.is_true("nullable") {
@@ -241,7 +242,14 @@ impl<'d> Schemas<'d> {
                 | "dependentRequired"
                 | "unevaluatedProperties"
                 | "unevaluatedItems"
-                | "$dynamicRef" => {
+                | "minContains"
+                | "maxContains"
+                | "contentSchema"
+                | "$dynamicRef"
+                // Of earlier drafts.
+                | "additionalItems"
+                | "dependencies"
+                | "$recursiveRef" => {
                     let message = format!("`{key}` is not checked");
                     self.doc.problem(&value, message);
                     None
@@ -249,7 +257,7 @@ impl<'d> Schemas<'d> {
                 _ => None,
             };
             if let Some(found) = found {
-                merge(out, Map::from_iter([(key.to_owned(), found)]));
+                self.add(part, out, Map::from_iter([(key.to_owned(), found)]));
             }
         }
     }
@@ -377,7 +385,7 @@ impl<'d> Schemas<'d> {
                 }
             }
             if let [only] = &found[..] {
-                merge(out, self.schema(only, &walk.deeper()));
+                self.add(only, out, self.schema(only, &walk.deeper()));
                 if is_nullable {
                     allow_null(out);
                 }
@@ -391,8 +399,18 @@ impl<'d> Schemas<'d> {
                 schemas.push(json!({ "type": "null" }));
             }
             if schemas.len() > 1 && !schemas.contains(&json!({})) {
-                out.insert("anyOf".to_owned(), schemas.into());
+                self.add(part, out, object(json!({ "anyOf": schemas })));
             }
+        }
+    }
+
+    /// Adds the keywords of another schema, and reports those that are lost.
+    fn add(&self, part: &Part<'d>, out: &mut Map<String, Value>, other: Map<String, Value>) {
+        for key in merge(out, other) {
+            let message = format!(
+                "`{key}` is not checked: another schema of the same value has a different `{key}`"
+            );
+            self.doc.problem(part, message);
         }
     }
 }
@@ -411,8 +429,11 @@ fn allow_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Adds what another schema demands. Where both say something of one keyword, the first one stands.
-fn merge(into: &mut Map<String, Value>, other: Map<String, Value>) {
+/// Adds what another schema demands. Where both have a keyword, the first one stays; returns the restrictions that
+/// are lost by this.
+fn merge(into: &mut Map<String, Value>, other: Map<String, Value>) -> BTreeSet<String> {
+    const TEXTS: [&str; 3] = ["description", "default", "x-source"];
+    let mut lost = BTreeSet::new();
     for (key, value) in other {
         match (into.get_mut(&key), value) {
             (None, value) => {
@@ -428,7 +449,9 @@ fn merge(into: &mut Map<String, Value>, other: Map<String, Value>) {
             (Some(Value::Object(known)), Value::Object(more)) if key == "properties" => {
                 for (name, schema) in more {
                     match (known.get_mut(&name), schema) {
-                        (Some(Value::Object(known)), Value::Object(schema)) => merge(known, schema),
+                        (Some(Value::Object(known)), Value::Object(schema)) => {
+                            lost.extend(merge(known, schema));
+                        }
                         (Some(_), _) => {}
                         (None, schema) => {
                             known.insert(name, schema);
@@ -436,9 +459,14 @@ fn merge(into: &mut Map<String, Value>, other: Map<String, Value>) {
                     }
                 }
             }
-            (Some(_), _) => {}
+            (Some(known), value) => {
+                if *known != value && !TEXTS.contains(&key.as_str()) {
+                    lost.insert(key);
+                }
+            }
         }
     }
+    lost
 }
 
 pub(crate) fn object(value: Value) -> Map<String, Value> {

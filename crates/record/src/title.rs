@@ -12,7 +12,7 @@ pub(super) fn title_of<'a>(findings: impl Iterator<Item = &'a Finding> + Clone) 
     let seen = replace_names(&observation(first), shortened);
     let operation = first.operation.as_str();
     let subject = if operation.is_empty() {
-        topic(&first.rule)
+        topic(first)
     } else {
         operation
     };
@@ -35,10 +35,13 @@ pub fn title(finding: &Finding) -> String {
     title_of(std::iter::once(finding)).unwrap_or_default()
 }
 
-/// What a rule without a request is about: `flow/execution/status` is about `execution`.
-fn topic(rule: &str) -> &str {
+/// What a rule without an operation is about: `flow/execution/status` is about `execution`. The rule itself, where it
+/// is named after its scenario.
+fn topic(finding: &Finding) -> &str {
+    let rule = finding.rule.as_str();
     let mut segments = rule.split('/').skip(1);
     match (segments.next(), segments.next()) {
+        (Some(topic), Some(_)) if finding.scenario.split('/').nth(1) == Some(topic) => rule,
         (Some(topic), Some(_)) => topic,
         _ => "",
     }
@@ -92,6 +95,11 @@ fn observation(finding: &Finding) -> String {
     if let (Some(before), "", false) = (before(expected), about, place.is_empty()) {
         return format!("{place} {}{tail}", changed(before, actual));
     }
+    // The number of values that a pointer selects.
+    let is_count = finding.pointer.ends_with("/*") && expected.starts_with("at ");
+    if let Some(list) = place.strip_suffix("[]`").filter(|_| is_count) {
+        return format!("{list}` has {actual} items, expected {expected}{tail}");
+    }
     match (place.as_str(), about) {
         ("", "") => format!("{actual}, expected {expected}{tail}"),
         ("", about) => format!("{about}: {actual}, expected {expected}{tail}"),
@@ -137,10 +145,14 @@ fn decision(finding: &Finding) -> String {
     let is_general = message.starts_with(&format!("{} was ", finding.operation));
     let seen = if is_general { &finding.actual } else { message };
     let request = format!("{}/{}/", finding.service, finding.operation);
-    let varied = finding.rule.strip_prefix(&request);
-    let varied = varied.or_else(|| case(&finding.scenario));
-    let varied = varied.filter(|name| is_general && !seen.contains(name));
-    let varied = varied.map(|name| format!(" ({name})")).unwrap_or_default();
+    let aspect = finding.rule.strip_prefix(&request);
+    let aspect = aspect.map(|name| (name, format!(" ({name})")));
+    let varied = aspect.or_else(|| {
+        let name = case(&finding.scenario)?;
+        Some((name, format!(" (scenario {name})")))
+    });
+    let varied = varied.filter(|(name, _)| is_general && !seen.contains(name));
+    let varied = varied.map(|(_, remark)| remark).unwrap_or_default();
     format!("{seen}, expected {expected}{varied}")
 }
 
@@ -159,6 +171,11 @@ fn located<'a>(finding: &Finding, message: &'a str) -> (String, &'a str) {
         _ if own.is_empty() && named.starts_with('/') => (named, &message[named.len()..]),
         _ => (own, message),
     };
+    // The result of a step that calls an address holds the body below this name.
+    let body = pointer
+        .strip_prefix("/json")
+        .filter(|_| finding.operation.is_empty());
+    let pointer = body.filter(|body| body.starts_with('/')).unwrap_or(pointer);
     let callback = pointer.strip_prefix("/requests/");
     let callback = callback.and_then(|rest| rest.split_once("/json"));
     match callback {
@@ -226,7 +243,7 @@ fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
             another(&shown)
         )
     } else if due.strip_prefix("not ") == Some(&shown) {
-        format!("{place} is {actual}, expected another value")
+        format!("{place} is {actual}, expected any other value")
     } else if let "nothing" | "nothing there" = actual {
         format!("{place} is missing, expected {expected}")
     } else if expected == "nothing there" {
@@ -449,6 +466,12 @@ mod tests {
     #[expect(clippy::too_many_lines, reason = "a table of findings")]
     fn titles_of_each_kind_name_operation_field_expected_and_actual() {
         for (rule, at, seen, expected) in [
+            (
+                "chat/urls/link-to-the-last-message",
+                ["", "/json/links/*", "bound"],
+                ["at least 5", "4", "/json/links/*: {both}"],
+                "urls: `links` has 4 items, expected at least 5",
+            ),
             (
                 "flow/read-flows/page-size",
                 ["read-flows", "/meta/page_size", "default"],
@@ -709,7 +732,7 @@ mod tests {
                     "\"FN891661ceb804fc0a4e52cb05abc6884d\"",
                     "/sid: {both}",
                 ],
-                "create-execution: `sid` is \"FN…\", expected another value",
+                "create-execution: `sid` is \"FN…\", expected any other value",
             ),
             (
                 "chat/channels/invites-link",
@@ -755,7 +778,7 @@ mod tests {
         assert_eq!(titled("chat/create-user/happy"), plain);
         assert_eq!(
             titled("chat/users/identity-in-another-case[x=1]"),
-            format!("{plain} (identity-in-another-case)")
+            format!("{plain} (scenario identity-in-another-case)")
         );
     }
 

@@ -11,6 +11,8 @@ use std::collections::BTreeSet;
 
 /// Keywords that do not affect which values are accepted.
 pub(super) const WORDS: [&str; 2] = ["title", "description"];
+/// Keywords of one condition.
+pub(super) const CONDITIONAL: [&str; 3] = ["if", "then", "else"];
 
 /// Bounds of texts and numbers, which a list of values replaces.
 const BOUNDS: [&str; 8] = [
@@ -51,7 +53,7 @@ pub(super) fn canonical(mut keywords: Keywords, resolved: &dyn Fn(&Value) -> Key
     }
     enumerated(&mut keywords);
     integers(&mut keywords);
-    said_for_nothing(&mut keywords);
+    remove_ineffective(&mut keywords);
     keywords
 }
 
@@ -293,8 +295,8 @@ pub(super) fn named_types(keywords: &Keywords) -> Vec<&str> {
 /// Parses an integer bound of any size; other bounds are kept.
 fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper: bool) -> bool {
     let inside = if is_upper { -1 } else { 1 };
-    let excluded = keywords.get(open).map(whole);
-    let included = keywords.get(shut).map(whole);
+    let excluded = keywords.get(open).map(as_integer);
+    let included = keywords.get(shut).map(as_integer);
     let bounds = match (excluded, included) {
         (Some(None), _) | (_, Some(None)) | (None, None) => return false,
         (excluded, included) => [
@@ -312,7 +314,7 @@ fn exact_integers(keywords: &mut Keywords, (open, shut): (&str, &str), is_upper:
 }
 
 /// Parses a number in integer notation.
-pub(super) fn whole(value: &Value) -> Option<i128> {
+pub(super) fn as_integer(value: &Value) -> Option<i128> {
     value
         .is_number()
         .then(|| value.to_string().parse().ok())
@@ -371,8 +373,8 @@ fn integers(keywords: &mut Keywords) {
     }
 }
 
-/// Removes keywords without effect: bounds of excluded types, minimum lengths of zero.
-fn said_for_nothing(keywords: &mut Keywords) {
+/// Removes keywords without effect: bounds of excluded types, minimum lengths of zero, conditions that every value meets.
+fn remove_ineffective(keywords: &mut Keywords) {
     const OF_TYPES: [(&str, &[&str]); 4] = [
         (
             "string",
@@ -403,6 +405,8 @@ fn said_for_nothing(keywords: &mut Keywords) {
                 "maxProperties",
                 "propertyNames",
                 "patternProperties",
+                "dependentRequired",
+                "dependentSchemas",
             ],
         ),
         (
@@ -416,6 +420,24 @@ fn said_for_nothing(keywords: &mut Keywords) {
             ],
         ),
     ];
+    let accepts_any = |value: &Value| match value {
+        Value::Bool(allows) => *allows,
+        Value::Object(members) => !members.keys().any(|key| speaks(key)),
+        Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => false,
+    };
+    keywords.retain(|key, value| match key.as_str() {
+        "then" | "else" | "propertyNames" => !accepts_any(value),
+        "dependentRequired" | "dependentSchemas" | "patternProperties" => *value != json!({}),
+        "prefixItems" => *value != json!([]),
+        // An annotation.
+        "contentSchema" => false,
+        _ => true,
+    });
+    if !keywords.contains_key("if") {
+        keywords.retain(|key, _| key != "then" && key != "else");
+    } else if !keywords.contains_key("then") && !keywords.contains_key("else") {
+        keywords.remove("if");
+    }
     let types: Vec<String> = named_types(keywords)
         .into_iter()
         .map(str::to_owned)
@@ -437,14 +459,14 @@ fn said_for_nothing(keywords: &mut Keywords) {
             keywords.remove(key);
         }
     }
-    let whole = !types.iter().any(|name| name == "number");
-    if whole && keywords.get("multipleOf").and_then(Value::as_f64) == Some(1.0) {
+    let only_integers = !types.iter().any(|name| name == "number");
+    if only_integers && keywords.get("multipleOf").and_then(Value::as_f64) == Some(1.0) {
         keywords.remove("multipleOf");
     }
 }
 
 /// The accepted texts, unless texts are excluded or enumerated.
-pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
+pub(super) fn accepted_texts(keywords: &Keywords) -> Option<Texts> {
     if !named_types(keywords).contains(&"string") || keywords.contains_key("enum") {
         return None;
     }
@@ -463,7 +485,7 @@ pub(super) fn texts(keywords: &Keywords) -> Option<Texts> {
 pub(super) fn is_covered(keywords: &Keywords, list: &[Value]) -> bool {
     const INTEGERS_MAX: i128 = 1_000;
     let has = |value: &Value| list.iter().any(|known| equal(known, value));
-    let bound = |key: &str| keywords.get(key).and_then(whole);
+    let bound = |key: &str| keywords.get(key).and_then(as_integer);
     let texts_of_list = || {
         let texts = list.iter().filter_map(Value::as_str);
         let escaped: Vec<String> = texts.map(regex_syntax::escape).collect();
@@ -481,7 +503,7 @@ pub(super) fn is_covered(keywords: &Keywords, list: &[Value]) -> bool {
             }
             _ => false,
         },
-        "string" => texts(keywords)
+        "string" => accepted_texts(keywords)
             .and_then(|texts| texts.apart(&texts_of_list()))
             .is_some_and(|(beyond, _)| beyond.is_none()),
         _ => false,
@@ -555,6 +577,19 @@ mod tests {
             (
                 json!({"type": "integer"}),
                 json!({"type": "integer", "multipleOf": 1}),
+            ),
+            (json!({}), json!({"then": {"minimum": 2}, "else": false})),
+            (
+                json!({}),
+                json!({"if": {"minimum": 2}, "then": {}, "else": true}),
+            ),
+            (
+                json!({"if": {"minimum": 2}, "else": false}),
+                json!({"if": {"minimum": 2}, "then": {"title": "t"}, "else": false}),
+            ),
+            (
+                json!({"type": "object"}),
+                json!({"type": "object", "propertyNames": true, "dependentRequired": {}}),
             ),
         ] {
             assert_eq!(said(&one), said(&other), "{one} and {other}");

@@ -15,6 +15,7 @@ mod documents;
 mod events;
 mod history;
 mod judged_again;
+mod keywords;
 mod ledger;
 mod matrix;
 mod merge;

@@ -435,4 +435,30 @@ components:
             "{problems:?}"
         );
     }
+
+    #[test]
+    fn keywords_that_are_not_compared_are_problems() {
+        for (written, problem) in [
+            (
+                "type: array, contains: {}, minContains: 2",
+                "`minContains` is not checked",
+            ),
+            (
+                "maxLength: 4, allOf: [{ maxLength: 3 }]",
+                "`maxLength` is not checked: another schema of the same value has a different",
+            ),
+            (
+                "oneOf: [{ minimum: 2 }, { maximum: 1 }], anyOf: [{ minimum: 3 }, { type: string }]",
+                "`anyOf` is not checked: another schema",
+            ),
+        ] {
+            let text = OLD.replacen("id: { type: string }", &format!("id: {{ {written} }}"), 1);
+            assert_ne!(text, OLD);
+            let problems = read(&text).problems;
+            assert!(
+                problems.iter().any(|p| p.message.contains(problem)),
+                "{written}: {problems:?}"
+            );
+        }
+    }
 }

@@ -1,18 +1,22 @@
-//! Compares one place of two schemas, with a witness of each difference.
+//! Compares one place of two schemas. Each difference gets the witnesses that are found for the whole place.
 //!
 //! - Canonical keywords, numbers and texts are compared as sets of values.
 //! - Conditions (`not`, `if`): an added one narrows, a removed one widens. Two different ones are undecided.
+//!   `if`, `then` and `else` are one condition.
 //! - Lists of branches (`anyOf`, `oneOf`, `allOf`): decided if one list contains the other. A `oneOf` whose branches
 //!   overlap rejects what two of them accept; this is decided by the search for a witness. `openapi` reads `oneOf` as `anyOf`.
 //! - If only one side has its branches in plain keywords, both schemas are compared as a whole.
 
-use super::canonical::{WORDS, is_covered, named_types, texts, whole};
+use super::canonical::{CONDITIONAL, WORDS, accepted_texts, is_covered, named_types};
 use super::coordinates::{Action, Direction, What};
+use super::keywords::{
+    ANY, End, Openness, bare, branches, by_branches, enumerated, is_multiple, openness, ordered,
+    plain, required, types,
+};
 use super::ledger::Note;
 use super::schemas::{Walk, is_impossible};
-use super::witness::{Probe, Witness, near};
+use super::witness::{Probe, Witness, near, near_conditions};
 use conformant_base::json::{self, equal};
-use conformant_rulebook::{OTHER_FIELDS_KEY, RULE_KEY};
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
@@ -31,23 +35,16 @@ const NUMBERS: [(&str, &str, bool); 2] = [
     ("exclusiveMaximum", "maximum", true),
 ];
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
-/// Lists of alternatives: another branch widens, unless it overlaps another one of a `oneOf`.
-const ANY: [&str; 2] = ["anyOf", "oneOf"];
-/// Conditions whose presence narrows.
-const CONDITIONS: [&str; 11] = [
+/// Conditions whose presence narrows; `if` is compared with its `then` and `else`.
+const CONDITIONS: [&str; 7] = [
     "not",
-    "if",
-    "then",
-    "else",
     "contains",
     "propertyNames",
-    "contentSchema",
     "dependentRequired",
     "dependentSchemas",
     "patternProperties",
     "prefixItems",
 ];
-const TYPES: [&str; 6] = ["array", "boolean", "null", "number", "object", "string"];
 
 /// State of the comparison of one place.
 pub(super) struct SchemaPlace<'p, 'w> {
@@ -65,7 +62,7 @@ pub(super) struct SchemaPlace<'p, 'w> {
 impl SchemaPlace<'_, '_> {
     /// Records everything that differs here, without fields and items. False if these are not comparable either.
     pub(super) fn compare(&mut self) -> bool {
-        self.words();
+        self.compare_words();
         match (is_impossible(self.old), is_impossible(self.new)) {
             (false, false) => {}
             (true, true) => return true,
@@ -83,29 +80,29 @@ impl SchemaPlace<'_, '_> {
             }
         }
         if let Some(key) = self.uneven_combination() {
-            self.default();
-            self.whole(key);
+            self.compare_default();
+            self.compare_as_whole(key);
             return false;
         }
         if enumerated(self.old).is_some() || enumerated(self.new).is_some() {
-            self.enumeration();
+            self.compare_enumeration();
         } else {
-            self.types();
-            self.numbers();
-            self.texts();
+            self.compare_types();
+            self.compare_numbers();
+            self.compare_texts();
         }
-        self.counts();
+        self.compare_counts();
         for key in FORMS {
-            self.presence(What::Form, key, &Value::Null);
+            self.compare_presence(What::Form, key, &Value::Null);
         }
-        self.default();
-        self.conditions();
-        self.required();
-        self.other_fields();
+        self.compare_default();
+        self.compare_conditions();
+        self.compare_required();
+        self.compare_other_fields();
         true
     }
 
-    /// The list of branches that only one side keeps, although the other side expresses branches in plain keywords.
+    /// The key of a list of branches that one side still has, where that of the other side was simplified away.
     fn uneven_combination(&self) -> Option<&'static str> {
         let is_typed = |side: &Map<String, Value>| side.contains_key("type");
         ["anyOf", "oneOf", "allOf"].into_iter().find(|key| {
@@ -125,7 +122,7 @@ impl SchemaPlace<'_, '_> {
     }
 
     /// Compares both schemas as a whole: by their branches as they are written, otherwise by witnesses.
-    fn whole(&mut self, key: &'static str) {
+    fn compare_as_whole(&mut self, key: &'static str) {
         let mut old = self.walk.old.keywords(self.schemas.0);
         let mut new = self.walk.new.keywords(self.schemas.1);
         let lists = (branches(&old, key), branches(&new, key));
@@ -198,8 +195,10 @@ impl SchemaPlace<'_, '_> {
                 {
                     probe.propose(near(&side.keywords(&branch), side.root));
                 }
+                probe.propose(near_conditions(keywords, side.root));
             }
-            if let (Some(before), Some(after)) = (texts(self.old), texts(self.new))
+            if let (Some(before), Some(after)) =
+                (accepted_texts(self.old), accepted_texts(self.new))
                 && let Some((lost, gained)) = before.apart(&after)
             {
                 probe.propose(lost.into_iter().chain(gained).map(Value::from));
@@ -230,16 +229,10 @@ impl SchemaPlace<'_, '_> {
 
     /// Both values of a keyword if they differ.
     fn difference(&self, key: &str) -> Option<(Option<Value>, Option<Value>)> {
-        let (old, new) = self.pair(key);
-        let same = match (&old, &new) {
-            (Some(a), Some(b)) => equal(&bare(a), &bare(b)),
-            (None, None) => true,
-            (Some(_), None) | (None, Some(_)) => false,
-        };
-        (!same).then_some((old, new))
+        different(self.pair(key))
     }
 
-    fn words(&mut self) {
+    fn compare_words(&mut self) {
         for key in WORDS {
             if let Some((old, new)) = self.difference(key) {
                 self.note(What::Words, Action::Changed, |n| {
@@ -249,7 +242,7 @@ impl SchemaPlace<'_, '_> {
         }
     }
 
-    fn types(&mut self) {
+    fn compare_types(&mut self) {
         let (old, new) = (types(self.old), types(self.new));
         let action = match (old.is_subset(&new), new.is_subset(&old)) {
             (true, true) => return,
@@ -257,14 +250,14 @@ impl SchemaPlace<'_, '_> {
             (false, true) => Action::Narrowed,
             (false, false) => Action::Changed,
         };
-        let words = |types: BTreeSet<&'static str>| {
+        let listed = |types: BTreeSet<&'static str>| {
             Some(types.into_iter().collect::<Vec<_>>().join(" or "))
         };
-        self.note(What::Type, action, |n| n.between(words(old), words(new)));
+        self.note(What::Type, action, |n| n.between(listed(old), listed(new)));
     }
 
     /// Compares lists of values; each value is checked against the other side.
-    fn enumeration(&mut self) {
+    fn compare_enumeration(&mut self) {
         let (old, new) = (enumerated(self.old), enumerated(self.new));
         let lacks = |list: &[Value], value: &Value| !list.iter().any(|v| equal(v, value));
         let (gone, come): (Vec<Value>, Vec<Value>) = match (&old, &new) {
@@ -329,8 +322,8 @@ impl SchemaPlace<'_, '_> {
         self.walk.ledger.note(&subject, note);
     }
 
-    /// Compares numbers as intervals, with the tighter keyword for each end.
-    fn numbers(&mut self) {
+    /// Compares numbers as intervals. `canonical` left one keyword for each end, the tighter one.
+    fn compare_numbers(&mut self) {
         for (open, shut, is_upper) in NUMBERS {
             let (old, new) = (End::of(self.old, open, shut), End::of(self.new, open, shut));
             let action = match (&old, &new) {
@@ -373,8 +366,8 @@ impl SchemaPlace<'_, '_> {
     }
 
     /// Compares texts as sets if possible, otherwise lengths and pattern separately.
-    fn texts(&mut self) {
-        let apart = match (texts(self.old), texts(self.new)) {
+    fn compare_texts(&mut self) {
+        let apart = match (accepted_texts(self.old), accepted_texts(self.new)) {
             (Some(old), Some(new)) => old
                 .apart(&new)
                 .map(|(lost, gained)| (lost.is_some(), gained.is_some())),
@@ -416,7 +409,7 @@ impl SchemaPlace<'_, '_> {
         });
     }
 
-    fn counts(&mut self) {
+    fn compare_counts(&mut self) {
         for (key, is_upper) in COUNTS {
             if let Some((old, new)) = self.difference(key) {
                 let action = ordered(old.as_ref(), new.as_ref(), is_upper);
@@ -425,12 +418,23 @@ impl SchemaPlace<'_, '_> {
                 });
             }
         }
-        self.presence(What::Bound, "uniqueItems", &Value::Bool(false));
+        self.compare_presence(What::Bound, "uniqueItems", &Value::Bool(false));
     }
 
     /// Compares a condition whose presence narrows; `nothing` is its value without effect.
-    fn presence(&mut self, what: What, key: &str, nothing: &Value) {
-        let Some((old, new)) = self.difference(key) else {
+    fn compare_presence(&mut self, what: What, key: &str, nothing: &Value) {
+        self.compare_presence_of(what, key, self.pair(key), nothing);
+    }
+
+    /// The same for values that were read already.
+    fn compare_presence_of(
+        &mut self,
+        what: What,
+        key: &str,
+        pair: (Option<Value>, Option<Value>),
+        nothing: &Value,
+    ) {
+        let Some((old, new)) = different(pair) else {
             return;
         };
         let asks = |v: &Option<Value>| v.as_ref().is_some_and(|v| v != nothing);
@@ -450,7 +454,7 @@ impl SchemaPlace<'_, '_> {
         });
     }
 
-    fn default(&mut self) {
+    fn compare_default(&mut self) {
         let Some((old, new)) = self.difference("default") else {
             return;
         };
@@ -464,10 +468,18 @@ impl SchemaPlace<'_, '_> {
         });
     }
 
-    fn conditions(&mut self) {
+    fn compare_conditions(&mut self) {
         for key in CONDITIONS {
-            self.presence(What::Shape, key, &Value::Null);
+            self.compare_presence(What::Shape, key, &Value::Null);
         }
+        let conditional = |side: &Map<String, Value>| {
+            let keys = CONDITIONAL.into_iter();
+            let parts = keys.filter_map(|key| Some((key.to_owned(), side.get(key)?.clone())));
+            let parts: Map<String, Value> = parts.collect();
+            (!parts.is_empty()).then_some(Value::Object(parts))
+        };
+        let pair = (conditional(self.old), conditional(self.new));
+        self.compare_presence_of(What::Shape, "if", pair, &Value::Null);
         for key in ["anyOf", "oneOf", "allOf"] {
             let action = match (branches(self.old, key), branches(self.new, key)) {
                 (None, None) => continue,
@@ -484,7 +496,7 @@ impl SchemaPlace<'_, '_> {
     }
 
     /// Compares required fields. A removed field is reported as such; in a request its absence must also be accepted.
-    fn required(&mut self) {
+    fn compare_required(&mut self) {
         let (old, new) = (required(self.old), required(self.new));
         let listed = |keywords: &Map<String, Value>, name: &str| {
             keywords
@@ -536,7 +548,7 @@ impl SchemaPlace<'_, '_> {
         self.walk.ledger.note(&subject, note);
     }
 
-    fn other_fields(&mut self) {
+    fn compare_other_fields(&mut self) {
         let speaks_of_objects = |k: &Map<String, Value>| named_types(k).contains(&"object");
         if !speaks_of_objects(self.old) || !speaks_of_objects(self.new) {
             return;
@@ -559,206 +571,12 @@ impl SchemaPlace<'_, '_> {
     }
 }
 
-/// One end of the accepted numbers.
-struct End<'a> {
-    key: &'static str,
-    value: &'a Value,
-    is_open: bool,
-}
-
-impl<'a> End<'a> {
-    fn of(
-        keywords: &'a Map<String, Value>,
-        open: &'static str,
-        shut: &'static str,
-    ) -> Option<Self> {
-        let end = |key: &'static str, is_open| {
-            let value = keywords.get(key)?;
-            Some(Self {
-                key,
-                value,
-                is_open,
-            })
-        };
-        end(open, true).or_else(|| end(shut, false))
-    }
-
-    /// Less if the other end accepts more numbers.
-    fn reach(&self, other: &Self, is_upper: bool) -> Ordering {
-        let exactly = whole(self.value).zip(whole(other.value));
-        let by_number = exactly.map(|(a, b)| a.cmp(&b)).or_else(|| {
-            let (a, b) = (self.value.as_f64()?, other.value.as_f64()?);
-            a.partial_cmp(&b)
-        });
-        let Some(by_number) = by_number else {
-            return Ordering::Equal;
-        };
-        let by_number = if is_upper {
-            by_number
-        } else {
-            by_number.reverse()
-        };
-        // An exclusive end accepts one number less.
-        by_number.then((!self.is_open).cmp(&!other.is_open))
-    }
-}
-
-/// The branches of a list, without their texts.
-fn branches(keywords: &Map<String, Value>, key: &str) -> Option<Vec<Value>> {
-    let list = keywords.get(key)?.as_array()?;
-    Some(list.iter().map(bare).collect())
-}
-
-/// How a list of branches changed; `None` if it has the same branches.
-fn by_branches(key: &str, old: &[Value], new: &[Value]) -> Option<Action> {
-    let within = |a: &[Value], b: &[Value]| a.iter().all(|v| b.iter().any(|w| equal(v, w)));
-    let is_wider_with_more = ANY.contains(&key);
-    match (within(old, new), within(new, old)) {
-        (true, true) => None,
-        (false, false) => Some(Action::Changed),
-        (is_more, _) if is_more == is_wider_with_more => Some(Action::Widened),
-        _ => Some(Action::Narrowed),
-    }
-}
-
-/// Whether a number is a multiple of another one, by their decimal digits.
-fn is_multiple(of: &Value, unit: &Value) -> bool {
-    let exact = || {
-        let ((a, a_places), (b, b_places)) = (decimal(of)?, decimal(unit)?);
-        let places = a_places.max(b_places);
-        let scaled = |n: i128, from: u32| n.checked_mul(10_i128.checked_pow(places - from)?);
-        scaled(a, a_places)?.checked_rem(scaled(b, b_places)?)
+/// The values of a keyword if they differ.
+fn different(pair: (Option<Value>, Option<Value>)) -> Option<(Option<Value>, Option<Value>)> {
+    let is_same = match &pair {
+        (Some(a), Some(b)) => equal(&bare(a), &bare(b)),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
     };
-    let by_float = || Some(of.as_f64()? % unit.as_f64()? == 0.0);
-    let exact = exact().map(|rest| rest == 0);
-    exact.or_else(by_float).unwrap_or_default()
-}
-
-/// The digits of a number as an integer, and how many of them are decimal places.
-fn decimal(value: &Value) -> Option<(i128, u32)> {
-    let text = value.as_number()?.to_string();
-    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((&text, "0"));
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let number: i128 = format!("{whole}{fraction}").parse().ok()?;
-    let places = i32::try_from(fraction.len()).ok()? - exponent.parse::<i32>().ok()?;
-    match u32::try_from(places) {
-        Ok(places) => Some((number, places)),
-        Err(_) => {
-            let zeros = 10_i128.checked_pow(places.unsigned_abs())?;
-            Some((number.checked_mul(zeros)?, 0))
-        }
-    }
-}
-
-/// Direction in which a bound has moved.
-fn ordered(old: Option<&Value>, new: Option<&Value>, is_upper: bool) -> Action {
-    let number = |v: Option<&Value>| v.and_then(Value::as_f64);
-    match (number(old), number(new)) {
-        (None, _) => Action::Narrowed,
-        (_, None) => Action::Widened,
-        (Some(a), Some(b)) if (a < b) == is_upper => Action::Widened,
-        (Some(_), Some(_)) => Action::Narrowed,
-    }
-}
-
-pub(super) fn is_closed(keywords: &Map<String, Value>) -> bool {
-    keywords.get("additionalProperties") == Some(&Value::Bool(false))
-}
-
-/// Unlisted fields that an object accepts.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Openness {
-    Closed,
-    Shaped,
-    Open,
-}
-
-fn openness(keywords: &Map<String, Value>) -> Openness {
-    match keywords.get("additionalProperties") {
-        Some(Value::Bool(false)) => Openness::Closed,
-        Some(Value::Object(members)) if !members.is_empty() => Openness::Shaped,
-        Some(
-            Value::Object(_)
-            | Value::Bool(true)
-            | Value::Null
-            | Value::Number(_)
-            | Value::String(_)
-            | Value::Array(_),
-        )
-        | None => Openness::Open,
-    }
-}
-
-/// A schema without keywords that do not restrict values: rule ids differ between versions of an event.
-pub(super) fn bare(schema: &Value) -> Value {
-    const NAMED: [&str; 3] = ["properties", "patternProperties", "dependentSchemas"];
-    let members = match schema {
-        Value::Object(members) => members,
-        Value::Array(items) => return items.iter().map(bare).collect(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            return schema.clone();
-        }
-    };
-    let says = |key: &str| !WORDS.contains(&key) && key != RULE_KEY && key != OTHER_FIELDS_KEY;
-    let mut out = Map::new();
-    for (key, value) in members.iter().filter(|(key, _)| says(key)) {
-        // Here the keys are names of fields, not keywords.
-        let named = value.as_object().filter(|_| NAMED.contains(&key.as_str()));
-        let value = match named {
-            Some(named) => {
-                let fields = named
-                    .iter()
-                    .map(|(name, schema)| (name.clone(), bare(schema)));
-                Value::Object(fields.collect())
-            }
-            None => bare(value),
-        };
-        out.insert(key.clone(), value);
-    }
-    Value::Object(out)
-}
-
-/// A value in an id.
-fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
-}
-
-fn required(keywords: &Map<String, Value>) -> BTreeSet<String> {
-    let names = keywords.get("required").and_then(Value::as_array);
-    names
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Allowed types; `number` includes `integer`.
-fn types(keywords: &Map<String, Value>) -> BTreeSet<&'static str> {
-    let mut found = BTreeSet::new();
-    let mut add = |name: &str| {
-        if matches!(name, "integer" | "number") {
-            found.insert("integer");
-        }
-        found.extend(TYPES.into_iter().filter(|t| *t == name));
-    };
-    match keywords.get("type") {
-        Some(Value::String(name)) => add(name),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).for_each(add),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_)) | None => {
-            TYPES.into_iter().for_each(add);
-        }
-    }
-    found
-}
-
-/// Enumerated values; a constant is a list of one.
-fn enumerated(keywords: &Map<String, Value>) -> Option<Vec<Value>> {
-    match (keywords.get("enum"), keywords.get("const")) {
-        (Some(Value::Array(values)), _) => Some(values.clone()),
-        (_, Some(value)) => Some(vec![value.clone()]),
-        (_, None) => None,
-    }
+    (!is_same).then_some(pair)
 }

@@ -3,7 +3,7 @@
 //! The digest covers the requirements of a version with its references, not its texts and citations. An unlisted version
 //! is a draft.
 
-use super::place::bare;
+use super::keywords::bare;
 use conformant_base::text;
 use conformant_rulebook::{Rulebook, event_version};
 use sha2::{Digest, Sha256};

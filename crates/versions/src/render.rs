@@ -174,7 +174,7 @@ fn markdown(comparison: &Comparison) -> String {
         );
     }
     for change in &comparison.changes {
-        let value = |v: &Option<String>| v.as_deref().map_or_else(String::new, code);
+        let value = |v: &Option<String>| v.as_deref().map_or_else(String::new, cell);
         let declared = change
             .declared
             .as_ref()
@@ -183,11 +183,11 @@ fn markdown(comparison: &Comparison) -> String {
             out,
             "| {} | {} | {} | {} | {} | {} |",
             standing(change),
-            code(&change.id),
+            cell(&change.id),
             classes(change),
             value(&change.old),
             value(&change.new),
-            code(&format!("{}{declared}", change.message)),
+            cell(&format!("{}{declared}", change.message)),
         )
         .expect(MEMORY);
     }
@@ -264,16 +264,26 @@ fn changelog(comparison: &Comparison) -> String {
     out
 }
 
-/// A code span in a table cell, without bars and backticks.
+/// A code span, with a longer fence around a text with backticks.
 pub(super) fn code(text: &str) -> String {
-    let text = escape_line(text)
-        .replace('|', "\\x7c")
-        .replace('`', "\\x60");
+    let text = escape_line(text);
     if text.trim().is_empty() {
-        "(empty)".to_owned()
-    } else {
-        format!("`{text}`")
+        return "(empty)".to_owned();
     }
+    let runs = text.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or_default() + 1);
+    // The reader removes these spaces.
+    let space = if text.starts_with('`') || text.ends_with('`') {
+        " "
+    } else {
+        ""
+    };
+    format!("{fence}{space}{text}{space}{fence}")
+}
+
+/// A code span in a table cell, without bars.
+fn cell(text: &str) -> String {
+    code(&text.replace('|', "\\x7c"))
 }
 
 fn junit(comparison: &Comparison) -> String {
@@ -454,5 +464,19 @@ impl RunDifference {
             }
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_spans_show_backticks_and_cells_have_no_bars() {
+        assert_eq!(code("a|b"), "`a|b`");
+        assert_eq!(code("at `/from`"), "`` at `/from` ``");
+        assert_eq!(code("a ``` b ` c"), "````a ``` b ` c````");
+        assert_eq!(code("  "), "(empty)");
+        assert_eq!(cell("a|`b`"), "`` a\\x7c`b` ``");
     }
 }

@@ -4,8 +4,9 @@
 
 use super::canonical::{WORDS, canonical, named_types};
 use super::coordinates::{Action, Direction, What};
+use super::keywords::is_closed;
 use super::ledger::{Ledger, Note, Subject};
-use super::place::{SchemaPlace, is_closed};
+use super::place::SchemaPlace;
 use super::witness::{Probe, Witness, made_up, near};
 use conformant_base::json;
 use conformant_record::Level;

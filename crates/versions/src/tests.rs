@@ -593,19 +593,56 @@ fn another_branch_of_one_of_is_a_change_where_branches_overlap() {
     assert_eq!(actions(&overlapping), [Action::Changed, Action::Changed]);
 }
 
+/// A rulebook with one representation.
+fn with_schema(schema: serde_json::Value) -> Rulebook {
+    let mut book = blank();
+    let entry = Kind {
+        name: "flow/made-up".to_owned(),
+        schema,
+        page_of: None,
+        annotations: conformant_rulebook::annotations::Annotations::default(),
+    };
+    book.kinds.insert(entry.name.clone(), entry);
+    book
+}
+
+#[test]
+fn if_then_and_else_are_one_change_with_a_witness() {
+    let schema = |condition: serde_json::Value| {
+        let mut schema =
+            json!({"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}});
+        let members = schema.as_object_mut().expect("it is an object");
+        members.extend(condition.as_object().cloned().unwrap_or_default());
+        schema
+    };
+    let plain = with_schema(schema(json!({})));
+    for ineffective in [
+        json!({"if": {"required": ["a"]}}),
+        json!({"then": {"required": ["a"]}}),
+        json!({"else": {"required": ["a"]}, "then": false}),
+    ] {
+        let book = with_schema(schema(ineffective.clone()));
+        assert_eq!(both_ways(&plain, &book), [], "{ineffective}");
+    }
+    let on_a = json!({"required": ["a"], "properties": {"a": {"const": 1}}});
+    for condition in [
+        json!({"if": on_a, "then": {"required": ["b"]}}),
+        json!({"if": on_a, "then": {}, "else": {"required": ["b"]}}),
+        json!({"if": {"required": ["a"]}, "then": {"required": ["b"]}, "else": false}),
+    ] {
+        let book = with_schema(schema(condition.clone()));
+        let changes = rulebooks(("a", &plain), ("b", &book)).changes;
+        let [change] = &changes[..] else {
+            panic!("{changes:?}")
+        };
+        assert!(change.id.ends_with("/if/shape-narrowed"), "{}", change.id);
+        assert_eq!(change.witnesses.len(), 1, "{condition}");
+    }
+}
+
 #[test]
 fn bounds_by_different_keywords_are_named() {
-    let of = |key: &str| {
-        let mut book = blank();
-        let entry = Kind {
-            name: "flow/made-up".to_owned(),
-            schema: json!({"type": "number", key: 5}),
-            page_of: None,
-            annotations: conformant_rulebook::annotations::Annotations::default(),
-        };
-        book.kinds.insert(entry.name.clone(), entry);
-        book
-    };
+    let of = |key: &str| with_schema(json!({"type": "number", key: 5}));
     let (open, shut) = (of("exclusiveMinimum"), of("minimum"));
     let changes = rulebooks(("a", &shut), ("b", &open)).changes;
     let [change] = &changes[..] else {

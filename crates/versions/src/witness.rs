@@ -3,7 +3,7 @@
 //! Candidates are derived from both schemas and validated by both. Without a candidate that exactly one of them accepts,
 //! there is no witness.
 
-use super::canonical::{named_types, number as integer, whole};
+use super::canonical::{CONDITIONAL, accepted_texts, as_integer, named_types, number as integer};
 use conformant_base::json;
 use jsonschema::Validator;
 use serde::Serialize;
@@ -123,7 +123,7 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
         "exclusiveMaximum",
         "multipleOf",
     ] {
-        let exact = keywords.get(key).and_then(whole).into_iter();
+        let exact = keywords.get(key).and_then(as_integer).into_iter();
         values.extend(
             exact
                 .flat_map(|n| [n, n.saturating_add(1), n.saturating_sub(1)])
@@ -146,7 +146,7 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     }
     values.extend([0.0, 1.0, -1.0, 7.0, 0.5, 1e9, -1e9].map(number));
     values.extend(
-        super::canonical::texts(keywords)
+        accepted_texts(keywords)
             .and_then(|texts| texts.one())
             .map(Value::from),
     );
@@ -176,6 +176,25 @@ pub(super) fn near(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
     let whole = made_up(&Value::Object(keywords.clone()), root, 0);
     values.extend(objects_near(keywords, &whole));
     values.push(whole);
+    values
+}
+
+/// Values that meet or break a condition: those near its schemas, and objects of the place with members of these.
+pub(super) fn near_conditions(keywords: &Map<String, Value>, root: &Value) -> Vec<Value> {
+    let place = made_up(&Value::Object(keywords.clone()), root, 0);
+    let mut values = Vec::new();
+    for key in CONDITIONAL.into_iter().chain(["not"]) {
+        let Some(condition @ Value::Object(members)) = keywords.get(key) else {
+            continue;
+        };
+        values.extend(near(members, root));
+        let made = made_up(condition, root, 0);
+        if let (Value::Object(base), Value::Object(more)) = (&place, made) {
+            let mut object = base.clone();
+            object.extend(more);
+            values.push(Value::Object(object));
+        }
+    }
     values
 }
 
@@ -330,7 +349,7 @@ pub(super) fn made_up(schema: &Value, root: &Value, depth: usize) -> Value {
             {
                 return json!("2026-01-01T00:00:00Z");
             }
-            let texts = super::canonical::texts(members).unwrap_or_default();
+            let texts = accepted_texts(members).unwrap_or_default();
             json!(texts.one().unwrap_or_else(|| "a".to_owned()))
         }
     }

@@ -188,10 +188,14 @@ fn other_bytes(response: &Response, wanted: &[u8]) -> Option<Fact> {
     };
     (!same).then(|| {
         let at = got.iter().zip(wanted).take_while(|(a, b)| a == b).count();
+        let actual = match got.len() {
+            0 => "an empty file".to_owned(),
+            length => format!("{length} bytes, the same up to byte {at}"),
+        };
         Fact {
             kind: "bytes",
             expected: format!("the {} uploaded bytes", wanted.len()),
-            actual: format!("{} bytes, the same up to byte {at}", got.len()),
+            actual,
             ..Fact::default()
         }
     })

@@ -1,20 +1,21 @@
-//! `write-persists`: later observations of a resource show the values that an accepted write sent.
+//! `write-persists` with `of`: later observations of a resource show the values that an accepted write sent.
+//! With `operation` it is another predicate (`created_with.rs`).
 //!
 //! - Not judged: the response to the write itself, and values that something else may have changed since.
 //! - Writes at the same time are rivals: later observations may show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
+mod expected;
+
+use self::expected::{ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
-use crate::compare::as_text;
 use crate::evidence::Event;
 use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, Write};
 use crate::parameter::beyond;
-use crate::predicates::parameter_echo::differs;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
 use conformant_rulebook::{Action, Operation, Parameter, ParameterLocation};
-use serde_json::Map;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -26,8 +27,8 @@ pub struct WritePersists {
     of: OperationName,
     /// Where later observations show parameters, by name. If this has an entry, `x-echo` of all other parameters is
     /// ignored; if it is omitted, the parameters with `x-echo` are expected at their places.
-    #[serde(default)]
-    shown: BTreeMap<String, Shown>,
+    #[serde(default, rename = "shown")]
+    places: BTreeMap<String, ShownPlace>,
     /// Hooks that change the resource, but none of the sent values.
     #[serde(default)]
     through: Vec<String>,
@@ -36,7 +37,7 @@ pub struct WritePersists {
 /// Where and how later observations show a parameter.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Shown {
+struct ShownPlace {
     /// The resource type of the representation that shows it.
     kind: String,
     /// The pointer to it in the representation.
@@ -52,35 +53,12 @@ struct Shown {
     part: bool,
     /// A condition: members of the representation and their values. Once an observation has shown the sent value, each
     /// later one that meets the condition must show it, too. An empty condition is always met. If this is omitted, the
-    /// value may disappear at any time.
+    /// pointer may be missing later, or the object empty.
     stays_while: Option<BTreeMap<String, Value>>,
-    /// With `stays-while`: whether each resource shows its value if another one shows its own.
+    /// With `stays-while`, for sent objects with members: whether each resource shows its value if another one shows
+    /// its own.
     #[serde(default)]
     for_each: bool,
-}
-
-/// One sent value, and where later observations show it.
-struct ExpectedValue<'c> {
-    /// The only resource type whose representations show it; `None` for each that has the pointer.
-    only_type: Option<&'c str>,
-    at: &'c str,
-    sent: &'c Value,
-    /// The maximum length of the name of a member. Longer names may be shortened, so that they are not compared.
-    name_length_max: Option<u64>,
-    /// The condition under which it stays once it was shown; `None` if it may disappear at any time.
-    stays_while: Option<&'c BTreeMap<String, Value>>,
-    /// Whether another resource shows its value.
-    is_shown_by_another: bool,
-    comparison: ValueComparison<'c>,
-}
-
-/// How a shown value is compared with the sent one.
-#[derive(Clone, Copy)]
-enum ValueComparison<'c> {
-    /// The values are equal by this comparison, or the shown value is one of the alternatives.
-    Equal(Comparison, &'c [Value]),
-    /// The shown object has every sent member, and possibly others.
-    Contains { by_value: bool },
 }
 
 impl Predicate for WritePersists {
@@ -90,13 +68,13 @@ impl Predicate for WritePersists {
 
     fn references(&self, references: &mut References) {
         let mut operation = references.operation("of", self.of.id());
-        for parameter in self.shown.keys() {
+        for parameter in self.places.keys() {
             operation.parameter("shown", parameter);
         }
-        for shown in self.shown.values() {
+        for place in self.places.values() {
             references
-                .kind("kind", &shown.kind)
-                .pointer("at", &shown.at);
+                .kind("kind", &place.kind)
+                .pointer("at", &place.at);
         }
         for hook in &self.through {
             references.hook("through", hook);
@@ -137,9 +115,9 @@ impl Predicate for WritePersists {
                 writes.push((write, index, operation));
             }
         }
-        let shown = self.shown_values(context, &writes);
+        let shown_elsewhere = self.shown_values(context, &writes);
         for write in writes {
-            self.evaluate_write(context, rule, write, (&shown, verdicts));
+            self.evaluate_write(context, rule, write, (&shown_elsewhere, verdicts));
         }
     }
 
@@ -258,7 +236,7 @@ impl WritePersists {
         context: &Context<'_>,
         rule: &Rule,
         (write, index, operation): (&Write<'_>, usize, &Operation),
-        (shown, verdicts): (&[(ResourceId, &str)], &mut Verdicts<'_>),
+        (shown_elsewhere, verdicts): (&[(ResourceId, &str)], &mut Verdicts<'_>),
     ) {
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
@@ -269,7 +247,7 @@ impl WritePersists {
             .iter()
             .filter_map(|p| self.expected_value(context, index, p))
             .map(|expected| ExpectedValue {
-                is_shown_by_another: shown
+                is_shown_by_another: shown_elsewhere
                     .iter()
                     .any(|(other, at)| *other != id && *at == expected.at),
                 ..expected
@@ -308,7 +286,7 @@ impl WritePersists {
         writes: &[(&Write<'_>, usize, &Operation)],
     ) -> Vec<(ResourceId, &'c str)> {
         let mut found = Vec::new();
-        for (name, shown) in self.shown.iter().filter(|(_, shown)| shown.for_each) {
+        for (name, place) in self.places.iter().filter(|(_, place)| place.for_each) {
             for (write, index, operation) in writes {
                 let named = |p: &&Parameter| p.name == *name;
                 let parameter = operation.parameters.iter().find(named);
@@ -321,15 +299,16 @@ impl WritePersists {
                 };
                 let mut observations = context.history.resources.get(id).observations.iter();
                 let is_shown = observations.any(|observation| {
-                    let is_kind = observation.shown_type == shown.kind;
-                    let shown = observation.representation(context).filter(|_| is_kind);
-                    let got = shown.and_then(|shown| shown.value(expected.at));
+                    let is_kind = observation.shown_type == place.kind;
+                    let representation = observation.representation(context).filter(|_| is_kind);
+                    let got =
+                        representation.and_then(|representation| representation.value(expected.at));
                     got.is_some_and(|got| {
                         !is_empty(got) && expected.difference(got, false).is_none()
                     })
                 });
                 if is_shown {
-                    found.push((id, shown.at.as_str()));
+                    found.push((id, place.at.as_str()));
                 }
             }
         }
@@ -355,26 +334,26 @@ impl WritePersists {
         }
         let name_length_max = json::get(&parameter.schema, "/propertyNames/maxLength");
         let name_length_max = name_length_max.and_then(Value::as_u64);
-        if let Some(shown) = self.shown.get(&parameter.name) {
+        if let Some(place) = self.places.get(&parameter.name) {
             return Some(ExpectedValue {
-                only_type: Some(&shown.kind),
-                at: &shown.at,
+                only_type: Some(&place.kind),
+                at: &place.at,
                 sent,
                 name_length_max,
-                stays_while: shown.stays_while.as_ref(),
+                stays_while: place.stays_while.as_ref(),
                 is_shown_by_another: false,
-                comparison: match shown.part {
+                comparison: match place.part {
                     true => ValueComparison::Contains {
-                        by_value: shown.by_value,
+                        by_value: place.by_value,
                     },
-                    false => ValueComparison::Equal(shown.compare, &[]),
+                    false => ValueComparison::Equal(place.compare, &[]),
                 },
             });
         }
         let echo = parameter
             .echo
             .as_ref()
-            .filter(|_| self.shown.is_empty() && is_binding)?;
+            .filter(|_| self.places.is_empty() && is_binding)?;
         Some(ExpectedValue {
             only_type: None,
             at: &echo.at,
@@ -457,17 +436,21 @@ impl<'c> LaterObservation<'c> {
 
     /// Compares the observation with the expected values.
     fn evaluate(&self, rule: &Rule, expected: &[ExpectedValue<'_>], verdicts: &mut Verdicts<'_>) {
-        let Some(shown) = self.observation.representation(self.context) else {
+        let Some(representation) = self.observation.representation(self.context) else {
             return;
         };
         let mut sites = Vec::new();
         let mut wrong = None;
         // Values that no other write changed: the sent value must be shown.
         for one in expected {
-            let Some(got) = self.must_show(one).then(|| shown.value(one.at)).flatten() else {
+            let Some(got) = self
+                .must_show(one)
+                .then(|| representation.value(one.at))
+                .flatten()
+            else {
                 continue;
             };
-            let site = shown.site(one.at);
+            let site = representation.site(one.at);
             if verdicts.has_finding_at(&site) {
                 continue;
             }
@@ -479,8 +462,8 @@ impl<'c> LaterObservation<'c> {
         // Values that writes at the same time changed: one of the sent values must be shown.
         for one in expected {
             let rivals = self.rival_values(one);
-            let got = shown.value(one.at).filter(|_| !rivals.is_empty());
-            let site = shown.site(one.at);
+            let got = representation.value(one.at).filter(|_| !rivals.is_empty());
+            let site = representation.site(one.at);
             let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
                 continue;
             };
@@ -507,8 +490,7 @@ impl<'c> LaterObservation<'c> {
         }
     }
 
-    /// Checks values with `stays-while`: if an earlier observation showed the value, this one must show it, too. Otherwise
-    /// records this observation in `first_shown` if it shows the value.
+    /// Judges values with `stays-while`, and records in `first_shown` which of them this observation shows first.
     fn evaluate_stays(
         &self,
         rule: &Rule,
@@ -516,59 +498,57 @@ impl<'c> LaterObservation<'c> {
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
     ) {
-        let Some(shown) = self.observation.representation(self.context) else {
+        let Some(representation) = self.observation.representation(self.context) else {
             return;
         };
+        let is_xml = self.is_xml();
         for (one, first) in expected.iter().zip(first_shown) {
             let Some(condition) = one.stays_while.filter(|_| self.must_show(one)) else {
                 continue;
             };
-            let is_xml = self.is_xml();
             let first = if is_xml {
                 &mut first.xml
             } else {
                 &mut first.json
             };
-            let is_shown = shown
+            let is_shown = representation
                 .value(one.at)
                 .is_some_and(|got| one.difference(got, is_xml).is_none() && !is_empty(got));
-            // A list may be outdated until the consistency window after the first observation has passed.
-            let is_up_to_date = |first: &Observation<'_>| match self.observation.shows {
-                Appearance::Item(_) => first.moment.is_settled(&self.observation.moment),
-                Appearance::Whole(_) | Appearance::NotFound => true,
-            };
             let meets_condition = condition
                 .iter()
-                .all(|(at, value)| shown.value(at) == Some(value));
-            let has_settled = self.write.moment.is_settled(&self.observation.moment);
+                .all(|(at, value)| representation.value(at) == Some(value));
+            let site = representation.site(one.at);
+            let not_kept = |why| (!is_shown).then(|| one.not_kept(representation, why));
             match *first {
-                None if !is_shown
-                    && meets_condition
-                    && has_settled
-                    && one.is_shown_by_another
-                    && one.has_members() =>
-                {
-                    let site = shown.site(one.at);
-                    if verdicts.has_finding_at(&site) {
-                        continue;
-                    }
+                None if is_shown => *first = Some(self.observation),
+                None if meets_condition && self.must_show_like_others(one) => {
                     let why = "what was sent is not shown, although another resource shows it";
-                    let fact = one.not_kept(shown, why);
-                    verdicts.instance(rule, site).conclude(Some(fact));
-                }
-                None => *first = is_shown.then_some(self.observation),
-                Some(first) if meets_condition && is_up_to_date(first) => {
-                    let site = shown.site(one.at);
-                    let wrong = (!is_shown && !verdicts.has_finding_at(&site)).then(|| {
-                        let why = "what was sent was shown before and is not any more";
-                        (site.clone(), one.not_kept(shown, why))
-                    });
-                    if let Some(sites) = Sites::collect([site]) {
-                        verdicts.instance(rule, sites).conclude_at(wrong);
+                    if !verdicts.has_finding_at(&site) {
+                        verdicts.instance(rule, site).conclude(not_kept(why));
                     }
                 }
-                Some(_) => {}
+                Some(first) if meets_condition && self.is_up_to_date(first) => {
+                    let why = "what was sent was shown before and is not any more";
+                    let wrong = not_kept(why).filter(|_| !verdicts.has_finding_at(&site));
+                    verdicts.instance(rule, site).conclude(wrong);
+                }
+                None | Some(_) => {}
             }
+        }
+    }
+
+    /// Whether this observation must show a value that none showed so far, because that of another resource is shown.
+    fn must_show_like_others(&self, one: &ExpectedValue<'_>) -> bool {
+        let has_settled = self.write.moment.is_settled(&self.observation.moment);
+        has_settled && one.is_shown_by_another && one.has_members()
+    }
+
+    /// Whether this observation is not older than an earlier one. A list may be outdated until the consistency window has
+    /// passed.
+    fn is_up_to_date(&self, first: &Observation<'_>) -> bool {
+        match self.observation.shows {
+            Appearance::Item(_) => first.moment.is_settled(&self.observation.moment),
+            Appearance::Whole(_) | Appearance::NotFound => true,
         }
     }
 
@@ -648,124 +628,6 @@ fn member(attributes: &str) -> Value {
 /// Whether one place lies within another.
 fn overlaps(one: &str, other: &str) -> bool {
     json::within(one, other) || json::within(other, one)
-}
-
-impl ExpectedValue<'_> {
-    /// The same expectation for another sent value.
-    fn with_sent<'v>(&'v self, sent: &'v Value) -> ExpectedValue<'v> {
-        ExpectedValue { sent, ..*self }
-    }
-
-    fn not_kept(&self, shown: &Representation<'_>, why: &str) -> Fact {
-        let got = shown.value(self.at);
-        Fact {
-            kind: "not-kept",
-            expected: json::short(self.sent),
-            actual: got.map_or_else(|| "nothing".to_owned(), json::short),
-            message: why.to_owned(),
-        }
-    }
-
-    /// Whether an object with members was sent.
-    fn has_members(&self) -> bool {
-        let parsed = self.sent.as_str().and_then(json::parse_text);
-        let sent = parsed.as_ref().unwrap_or(self.sent).as_object();
-        sent.is_some_and(|members| !members.is_empty())
-    }
-
-    /// Where and how the shown value differs from the sent one; `None` if it does not. The place is relative to the value.
-    fn difference(&self, got: &Value, is_xml: bool) -> Option<(String, Fact)> {
-        let fact = match self.comparison {
-            ValueComparison::Equal(compare, or) if is_xml => {
-                let (sent, got) = (normalized_spaces(self.sent), normalized_spaces(got));
-                differs(&Value::String(sent), &Value::String(got), compare, or)
-            }
-            ValueComparison::Equal(compare, or) => differs(self.sent, got, compare, or),
-            ValueComparison::Contains { by_value } => {
-                return self.missing_member(got, is_xml, by_value);
-            }
-        };
-        fact.map(|fact| (String::new(), fact))
-    }
-
-    /// The first sent member that the shown object lacks or has with another value. `None` for an empty object, because a
-    /// service may show the members later.
-    fn missing_member(&self, got: &Value, is_xml: bool, by_value: bool) -> Option<(String, Fact)> {
-        let parsed = self.sent.as_str().and_then(json::parse_text);
-        let sent = parsed.as_ref().unwrap_or(self.sent).as_object()?;
-        let got = got.as_object().filter(|members| !members.is_empty())?;
-        // Names of elements have no spaces; the documents do not define how other keys are changed.
-        let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        let is_short = |name: &str| {
-            self.name_length_max
-                .is_none_or(|max| name.chars().count() as u64 <= max)
-        };
-        let mut members = sent
-            .iter()
-            .filter(|(name, _)| is_short(name) && (!is_xml || is_name(name)));
-        let (name, value, there) = members.find_map(|(name, value)| {
-            let there = got.get(name);
-            let is_there = there.is_some_and(|there| match value {
-                _ if by_value && is_same_value(value, there) => true,
-                Value::String(_) if is_xml => normalized_spaces(value) == normalized_spaces(there),
-                // A sent text stays a text even if it looks like a number; null is equivalent to an empty text.
-                Value::String(text) => {
-                    there.as_str() == Some(text) || text.is_empty() && there.is_null()
-                }
-                Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_) => json::equal(value, there),
-            });
-            (!is_there).then_some((name, value, there))
-        })?;
-        let actual = there.map_or_else(|| "nothing".to_owned(), json::short);
-        let expected = json::short(value);
-        let mut place = String::new();
-        json::push(&mut place, name);
-        let fact = Fact {
-            kind: "not-kept",
-            message: format!(
-                "sent {expected} as {}, came back as {actual}",
-                json::short(&Value::from(name.as_str()))
-            ),
-            expected,
-            actual,
-        };
-        Some((place, fact))
-    }
-}
-
-/// Whether both values are equal, where a number equals its text.
-fn is_same_value(sent: &Value, got: &Value) -> bool {
-    match (sent, got) {
-        (Value::Number(number), Value::String(text))
-        | (Value::String(text), Value::Number(number)) => text
-            .parse()
-            .is_ok_and(|n| json::equal(&Value::Number(n), &Value::Number(number.clone()))),
-        (Value::Array(sent), Value::Array(got)) => {
-            sent.len() == got.len() && sent.iter().zip(got).all(|(s, g)| is_same_value(s, g))
-        }
-        (Value::Object(sent), Value::Object(got)) => {
-            let is_there = |(name, value): (&String, &Value)| {
-                got.get(name).is_some_and(|got| is_same_value(value, got))
-            };
-            sent.len() == got.len() && sent.iter().all(is_there)
-        }
-        _ => json::equal(sent, got),
-    }
-}
-
-/// Whether the shown value is empty. XML has an empty text in place of an empty object.
-fn is_empty(got: &Value) -> bool {
-    got.is_null() || got == "" || got.as_object().is_some_and(Map::is_empty)
-}
-
-/// The text of a value, with one space in place of each run of spaces and line breaks, which XML may change.
-fn normalized_spaces(value: &Value) -> String {
-    let text = as_text(value);
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use super::client::Client;
 use super::fault::Fault;
-use super::listener::{Answered, Handler, ListenError, Listening, Socket, bare};
 use super::origin::BaseUrl;
+use super::server::{Answered, Handler, ListenError, Listening, Socket, bare};
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response};
 use http_body_util::Full;
@@ -68,7 +68,7 @@ impl Gateway {
             client,
             witness: Box::new(witness),
         });
-        let (socket, ()) = Socket::open(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
+        let (socket, ()) = Socket::start(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
         Ok(Self { socket })
     }
 
@@ -88,7 +88,7 @@ struct Front {
 }
 
 impl Handler for ProxyHandler {
-    fn place(&self, path: &str) -> Option<String> {
+    fn route(&self, path: &str) -> Option<String> {
         let name = path.strip_prefix('/')?.split('/').next()?;
         self.front
             .targets
@@ -96,9 +96,9 @@ impl Handler for ProxyHandler {
             .then(|| name.to_owned())
     }
 
-    async fn answer(&self, place: String, request: Request) -> Answered {
+    async fn answer(&self, route: String, request: Request) -> Answered {
         let front = Arc::clone(&self.front);
-        let passed = tokio::task::spawn_blocking(move || front.pass(&place, request)).await;
+        let passed = tokio::task::spawn_blocking(move || front.pass(&route, request)).await;
         passed.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
     }
 }

@@ -202,7 +202,7 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
             1 => String::new(),
             n => format!("{n}× "),
         };
-        let first = &broken.findings[0].message;
+        let first = &broken.findings[0];
         let line = also_line(&count, (alike[0], first), look.width.max(60) - 12);
         writeln!(out, "  {label:<9} {line}").expect(MEMORY);
     }
@@ -215,9 +215,9 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
 }
 
 /// An observation and its place, as far as both fit; `the same` for the observation of the first finding.
-fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) -> String {
+fn also_line(count: &str, (finding, first): (&Finding, &Finding), columns: usize) -> String {
     let place = first_place(finding);
-    if finding.message == first && !place.is_empty() {
+    if finding.message == first.message && !place.is_empty() {
         return cut(&format!("{count}the same ({place})"), columns);
     }
     let line = format!("{count}{} ({place})", finding.message);
@@ -239,6 +239,9 @@ fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) ->
     if let Some(line) = lines.into_iter().find(fits) {
         return line;
     }
+    if let Some(line) = later_step(count, (finding, first), columns) {
+        return line;
+    }
     // The place is kept where the observation is cut, unless it would take most of the line.
     let room = columns.saturating_sub(scenario.chars().count());
     let pointer = match finding.pointer.as_str() {
@@ -251,6 +254,24 @@ fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) ->
         }
         line => line,
     }
+}
+
+/// A later step of the same scenario: its message from the word on that differs from that of the first finding.
+fn later_step(
+    count: &str,
+    (finding, first): (&Finding, &Finding),
+    columns: usize,
+) -> Option<String> {
+    let [seen, known] =
+        [finding, first].map(|finding| conformant_record::with_short_ids(&finding.message));
+    let pairs = seen.char_indices().zip(known.chars());
+    let (equal, _) = pairs
+        .map(|((at, a), b)| (at, a == b))
+        .find(|(_, same)| !same)?;
+    let word = seen[..equal].rfind([' ', '"', '?', '&'])? + 1;
+    let is_later = finding.step > 0 && finding.scenario == first.scenario;
+    let line = format!("{count}step {}: …{}", finding.step, &seen[word..]);
+    is_later.then(|| cut(&line, columns))
 }
 
 /// The message of a finding within a number of columns. Two observations may differ only at the end of their
@@ -629,12 +650,29 @@ mod tests {
             "sent \"IS316599da8ef4b3176873271edb4bf91f\", came back as \"IS316599da8ef4b3176873271edb4bf910\"",
         );
         assert_eq!(
-            also_line("2× ", (&long, ""), 98),
+            also_line("2× ", (&long, &Finding::default()), 98),
             "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (scenario flow/create-execution/happy, step 2)"
         );
         assert_eq!(
-            also_line("2× ", (&long, ""), 60),
+            also_line("2× ", (&long, &Finding::default()), 60),
             "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
+        );
+    }
+
+    #[test]
+    fn a_later_step_shows_what_differs_from_the_first_finding() {
+        let finding = |step, query: &str| Finding {
+            message: format!(
+                "a link leads to \"http://h/flow/v1/Flows/FW1/Executions?Page=1&{query}\", which is not found"
+            ),
+            scenario: "flow/read-executions/page-urls".to_owned(),
+            step,
+            ..Finding::default()
+        };
+        let (first, other) = (finding(2, "From=10:36"), finding(3, "From=10:37"));
+        assert_eq!(
+            also_line("", (&other, &first), 60),
+            "step 3: …From=10:37\", which is not found"
         );
     }
 
@@ -650,7 +688,7 @@ mod tests {
             ..Finding::default()
         };
         assert_eq!(
-            also_line("2× ", (&finding, ""), 88),
+            also_line("2× ", (&finding, &Finding::default()), 88),
             "2× /body: expected …rd word one\", got …rd word two\""
         );
     }

@@ -3,7 +3,7 @@
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, first_place, headed, title};
+use super::defect::{blocks, first_place, title};
 use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
@@ -18,6 +18,8 @@ use std::fmt::Write as _;
 const LINES_MAX: usize = 350;
 /// Defects of the last screen.
 const FIRST_MAX: usize = 5;
+/// After more lines about defects, the first defects are listed again.
+const SCREEN_LINES: usize = 60;
 
 /// The summary of a run.
 pub(super) struct Summary {
@@ -42,13 +44,22 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
     tail += &skipped(record, look);
     tail += &blind(record, look);
     tail += &flaky(record, look);
-    tail += &first(record, &cards, look);
-    tail += "\n";
-    let used = [&body, &tail, &last_lines].map(|text| text.lines().count());
-    let room = LINES_MAX.saturating_sub(used.iter().sum());
-    body += &blocks(record, &cards, room, look);
+    let list = first(record, &cards, look);
+    let advice = repetition(record, &cards, look);
+    let used = [&body, &tail, &list, &advice, &last_lines].map(|text| text.lines().count());
+    let room = LINES_MAX.saturating_sub(used.iter().sum::<usize>() + 3);
+    let blocks = blocks(record, &cards, room, look);
+    let is_long = blocks.lines().count() > SCREEN_LINES;
+    body += &blocks;
     body += "\n";
     body += &tail;
+    for part in [if is_long { list } else { String::new() }, advice] {
+        if !part.is_empty() {
+            body += "\n";
+            body += &part;
+        }
+    }
+    body += "\n";
     Summary { body, last_lines }
 }
 
@@ -106,28 +117,33 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// The first defects, each with its first cause: what is above may fill many screens. A single defect is just above.
+/// The first defects, each with its first cause. A single defect needs no list.
 fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
-    if cards.is_empty() {
+    if cards.len() < 2 {
         return String::new();
     }
-    let mut out = "\n".to_owned();
-    let shown = if cards.len() == 1 { &[] } else { cards };
-    if !shown.is_empty() {
-        let heading = format!(
-            "{}, by urgency: must before should, then most failing scenarios",
-            view::count(cards.len(), "defect")
-        );
-        out += &wrapped(&heading, "", 4, look.width);
-    }
-    for card in &shown[..shown.len().min(FIRST_MAX)] {
+    let heading = format!(
+        "{}, by urgency: must before should, then most failing scenarios",
+        view::count(cards.len(), "defect")
+    );
+    let mut out = wrapped(&heading, "", 4, look.width);
+    for card in &cards[..cards.len().min(FIRST_MAX)] {
         let title = format!("{}. {}", card.number, card.defect.title);
-        out += &headed(card.effect, &title, look);
-        out += &wrapped(&cause(record, card), "        ", 0, look.width);
+        out += &wrapped(&title, "  ", 3, look.width);
+        out += &wrapped(&cause(record, card), "     ", 0, look.width);
     }
     if cards.len() > FIRST_MAX {
         let more = view::count(cards.len() - FIRST_MAX, "more defect");
-        writeln!(out, "… {more} in the reports").expect(MEMORY);
+        writeln!(out, "  … {more} in the reports").expect(MEMORY);
+    }
+    out
+}
+
+/// How to repeat the requests of a defect.
+fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+    let mut out = String::new();
+    if cards.is_empty() {
+        return out;
     }
     if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
         let line = match cards.len() {
@@ -137,7 +153,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if the command in the line `reproduce` above passes, the defect depends on earlier requests: repeat the whole run with {}",
+                "if a defect's `reproduce` command passes, the defect depends on earlier requests: repeat the whole run with {}",
                 invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
@@ -380,14 +396,6 @@ undetected mutations
   flow/fetch-execution /context: 2 of 3 mutations undetected, missing, near (configure the hook
       end_execution)
   … 2 more places in the reports
-
-2 defects, by urgency: must before should, then most failing scenarios
-FAIL 1. An execution has a third state
-        1 rule in 1 scenario, first POST create-execution -> 201 in scenario
-        flow/create-execution/happy, step 1
-WARN 2. /shape is not a documented field
-        1 rule in 1 scenario, first POST create-execution -> 201 in scenario
-        flow/create-execution/happy, step 1
 
 not conformant: 1 defect (1 rule) fails the run, 1 warning, 5 not decided
 target: http://127.0.0.1:4010/flow
