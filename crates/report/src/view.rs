@@ -425,7 +425,7 @@ pub(super) fn place(finding: &Finding) -> String {
     parts.join(", ")
 }
 
-/// `FILE:LINE` of a finding in a file with a document a line.
+/// `FILE:LINE` of a finding in a file with one document per line.
 pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
     (finding.line > 0).then(|| format!("{}:{}", finding.scenario, finding.line))
 }
