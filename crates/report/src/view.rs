@@ -321,12 +321,12 @@ pub(super) fn proof(proof: &Proof) -> String {
         let verb = if proof.vacuous == 1 { "fails" } else { "fail" };
         line += &format!(" · {} more never {verb}: not judged", proof.vacuous);
     }
-    let whole = proof.whole();
-    if whole.made > whole.noticed {
-        let missed = whole.made - whole.noticed;
+    // Only of random mutations: those for a rule end with the first one that it detects, so their share says nothing.
+    if let Some(sample) = proof.sample.as_ref().filter(|of| of.made > of.noticed) {
         line += &format!(
-            " · no rule detects {missed} of {}",
-            count(whole.made, "mutation")
+            " · no rule detects {} of {}",
+            sample.made - sample.noticed,
+            count(sample.made, "random mutation")
         );
     }
     line

@@ -562,8 +562,7 @@ mod tests {
     use super::*;
     use crate::Settings;
     use crate::sample::sample;
-    use conformant_record::Level;
-    use conformant_record::Subject;
+    use conformant_record::{Level, Subject};
 
     fn summarize(record: &RunRecord) -> String {
         let cards = cards::cards(record, Settings::default());
