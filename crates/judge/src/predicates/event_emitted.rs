@@ -325,6 +325,12 @@ pub(super) const SEND: &str = "send_bulk_message";
 #[cfg(test)]
 pub(super) const COLLECT: &str = "collect_events";
 
+/// The feed of the examples.
+#[cfg(test)]
+pub(super) fn feed() -> Value {
+    json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,10 +341,4 @@ mod tests {
         assert_eq!(types_with_counts(&events), "1× completed, 2× sent");
         assert_eq!(types_with_counts(&[]), "no event");
     }
-}
-
-/// The feed of the examples.
-#[cfg(test)]
-pub(super) fn feed() -> Value {
-    json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
 }
