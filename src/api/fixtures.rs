@@ -62,7 +62,7 @@ pub fn fixtures(rulebook: &Rulebook, kind: &str, seed: u64) -> Result<Vec<Fixtur
         subjects: subject.into_iter().collect(),
         texts: text.into_iter().collect(),
         seed,
-        valid: VALID_DEFAULT,
+        valid_count: VALID_DEFAULT,
         invalid: true,
         filing: Filing::Tree,
         jobs: 1,

@@ -224,7 +224,7 @@ impl<'a> Generation<'a> {
             subjects: self.subjects(),
             texts: self.texts(),
             seed: self.args.seed,
-            valid,
+            valid_count: valid,
             invalid: self.args.invalid,
             filing,
             jobs: self.threads(),

@@ -176,7 +176,7 @@ fn since_a_revision_only_changed_scenarios_run() {
         let path = crate::program::root().join(format!("fixtures/flow/{kind}.ndjson"));
         let lines = std::fs::read_to_string(path).expect("it is committed");
         let line = lines.lines().next().expect("it holds a document");
-        serde_json::from_str(line).expect("a document a line")
+        serde_json::from_str(line).expect("one document per line")
     };
     let entries: Vec<Value> = ["flow", "execution", "step"]
         .map(committed)

@@ -1,6 +1,6 @@
-//! Sets rejected lines aside as NDJSON, for a quarantine or a second attempt.
+//! Sets lines with findings aside as NDJSON, for a quarantine or a second attempt.
 //!
-//! - Each line has the file and line of the original, its text, and the findings that reject it.
+//! - Each line has the file and line of the original, its text, and the findings that set it aside.
 //! - Lines are written in the order of the archive while it is read, so that memory does not grow.
 
 use base64::Engine as _;
@@ -10,17 +10,17 @@ use serde::Serialize;
 use std::fmt;
 use std::io::{self, BufWriter, Write};
 
-/// Receives rejected lines.
+/// Receives lines that are set aside.
 pub struct SetAside {
     out: BufWriter<Box<dyn Write + Send>>,
     lines: usize,
-    /// Findings of this level and above reject a line.
+    /// Findings of this level and above set a line aside.
     level: Level,
 }
 
-/// A rejected line.
+/// A line that is set aside.
 #[derive(Debug, Default)]
-pub(super) struct Rejected {
+pub(super) struct LineAside {
     /// 0 if the file has no other lines.
     pub(super) line: usize,
     pub(super) schema_id: Option<u32>,
@@ -28,7 +28,7 @@ pub(super) struct Rejected {
     pub(super) reasons: Vec<Reason>,
 }
 
-/// Why a line is rejected.
+/// Why a line is set aside.
 #[derive(Debug, Serialize)]
 pub(super) struct Reason {
     /// Absent for a line without an event, which no rule judges.
@@ -82,15 +82,15 @@ impl SetAside {
         self.level
     }
 
-    pub(super) fn write(&mut self, file: &str, rejected: &Rejected) -> io::Result<()> {
-        let text = std::str::from_utf8(&rejected.bytes).ok();
+    pub(super) fn write(&mut self, file: &str, line: &LineAside) -> io::Result<()> {
+        let text = std::str::from_utf8(&line.bytes).ok();
         let line = WrittenLine {
             file,
-            line: rejected.line,
-            schema_id: rejected.schema_id,
-            findings: &rejected.reasons,
+            line: line.line,
+            schema_id: line.schema_id,
+            findings: &line.reasons,
             text,
-            base64: text.is_none().then(|| STANDARD.encode(&rejected.bytes)),
+            base64: text.is_none().then(|| STANDARD.encode(&line.bytes)),
         };
         let mut written = serde_json::to_vec(&line)?;
         written.push(b'\n');
@@ -100,7 +100,7 @@ impl SetAside {
 }
 
 impl Reason {
-    /// Why a line without an event is rejected.
+    /// Why a line without an event is set aside.
     pub(super) fn unreadable(why: &str) -> Self {
         Self {
             rule: String::new(),

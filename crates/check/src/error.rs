@@ -56,7 +56,7 @@ pub enum CheckError {
         place: String,
         id: String,
     },
-    /// Rejected lines could not be written.
+    /// A line could not be set aside.
     #[error("failed to set lines aside: {0}")]
     NotSetAside(std::io::Error),
 }

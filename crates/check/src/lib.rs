@@ -25,7 +25,7 @@ pub use inline::{Inline, Passed};
 pub use sniff::format as format_of;
 pub use token::{judge_qr, judge_token};
 
-use aside::Rejected;
+use aside::LineAside;
 use blocks::{Blocks, Source};
 use document::{DocumentJudge, UNREADABLE};
 use lines::{Aside, BinaryPayload, Judged, LineJudge};
@@ -115,7 +115,7 @@ impl Kind {
         Err(KindError::Unknown { name, help })
     }
 
-    /// Whether files may have a document a line.
+    /// Whether files may have one document per line.
     pub fn has_lines(&self) -> bool {
         matches!(self, Self::Representation(_) | Self::Events(_))
     }
@@ -244,12 +244,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Sets rejected lines of payloads and events aside.
+    /// Sets lines with findings aside, of payloads and events.
     pub fn set_aside(&mut self, to: SetAside) {
         self.aside = Some(to);
     }
 
-    /// Takes the receiver of rejected lines back, to finish it.
+    /// Takes the receiver of lines that are set aside back, to finish it.
     pub fn take_set_aside(&mut self) -> Option<SetAside> {
         self.aside.take()
     }
@@ -311,7 +311,7 @@ impl<'a> Checker<'a> {
             }
         }
         self.outcome.filled += usize::from(!start.is_empty());
-        let by_line = lines::is_named(name) && self.kind.has_lines();
+        let by_line = lines::has_lines_by_name(name) && self.kind.has_lines();
         let payload = wire::split(&start).map_or(&start[..], |(_, payload)| payload);
         let format = sniff::format(&start).or_else(|| {
             (by_line && !sniff::is_json_or_xml(payload)).then_some("text that is not JSON")
@@ -410,7 +410,7 @@ impl<'a> Checker<'a> {
             name: name.to_owned(),
             source,
         };
-        let by_line = lines::begin(name, &mut start, source.reader()).map_err(unreadable)?;
+        let by_line = lines::has_lines(name, &mut start, source.reader()).map_err(unreadable)?;
         if !by_line {
             let bytes = whole(name, start, source.reader())?;
             if let (Kind::Representation(kind), Some(count)) = (&self.kind, list_length(&bytes)) {
@@ -511,7 +511,7 @@ impl<'a> Checker<'a> {
 
 /// Results of a file.
 struct Documents {
-    /// Whether it has a document a line.
+    /// Whether it has one document per line.
     is_archive: bool,
     judged: Judged,
 }
@@ -558,14 +558,14 @@ fn one_document(
     }
     if let Some(to) = aside {
         let reasons = judged.reasons(to.level());
-        let rejected = Rejected {
+        let line = LineAside {
             line: 0,
             schema_id,
             bytes: payload.to_vec(),
             reasons,
         };
-        if !rejected.reasons.is_empty() {
-            to.write(name, &rejected).map_err(CheckError::NotSetAside)?;
+        if !line.reasons.is_empty() {
+            to.write(name, &line).map_err(CheckError::NotSetAside)?;
         }
     }
     Ok(Documents {

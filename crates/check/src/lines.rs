@@ -1,10 +1,10 @@
-//! NDJSON: one document a line, judged block by block on several threads, with results in the order of lines.
+//! NDJSON: one document per line, judged block by block on several threads, with results in the order of lines.
 //!
 //! Each thread reads one block at a time, however large the file is. The result of a block waits for those of earlier
-//! blocks; it holds findings and, with `--set-aside`, rejected lines. An invalid line is a finding; later lines are still
-//! judged.
+//! blocks; it holds findings and, with `--set-aside`, the lines to set aside. An unreadable line is a finding, or in a stream of
+//! events a note; later lines are still judged.
 
-use super::aside::{Reason, Rejected, SetAside};
+use super::aside::{LineAside, Reason, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
 use super::wire;
 use conformant_judge::Judgment;
@@ -12,12 +12,13 @@ use conformant_record::{ArchiveSums, Level};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Read};
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of unreadable lines in the notes.
 const NOTES_MAX: usize = 10;
-/// Size of the prefix that decides whether a file has a document a line.
+/// Size of the prefix that decides whether a file has one document per line.
 const START_BYTES: u64 = 64 * 1024;
 /// Why a line is not judged.
 const IN_CUT_LINE: &str = "the compressed data ends in the middle of this line";
@@ -36,8 +37,8 @@ pub(super) struct Judged {
     pub(super) types: BTreeMap<String, usize>,
     /// Counts by kind, version, rule and day.
     pub(super) sums: ArchiveSums,
-    /// Lines that are set aside.
-    pub(super) rejected: Vec<Rejected>,
+    /// Lines to set aside.
+    pub(super) aside_lines: Vec<LineAside>,
     /// The first payload that is not JSON.
     pub(super) binary: Option<BinaryPayload>,
     /// The incomplete last line.
@@ -107,7 +108,7 @@ impl Judged {
         }
     }
 
-    /// The reasons that reject a line at this level.
+    /// The reasons to set a line aside at this level.
     pub(super) fn reasons(&self, level: Level) -> Vec<Reason> {
         let findings = self.judgment.findings.iter();
         let failing = findings.filter(|f| f.level == Level::Must || level == Level::Should);
@@ -126,7 +127,7 @@ impl Judged {
         self.documents += other.documents;
         self.foreign += other.foreign;
         self.sums.merge(other.sums);
-        self.rejected.append(&mut other.rejected);
+        self.aside_lines.append(&mut other.aside_lines);
         self.binary = self.binary.take().or(other.binary);
         self.cut = self.cut.take().or(other.cut);
         let room = NOTES_MAX.saturating_sub(self.notes.len());
@@ -149,14 +150,14 @@ impl Judged {
         if let Some(binary) = &mut self.binary {
             binary.line += lines;
         }
-        for rejected in &mut self.rejected {
-            rejected.line += lines;
+        for line in &mut self.aside_lines {
+            line.line += lines;
         }
     }
 }
 
-/// Whether a file has a document a line, by its name.
-pub(super) fn is_named(name: &str) -> bool {
+/// Whether a file has one document per line, by its name.
+pub(super) fn has_lines_by_name(name: &str) -> bool {
     let plain = name
         .strip_suffix(".gz")
         .or_else(|| name.strip_suffix(".zst"));
@@ -164,10 +165,14 @@ pub(super) fn is_named(name: &str) -> bool {
     extension.is_some_and(|e| e == "ndjson" || e == "jsonl")
 }
 
-/// Whether a file has a document a line, by its name or its first lines; extends the start of standard input.
-pub(super) fn begin(name: &str, start: &mut Vec<u8>, source: &mut dyn Read) -> io::Result<bool> {
+/// Whether a file has one document per line, by its name or its first lines; extends the start of standard input.
+pub(super) fn has_lines(
+    name: &str,
+    start: &mut Vec<u8>,
+    source: &mut dyn Read,
+) -> io::Result<bool> {
     if name != super::STANDARD_INPUT {
-        return Ok(is_named(name));
+        return Ok(has_lines_by_name(name));
     }
     let rest = START_BYTES.saturating_sub(start.len() as u64);
     source.take(rest).read_to_end(start)?;
@@ -203,29 +208,29 @@ fn is_by_line(start: &[u8]) -> bool {
 #[derive(Debug)]
 pub(super) enum LinesError {
     Read(io::Error),
-    /// Rejected lines could not be written.
+    /// A line could not be set aside.
     Aside(io::Error),
 }
 
-/// Receives the rejected lines of a file.
+/// Receives the lines of a file that are set aside.
 #[derive(Debug)]
 pub(super) struct Aside<'a> {
     pub(super) file: &'a str,
     pub(super) to: &'a mut SetAside,
 }
 
-/// Judges every line on that many threads; keeps the first `keep` findings.
+/// Judges every line on that many threads; keeps the first findings, up to `findings_max`.
 pub(super) fn judge(
     judge: &impl LineJudge,
     blocks: Blocks<'_>,
     jobs: usize,
-    keep: usize,
+    findings_max: usize,
     aside: Option<Aside<'_>>,
 ) -> Result<Judged, LinesError> {
     let common = Common {
         blocks,
-        room: AtomicUsize::new(keep),
-        rejects: aside.as_ref().map(|aside| aside.to.level()),
+        findings_left: AtomicUsize::new(findings_max),
+        aside_level: aside.as_ref().map(|aside| aside.to.level()),
         order: Mutex::new(Order {
             aside,
             ..Order::default()
@@ -238,11 +243,7 @@ pub(super) fn judge(
             .collect();
         let mut outcomes = vec![common.work(judge)];
         for other in others {
-            outcomes.push(
-                other
-                    .join()
-                    .unwrap_or_else(|_| Err(LinesError::Read(io::ErrorKind::Other.into()))),
-            );
+            outcomes.push(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         }
         outcomes
     });
@@ -252,7 +253,7 @@ pub(super) fn judge(
         .unwrap_or_else(PoisonError::into_inner);
     let mut whole = order.whole;
     for passed in outcomes {
-        whole.merge(passed?, keep);
+        whole.merge(passed?, findings_max);
     }
     Ok(whole)
 }
@@ -260,10 +261,10 @@ pub(super) fn judge(
 /// State that the threads of a file share.
 struct Common<'s, 'a> {
     blocks: Blocks<'s>,
-    /// Remaining number of findings.
-    room: AtomicUsize,
-    /// Level of the findings that set a line aside; none to set none aside.
-    rejects: Option<Level>,
+    /// Number of findings below the limit.
+    findings_left: AtomicUsize,
+    /// Level of the findings that set a line aside; `None` to set none aside.
+    aside_level: Option<Level>,
     order: Mutex<Order<'a>>,
     /// Whether a thread failed to read or write, or found a binary payload.
     is_over: AtomicBool,
@@ -282,7 +283,7 @@ impl<'a> Common<'_, 'a> {
                 break;
             };
             let result = self.judge_block(judge, quick.as_mut(), &block, &buffer);
-            let is_last = self.order().add(block.number, result, &self.room);
+            let is_last = self.order().add(block.number, result, &self.findings_left);
             if !matches!(is_last, Ok(false)) {
                 self.is_over.store(true, Ordering::Relaxed);
             }
@@ -304,10 +305,10 @@ impl<'a> Common<'_, 'a> {
         schema_id: Option<u32>,
         bytes: &[u8],
     ) {
-        let reasons = self.rejects.map(|level| of_line.reasons(level));
-        judged.merge(of_line, self.room.load(Ordering::Relaxed));
+        let reasons = self.aside_level.map(|level| of_line.reasons(level));
+        judged.merge(of_line, self.findings_left.load(Ordering::Relaxed));
         if let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
-            judged.rejected.push(Rejected {
+            judged.aside_lines.push(LineAside {
                 line,
                 schema_id,
                 bytes: bytes.to_vec(),
@@ -382,7 +383,7 @@ impl<'a> Common<'_, 'a> {
 }
 
 /// Why the last line of a file is not complete: a cut in compressed data, or in a JSON document. A complete document
-/// before a cut is complete, as on the fast path.
+/// before a cut is judged; the cut is noted after it.
 fn incomplete(line: &[u8], is_cut: bool) -> Option<String> {
     let line = line.trim_ascii_end();
     let end = line.last()?;
@@ -418,24 +419,29 @@ struct Order<'a> {
 
 impl Order<'_> {
     /// Adds the result of a block; returns whether reading ends, because of a binary payload.
-    fn add(&mut self, number: usize, result: BlockResult, room: &AtomicUsize) -> io::Result<bool> {
+    fn add(
+        &mut self,
+        number: usize,
+        result: BlockResult,
+        findings_left: &AtomicUsize,
+    ) -> io::Result<bool> {
         self.early.insert(number, result);
         while let Some(result) = self.early.remove(&self.next) {
             let mut judged = result.judged;
             self.next += 1;
             judged.shift(self.lines_before);
             self.lines_before += result.line_count;
-            let rejected = std::mem::take(&mut judged.rejected);
+            let aside_lines = std::mem::take(&mut judged.aside_lines);
             if let Some(aside) = &mut self.aside {
-                for line in &rejected {
+                for line in &aside_lines {
                     aside.to.write(aside.file, line)?;
                 }
             }
             let kept = self.whole.judgment.findings.len();
             self.whole
-                .merge(judged, kept + room.load(Ordering::Relaxed));
+                .merge(judged, kept + findings_left.load(Ordering::Relaxed));
             let more = self.whole.judgment.findings.len() - kept;
-            room.fetch_sub(more, Ordering::Relaxed);
+            findings_left.fetch_sub(more, Ordering::Relaxed);
         }
         Ok(self.whole.binary.is_some())
     }
@@ -559,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn standard_input_may_hold_a_document_a_line() {
+    fn standard_input_may_have_one_document_per_line() {
         for (text, documents) in [
             ("{\"attempt\":\"1\"}\n{\"attempt\":\"2\"}\n", 2),
             ("{broken\n{\"attempt\":\"2\"}\n", 2),
@@ -714,7 +720,7 @@ mod tests {
     }
 
     #[test]
-    fn a_complete_line_before_a_cut_is_judged_by_either_path() {
+    fn a_complete_line_before_a_cut_is_judged_and_the_cut_noted() {
         /// Compressed data that ends too early.
         struct Cut<'a>(&'a [u8]);
         impl Read for Cut<'_> {
@@ -745,7 +751,7 @@ mod tests {
     }
 
     #[test]
-    fn rejected_lines_are_set_aside_in_order_with_their_place() {
+    fn lines_with_findings_are_set_aside_in_order_with_their_place() {
         #[derive(Clone, Default)]
         struct Shared(std::sync::Arc<Mutex<Vec<u8>>>);
         impl io::Write for Shared {

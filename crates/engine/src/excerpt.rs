@@ -267,13 +267,17 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         .map(|s| (what.as_str(), callbacks_of(&s.result)))
         .chain(payload.map(|p| (p.kind.as_str(), Value::clone(&p.value))));
     let fitting = |value: &Value| value.pointer(&finding.pointer).is_some();
-    let first = values.next()?;
-    let (what, value) = if fitting(&first.1) {
-        first
+    let (what, (body, marked)) = if let Some(collected) = collected(evidence, finding) {
+        collected
     } else {
-        values.find(|(_, value)| fitting(value)).unwrap_or(first)
+        let first = values.next()?;
+        let (what, value) = if fitting(&first.1) {
+            first
+        } else {
+            values.find(|(_, value)| fitting(value)).unwrap_or(first)
+        };
+        (what, json::window(&value, &finding.pointer))
     };
-    let (body, marked) = json::window(&value, &finding.pointer);
     Some(Delivery {
         scenario: finding.scenario.clone(),
         step: finding.step,
@@ -285,6 +289,29 @@ fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
         cause,
         action: action_before(evidence, finding.step).unwrap_or_default(),
     })
+}
+
+/// The type and an excerpt of the collected event that a finding is about. The excerpt is empty if the finding is about
+/// all of them, such as a missing one: none of the others is to blame.
+fn collected<'e>(evidence: &'e Evidence, finding: &Finding) -> Option<(&'e str, (String, usize))> {
+    let place = finding.pointer.strip_prefix("/events")?;
+    let mut lists = evidence.events.iter().filter_map(|event| match event {
+        Event::Hook(call) if call.step == finding.step => {
+            call.result.as_ref().ok()?.get("events")?.as_array()
+        }
+        Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    });
+    let events = lists.next_back()?;
+    let mut parts = place.splitn(3, '/').skip(1);
+    let number = parts.next().and_then(|number| number.parse::<usize>().ok());
+    let Some(event) = number.and_then(|number| events.get(number)) else {
+        return Some(("events", (String::new(), 0)));
+    };
+    let inside = parts
+        .next()
+        .map_or_else(String::new, |inside| format!("/{inside}"));
+    let kind = event.get("type").and_then(Value::as_str);
+    Some((kind.unwrap_or("event"), json::window(event, &inside)))
 }
 
 /// Hooks that the harness calls in steps of any kind.
@@ -553,6 +580,55 @@ fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String
 #[cfg(test)]
 mod tests {
     use super::*;
+    use conformant_judge::evidence::{Payload, Span};
+    use std::sync::Arc;
+
+    #[test]
+    fn a_finding_about_collected_events_shows_its_event_or_none() {
+        let payload = json!({"attempt": 1});
+        let events = json!({"events": [{"type": "queued", "payload": {}}, {"type": "sent", "payload": payload}]});
+        let evidence = Evidence {
+            payloads: vec![Payload {
+                kind: "events/MessageQueued/1".to_owned(),
+                value: Arc::new(json!({})),
+                notes: Vec::new(),
+                step: 2,
+            }],
+            events: vec![Event::Hook(HookCall {
+                step: 2,
+                name: "collect_events".to_owned(),
+                arguments: json!({}),
+                result: Ok(Arc::new(events)),
+                span: Span {
+                    began: Timestamp::UNIX_EPOCH,
+                    ended: Timestamp::UNIX_EPOCH,
+                },
+                race: None,
+            })],
+            ..Evidence::default()
+        };
+        let shown = |pointer: &str| {
+            let finding = Finding {
+                step: 2,
+                pointer: pointer.to_owned(),
+                ..Finding::default()
+            };
+            delivery(&evidence, &finding).unwrap()
+        };
+        let one = shown("/events/1/payload/attempt");
+        assert_eq!(one.what, "sent");
+        assert!(
+            one.body
+                .lines()
+                .nth(one.marked - 1)
+                .unwrap()
+                .contains("\"attempt\": 1")
+        );
+        for pointer in ["/events", "/events/*/payload/attempt"] {
+            let all = shown(pointer);
+            assert_eq!((&*all.what, &*all.body, all.marked), ("events", "", 0));
+        }
+    }
 
     #[test]
     fn a_callback_is_missing_where_the_statement_expects_one_more() {

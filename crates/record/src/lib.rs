@@ -545,6 +545,9 @@ pub struct RunRecord {
     pub build: Option<Build>,
 }
 
+/// The reason of a rule to which nothing in the run applies.
+pub const NOT_EXERCISED: &str = "not exercised by this run";
+
 /// The reason of a rule that was not exercised because this scenario stopped early.
 pub fn not_exercised_because_of(scenario: &str) -> String {
     format!("{STOPPED_BEFORE}{scenario} stopped early")

@@ -81,17 +81,6 @@ impl Changes {
     }
 }
 
-impl Proof {
-    /// Total over all rules.
-    pub fn whole(&self) -> Changes {
-        let mut whole = Changes::default();
-        self.services
-            .values()
-            .for_each(|service| whole.add(*service));
-        whole
-    }
-}
-
 /// A fraction with two digits, `0.87`, truncated: less than all is never shown as `1.00`.
 pub fn share(part: usize, whole: usize) -> String {
     if whole == 0 {

@@ -81,12 +81,12 @@ pub struct Delivery {
     /// The place around which the body is cut.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
-    /// `callback`, `hook NAME` for the result of a hook, or the kind of the payload.
+    /// `callback`, `hook NAME` for the result of a hook, the kind of the payload, or the type of a collected event.
     pub what: String,
     /// Set if the finding is about something that did not come.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,
-    /// The body, cut.
+    /// The body, cut; empty for a finding about all collected events.
     pub body: String,
     /// The line of `body` with the finding, counted from 1.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -321,12 +321,12 @@ pub(super) fn proof(proof: &Proof) -> String {
         let verb = if proof.vacuous == 1 { "fails" } else { "fail" };
         line += &format!(" · {} more never {verb}: not judged", proof.vacuous);
     }
-    let whole = proof.whole();
-    if whole.made > whole.noticed {
-        let missed = whole.made - whole.noticed;
+    // Only of random mutations: those for a rule end with the first one that it detects, so their share says nothing.
+    if let Some(sample) = proof.sample.as_ref().filter(|of| of.made > of.noticed) {
         line += &format!(
-            " · no rule detects {missed} of {}",
-            count(whole.made, "mutation")
+            " · no rule detects {} of {}",
+            sample.made - sample.noticed,
+            count(sample.made, "random mutation")
         );
     }
     line
@@ -425,7 +425,7 @@ pub(super) fn place(finding: &Finding) -> String {
     parts.join(", ")
 }
 
-/// `FILE:LINE` of a finding in a file with a document a line.
+/// `FILE:LINE` of a finding in a file with one document per line.
 pub(super) fn line_of_file(finding: &Finding) -> Option<String> {
     (finding.line > 0).then(|| format!("{}:{}", finding.scenario, finding.line))
 }

@@ -4,7 +4,7 @@
 use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::{Event, HookCall};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A feed of events: the hook that sends, and the hook that collects the events of a send.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -104,14 +104,10 @@ impl Predicate for EventEmitted {
             if !fits {
                 continue;
             }
-            let types = collected
-                .events()
-                .iter()
-                .filter_map(|event| event.get("type")?.as_str());
             let fact = (!came(&self.r#type)).then(|| Fact {
                 kind: "not-told",
                 expected: format!("an event {}", self.r#type),
-                actual: types.collect::<Vec<_>>().join(", "),
+                actual: types_with_counts(collected.events()),
                 ..Fact::default()
             });
             verdicts
@@ -205,6 +201,25 @@ impl Predicate for EventEmitted {
             finished(&["1", "1"], &[]).not_judged(),
         ]
     }
+}
+
+/// The types of events by name: `6× message.queued, 1× operation.completed`.
+fn types_with_counts(events: &[Value]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for r#type in events
+        .iter()
+        .filter_map(|event| event.get("type")?.as_str())
+    {
+        *counts.entry(r#type).or_default() += 1;
+    }
+    let counts = counts
+        .iter()
+        .map(|(r#type, count)| format!("{count}× {type}"));
+    let counts: Vec<String> = counts.collect();
+    if counts.is_empty() {
+        return "no event".to_owned();
+    }
+    counts.join(", ")
 }
 
 /// The events of one send.
@@ -314,4 +329,16 @@ pub(super) const COLLECT: &str = "collect_events";
 #[cfg(test)]
 pub(super) fn feed() -> Value {
     json!({"send": SEND, "collect": COLLECT, "id": "operation_id", "outcome": "outcome", "scheduled": "scheduled"})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collected_types_are_counted_by_name() {
+        let events = ["sent", "completed", "sent"].map(|kind| json!({"type": kind}));
+        assert_eq!(types_with_counts(&events), "1× completed, 2× sent");
+        assert_eq!(types_with_counts(&[]), "no event");
+    }
 }

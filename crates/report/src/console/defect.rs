@@ -218,7 +218,8 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
 fn also_line(count: &str, (finding, first): (&Finding, &Finding), columns: usize) -> String {
     let place = first_place(finding);
     if finding.message == first.message && !place.is_empty() {
-        return cut(&format!("{count}the same ({place})"), columns);
+        let first_of = if count.is_empty() { "" } else { "first in " };
+        return cut(&format!("{count}the same ({first_of}{place})"), columns);
     }
     let line = format!("{count}{} ({place})", finding.message);
     if line.chars().count() <= columns {
@@ -354,7 +355,8 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
             None if delivery.what == "callback" => "callback".to_owned(),
             None => "event".to_owned(),
         };
-        if callback_count(finding, delivery).is_none_or(|_| finding.actual != "0") {
+        let is_zero = callback_count(finding, delivery).is_some() && finding.actual == "0";
+        if !is_zero && !delivery.body.is_empty() {
             out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
         }
         if !delivery.action.is_empty() {
@@ -404,7 +406,6 @@ fn earlier(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     labelled("before", &brief, look)
 }
 
-/// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
 /// The number of received callbacks, if the finding is about it.
 fn callback_count(finding: &Finding, delivery: &Delivery) -> Option<String> {
     let is_count = delivery.what == "callback" && finding.pointer == CALLBACK_COUNT;
@@ -412,7 +413,7 @@ fn callback_count(finding: &Finding, delivery: &Delivery) -> Option<String> {
     Some(view::count(count, "callback"))
 }
 
-/// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
+/// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
 fn in_brief(exchange: &ShownExchange) -> String {
     const PATH_CHARACTERS_MAX: usize = 48;
     let answer = if exchange.fault.is_empty() {
@@ -582,8 +583,7 @@ mod tests {
     use super::*;
     use crate::Settings;
     use crate::sample::sample;
-    use conformant_record::Level;
-    use conformant_record::Subject;
+    use conformant_record::{Level, Subject};
 
     fn summarize(record: &RunRecord) -> String {
         let cards = cards::cards(record, Settings::default());

@@ -1,10 +1,11 @@
 //! Prints gaps of a run: rules not judged, undetected mutations, waivers, flaky scenarios.
 
 use super::look::{Look, MEMORY, Paint, wrapped};
+use super::summary::has_filter;
 use crate::cards::{self, Card};
 use crate::view;
 use conformant_base::text;
-use conformant_record::{RunRecord, Verdict};
+use conformant_record::{NOT_EXERCISED, RunRecord, Verdict};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -38,11 +39,18 @@ pub(super) fn undecided(record: &RunRecord, cards: &[Card], look: &Look) -> Stri
         groups.len().min(REASONS_MAX)
     };
     for (need, ids) in &groups[..shown] {
+        let advice = match need.as_str() {
+            NOT_EXERCISED if has_filter(record) => {
+                "not exercised by the selected scenarios: run without --filter".to_owned()
+            }
+            NOT_EXERCISED => "not exercised by any scenario of this run".to_owned(),
+            need => cards::advice(need),
+        };
         let line = format!(
             "{}, {}: {} ({})",
             view::count(ids.len(), "rule"),
             verdicts_of(ids, &verdicts),
-            cards::advice(need),
+            advice,
             some_of(ids),
         );
         out += &wrapped(&line, "  ", 4, look.width);

@@ -147,8 +147,8 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     }
     if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
         let line = match cards.len() {
-            1 => format!("a script with its requests: conformant reproduce {run} 1"),
-            _ => format!("a script with the requests of defect N: conformant reproduce {run} N"),
+            1 => format!("the requests of defect 1 as a script: conformant reproduce {run} 1"),
+            _ => format!("the requests of defect N as a script: conformant reproduce {run} N"),
         };
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
@@ -223,7 +223,7 @@ fn needs_doctor(record: &RunRecord) -> bool {
     }
 }
 
-fn has_filter(record: &RunRecord) -> bool {
+pub(super) fn has_filter(record: &RunRecord) -> bool {
     let mut words = record.invocation.split(' ');
     words.any(|word| word == "--filter" || word.starts_with("--filter="))
 }
@@ -278,7 +278,7 @@ fn summary(record: &RunRecord, look: &Look) -> String {
     let detection = record.detection.as_ref().filter(|_| is_judged);
     let mut raised_by = detection.and_then(view::raised_by);
     if let Some(raised_by) = raised_by.as_mut().filter(|_| has_filter(record)) {
-        raised_by.insert_str(0, "run without --filter, ");
+        raised_by.insert_str(0, "run without --filter (not estimated), ");
     }
     for (label, text) in [
         ("rules", Some(whole.words())),
@@ -382,7 +382,7 @@ scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
 mutations   1 of 1 passing rule fails under a mutation · 1 more never fails: not judged · no rule
-            detects 2 of 8 mutations
+            detects 2 of 8 random mutations
 detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow would be
             reported
 to raise it configure the hook end_execution (87 %)
@@ -410,6 +410,33 @@ next: conformant explain flow/execution/status
             "{}",
             conformant_base::text::unified_diff(STANDARD_RUN, &text)
         );
+    }
+
+    #[test]
+    fn a_filtered_run_names_what_only_a_whole_run_can_judge() {
+        let mut record = sample();
+        let rule = record
+            .rules
+            .iter_mut()
+            .find(|r| r.verdict == Verdict::NotJudged);
+        let rule = rule.expect("the sample has one");
+        rule.reason = conformant_record::NOT_EXERCISED.to_owned();
+        rule.needs.clear();
+        record.proof.as_mut().expect("the sample has one").sample = None;
+        let whole = render(&record, &Look::default());
+        assert!(
+            whole.contains("not exercised by any scenario of this run (flow/"),
+            "{whole}"
+        );
+        assert!(!whole.contains("no rule"), "{whole}");
+        record.invocation += " --filter flow/x";
+        let part = render(&record, &Look::default());
+        for line in [
+            "not exercised by the selected scenarios: run without --filter",
+            "to raise it run without --filter (not estimated), configure the hook end_execution (87 %)",
+        ] {
+            assert!(part.contains(line), "{line}: {part}");
+        }
     }
 
     #[test]

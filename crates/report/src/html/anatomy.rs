@@ -320,6 +320,8 @@ fn delivery(delivery: &Delivery) -> Value {
     let head = match (delivery.what.as_str(), delivery.what.strip_prefix("hook ")) {
         (_, Some(hook)) => format!("Result of the hook {hook}"),
         ("callback", None) => "Received callbacks".to_owned(),
+        // Without a body it is about the events that did not come.
+        (_, None) if delivery.body.is_empty() => "Events".to_owned(),
         (kind, None) => format!("Received: {kind}"),
     };
     let head = match delivery.action.as_str() {

@@ -1,7 +1,9 @@
 //! Bad `service.yaml` files: every kind of mistake is refused at its place, with what to do.
 
 use conformant_judge::load::predicates;
-use conformant_rulebook::{Problems, Rulebook};
+use conformant_rulebook::service::ServiceIndex;
+use conformant_rulebook::{Problems, Rulebook, parse_configuration};
+use serde_json::Value;
 
 const SERVICE: &str = "\
 title: Orders
@@ -167,7 +169,7 @@ fn values_of_a_service_file_that_do_not_fit_are_refused() {
     );
     refuses("type: choice, ", "", 5, &["`values` of `size`"]);
     refuses("  open_shop:", "  Open-shop:", 8, &["invalid hook name"]);
-    refuses("  ship_order:", "  reset:", 9, &["one of the harness"]);
+    refuses("  ship_order:", "  reset:", 9, &["is built in"]);
 }
 
 #[test]
@@ -183,10 +185,48 @@ hooks: { ship_order: {} }
     for words in [
         "same base path",
         "another title",
-        "is one of orders already",
+        "orders already has a hook `ship_order`",
     ] {
         assert!(printed.contains(words), "{words}: {printed}");
     }
+}
+
+#[test]
+fn settings_are_accepted_only_below_the_target_of_their_service() {
+    let parse = |text: &str| {
+        let index = ServiceIndex::embedded();
+        parse_configuration::<Value>("conformant.yaml", text.as_bytes(), index, &["url"])
+    };
+    let sound = "targets: { auth: { url: x, format: both }, flow: { flow_sid: FW1 } }";
+    let (rest, configured) = parse(sound).unwrap_or_else(|problems| panic!("{problems}"));
+    assert_eq!(rest["targets"]["auth"]["url"], "x");
+    assert!(
+        configured["auth"].contains_key("format") && configured["flow"].contains_key("flow_sid")
+    );
+    for (targets, words) in [
+        (
+            "flow: { format: xml }",
+            "`format` is a setting of auth (move it to `targets.auth`, or remove it)",
+        ),
+        (
+            "flow: { application: { id: \"1\" } }",
+            "`application` is a setting of auth",
+        ),
+        (
+            "auth: { message_service_sid: MG1 }",
+            "`message_service_sid` is a setting of chat and flow",
+        ),
+        ("flow: { flow_sdi: FW1 }", "unknown key `flow_sdi`"),
+        (
+            "auth: { format: yaml }",
+            "unknown word `yaml` (expected json, xml or both)",
+        ),
+    ] {
+        let problems = parse(&format!("targets: {{ {targets} }}")).expect_err(targets);
+        assert!(problems.to_string().contains(words), "{problems}");
+    }
+    // Whether there is such a target is checked with the addresses.
+    assert!(parse("targets: { flwo: { format: xml } }").is_ok());
 }
 
 #[test]
