@@ -147,6 +147,15 @@ impl Predicate for AccountScope {
             listed(json!([service("2", "AC2"), service("1", "AC1")])).fails("/services/1/sid"),
             // The same account.
             listed(json!([service("1", "AC1")])).not_judged(),
+            // Another account, because its list lacks what ours shows.
+            listed(json!([]))
+                .answered(
+                    "fetch-service",
+                    json!({"Sid": sid("1")}),
+                    service("1", "AC1"),
+                )
+                .by_other_account()
+                .fails("/sid"),
             renamed("name-0a1b2c3d4e").fails("/friendly_name"),
             ours.not_judged(),
         ]
@@ -168,8 +177,30 @@ impl AccountScope {
         };
         let (ours, others) = (accounts(true), accounts(false));
         let first = others.first()?;
-        others.is_subset(&ours).then(|| first.clone())
+        let is_common = others.is_subset(&ours) && !was_shown_nothing(context);
+        is_common.then(|| first.clone())
     }
+}
+
+/// Whether a list of all resources of the second account was empty after a response had shown one of ours: then the
+/// accounts differ.
+fn was_shown_nothing(context: &Context<'_>) -> bool {
+    let ours = context
+        .seen
+        .iter()
+        .position(|seen| seen.is_ours() && seen.acceptance == Acceptance::Accepted);
+    let later = ours.map_or(&[][..], |first| &context.seen[first..]);
+    later.iter().any(|seen| {
+        let Some((operation, document)) = seen.operation.zip(seen.exchange.document()) else {
+            return false;
+        };
+        let items = operation.list_key.as_ref().map(|key| &document[key]);
+        let is_empty = items
+            .and_then(Value::as_array)
+            .is_some_and(|items| items.is_empty());
+        let is_of_account = !operation.path.contains('{');
+        !seen.is_ours() && is_empty && is_of_account && seen.acceptance == Acceptance::Accepted
+    })
 }
 
 /// Whether every request of the second account was rejected for its credentials.
