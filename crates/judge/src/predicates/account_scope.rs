@@ -115,11 +115,14 @@ impl Predicate for AccountScope {
             })
         };
         let page = |services: Value| json!({"services": services, "meta": {"key": "services", "next_page_url": null}});
-        let ours = Example::for_rule("chat", json!({"account": "account_sid"})).answered(
-            "create-service",
-            json!({"FriendlyName": "a"}),
-            service("1", "AC1"),
-        );
+        let ours_at = |account: &str| {
+            Example::for_rule("chat", json!({"account": "account_sid"})).answered(
+                "create-service",
+                json!({"FriendlyName": "a"}),
+                service("1", account),
+            )
+        };
+        let (ours, account) = (ours_at("AC1"), format!("ACa{}", "1".repeat(31)));
         let listed = |items: Value| {
             ours.clone()
                 .shown("read-services", page(items))
@@ -148,14 +151,16 @@ impl Predicate for AccountScope {
             // The same account.
             listed(json!([service("1", "AC1")])).not_judged(),
             // Another account, because its list lacks what ours shows.
-            listed(json!([]))
+            ours_at(&account)
+                .shown("read-services", page(json!([])))
+                .by_other_account()
                 .answered(
                     "fetch-service",
                     json!({"Sid": sid("1")}),
-                    service("1", "AC1"),
+                    service("1", &account),
                 )
                 .by_other_account()
-                .fails("/sid"),
+                .fails("/account_sid"),
             renamed("name-0a1b2c3d4e").fails("/friendly_name"),
             ours.not_judged(),
         ]
