@@ -4,7 +4,7 @@
 use super::Settings;
 use super::view::{self, Broken, Effect};
 use conformant_record::{
-    Defect, Delivery, Finding, Level, RunRecord, ScenarioResult, ShownExchange, Verdict, title,
+    Defect, Finding, Level, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Verdict, title,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -245,13 +245,13 @@ fn defects_of(record: &RunRecord) -> Vec<Defect> {
     record.defects.clone()
 }
 
-/// The exchange of a finding, or the one before its delivery.
+/// The exchange of a finding, or the one before its callback, event or hook result.
 pub(super) fn exchange_of<'a>(
     record: &'a RunRecord,
     finding: &Finding,
 ) -> Option<&'a ShownExchange> {
-    match delivery_of(record, finding) {
-        Some(delivery) => exchange_at(record, delivery.cause, ""),
+    match payload_of(record, finding) {
+        Some(payload) => exchange_at(record, payload.cause, ""),
         None => exchange_at(record, finding.exchange, &finding.pointer),
     }
 }
@@ -273,8 +273,8 @@ pub(super) fn exchange_at<'a>(
     Some(all.find(|e| e.pointer == pointer).unwrap_or(first))
 }
 
-/// The callback or event of a finding without an exchange.
-pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a Delivery> {
+/// The callback, event or hook result of a finding without an exchange.
+pub(super) fn payload_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ShownPayload> {
     if finding.exchange > 0 {
         return None;
     }
@@ -442,7 +442,7 @@ mod tests {
             pointer: "/requests/0".into(),
             ..first.clone()
         };
-        assert_eq!(delivery_of(&record, &late).map(|d| d.cause), Some(4));
+        assert_eq!(payload_of(&record, &late).map(|d| d.cause), Some(4));
         assert_eq!(exchange_of(&record, &late).map(|e| e.exchange), Some(4));
     }
 

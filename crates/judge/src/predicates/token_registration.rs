@@ -150,22 +150,23 @@ impl Predicate for TokenRegistration {
                 continue;
             }
             let wanted = self.token.is_good();
-            let words = |registered: bool| {
-                if registered {
-                    "registered"
-                } else {
-                    "not registered"
-                }
+            let shown = |registered: bool| {
+                let member = self.codes.registered.trim_start_matches('/');
+                format!("{member}: {registered}")
             };
             let fact = Fact {
                 kind: "registered",
-                expected: words(wanted).to_owned(),
-                actual: words(registered).to_owned(),
+                expected: shown(wanted),
+                actual: shown(registered),
                 message: format!(
-                    "a token that {}: expected {}, got {}",
+                    "a token that {} {} the user (`{}` returned {})",
                     self.token.words(),
-                    words(wanted),
-                    words(registered)
+                    match registered {
+                        true => "registers",
+                        false => "does not register",
+                    },
+                    self.codes.scan,
+                    shown(registered)
                 ),
             };
             verdicts

@@ -4,7 +4,7 @@ use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
 use crate::view::{self, Broken, Effect};
-use conformant_record::{Delivery, Finding, RunRecord, ShownExchange};
+use conformant_record::{Finding, PayloadOrigin, RunRecord, ShownExchange, ShownPayload};
 use std::cmp::Reverse;
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ const CALLBACK_COUNT: &str = "/count";
 const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
 /// Blocks while the budget lasts, then the titles of further defects, then a count of the rest.
-pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Look) -> String {
+pub(super) fn blocks(record: &RunRecord, cards: &[Card], lines_max: usize, look: &Look) -> String {
     let mut out = String::new();
     let mut used = 0;
     let mut at = 0_usize;
@@ -39,7 +39,7 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
         }
         let lines = block.lines().count();
         // Reserve the titles of the rest.
-        if !look.is_verbose() && at > 0 && used + lines + lines_of(&titles[at..]) > room {
+        if !look.is_verbose() && at > 0 && used + lines + lines_of(&titles[at + 1..]) > lines_max {
             break;
         }
         used += lines;
@@ -51,9 +51,9 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
         return out;
     }
     out += "\n";
-    let room = room.saturating_sub(used + 2);
+    let lines_left = lines_max.saturating_sub(used + 2);
     let mut shown = rest.len();
-    while shown > 0 && lines_of(&rest[..shown]) + usize::from(shown < rest.len()) > room {
+    while shown > 0 && lines_of(&rest[..shown]) + usize::from(shown < rest.len()) > lines_left {
         shown -= 1;
     }
     out.extend(rest[..shown].iter().map(String::as_str));
@@ -171,7 +171,7 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
         if !title.ends_with(first.message.as_str()) && !says_both {
             out += &limited(&wrapped(&first.message, "  ", 2, look.width), look);
         }
-        out += &finding(record, first, look);
+        out += &finding_lines(record, first, look);
     }
     out += &elsewhere(broken, look);
     out
@@ -203,7 +203,11 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
             n => format!("{n}× "),
         };
         let first = &broken.findings[0].message;
-        let line = also_line(&count, (alike[0], first), look.width.max(60) - 12);
+        let columns = match look.is_verbose() {
+            true => usize::MAX,
+            false => look.width.max(60) - 12,
+        };
+        let line = also_line(&count, (alike[0], first), columns);
         writeln!(out, "  {label:<9} {line}").expect(MEMORY);
     }
     let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
@@ -216,7 +220,7 @@ fn elsewhere(broken: &Broken, look: &Look) -> String {
 
 /// An observation and its place, as far as both fit; `the same` for the observation of the first finding.
 fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) -> String {
-    let place = first_place(finding);
+    let place = place_in_brief(finding);
     if finding.message == first && !place.is_empty() {
         return cut(&format!("{count}the same ({place})"), columns);
     }
@@ -240,14 +244,14 @@ fn also_line(count: &str, (finding, first): (&Finding, &str), columns: usize) ->
         return line;
     }
     // The place is kept where the observation is cut, unless it would take most of the line.
-    let room = columns.saturating_sub(scenario.chars().count());
+    let without_place = columns.saturating_sub(scenario.chars().count());
     let pointer = match finding.pointer.as_str() {
         "" => String::new(),
         pointer => format!("{pointer}: "),
     };
     match observation(count, &pointer, finding, columns) {
-        line if line.ends_with('…') && room * 2 > columns => {
-            observation(count, &pointer, finding, room) + &scenario
+        line if line.ends_with('…') && without_place * 2 > columns => {
+            observation(count, &pointer, finding, without_place) + &scenario
         }
         line => line,
     }
@@ -277,16 +281,16 @@ fn observation(count: &str, pointer: &str, finding: &Finding, columns: usize) ->
     let is_whole = values
         .iter()
         .all(|value| line.contains(&conformant_record::with_short_ids(value)));
-    let apart = apart(&finding.expected, &finding.actual);
-    let lines = [pointer, ""].map(|pointer| format!("{count}{pointer}{apart}"));
-    match lines.into_iter().find(|apart| fits(apart)) {
-        Some(apart) if is_comparison && !is_whole => apart,
+    let difference = difference(&finding.expected, &finding.actual);
+    let lines = [pointer, ""].map(|pointer| format!("{count}{pointer}{difference}"));
+    match lines.into_iter().find(|line| fits(line)) {
+        Some(difference) if is_comparison && !is_whole => difference,
         _ => line,
     }
 }
 
 /// Expected and actual value from shortly before their first difference on.
-fn apart(expected: &str, actual: &str) -> String {
+fn difference(expected: &str, actual: &str) -> String {
     /// Characters of a value.
     const SHOWN_CHARACTERS: usize = 24;
     /// Equal characters before the difference.
@@ -308,50 +312,45 @@ fn apart(expected: &str, actual: &str) -> String {
     format!("expected {}, got {}", part(expected), part(actual))
 }
 
-fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
+/// The place of a finding, its values, what shows it, and the commands.
+fn finding_lines(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     let mut out = String::new();
-    let delivery = cards::delivery_of(record, finding);
+    let payload = cards::payload_of(record, finding);
     let mut place = view::place(finding);
-    if let Some(count) = delivery.and_then(|d| callback_count(finding, d)) {
+    let count = payload.and_then(|payload| callback_count(finding, payload));
+    if let Some(count) = &count {
         // The count is made by this program and has no place in a document.
-        place.truncate(place.len() - CALLBACK_COUNT.len() - ", at ".len());
-        out += &labelled("received", &count, look);
+        let without = place.strip_suffix(&format!("at {CALLBACK_COUNT}"));
+        place = without.unwrap_or(&place).trim_end_matches(", ").to_owned();
+        out += &labelled_wrapped("received", count, look);
     }
-    let place = labelled("where", &place, look);
+    let place = labelled_wrapped("where", &place, look);
     out.insert_str(0, &place);
     for (label, value) in [("expected", &finding.expected), ("actual", &finding.actual)] {
-        out += &labelled(label, value, look);
+        out += &labelled_wrapped(label, value, look);
     }
     let both = format!("-{}\n+{}", finding.expected, finding.actual);
     if !finding.diff.trim_end().ends_with(&format!("@@\n{both}")) {
         out += &diff(&finding.diff, look);
     }
     let exchange = cards::exchange_of(record, finding);
-    if let Some(delivery) = delivery {
-        let label = match delivery.what.strip_prefix("hook ") {
-            Some(hook) => format!("result of {hook}"),
-            None if delivery.what == "callback" => "callback".to_owned(),
-            None => "event".to_owned(),
+    if let Some(payload) = payload {
+        let (label, label_of_action) = match &payload.what {
+            PayloadOrigin::Hook(name) => (format!("result of {name}"), "called as"),
+            PayloadOrigin::Callback => ("callback".to_owned(), "hook before"),
+            PayloadOrigin::Event(_) => ("event".to_owned(), "hook before"),
         };
-        if callback_count(finding, delivery).is_none_or(|_| finding.actual != "0") {
-            out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
+        if count.is_none() || finding.actual != "0" {
+            out += &view::labelled(&label, &mark_line(&payload.body, payload.marked, look));
         }
-        if !delivery.action.is_empty() {
-            let is_result = delivery.what.starts_with("hook ");
-            let label = if is_result {
-                "called as"
-            } else {
-                "hook before"
-            };
-            out += &labelled(label, &delivery.action, look);
-        }
+        out += &labelled_wrapped(label_of_action, &payload.action, look);
         if let Some(exchange) = exchange {
             let brief = format!("{} (exchange {})", in_brief(exchange), exchange.exchange);
-            out += &labelled("request before", &brief, look);
+            out += &labelled_wrapped("request before", &brief, look);
         }
     } else if let Some(exchange) = exchange {
         // The line `where` has its number.
-        out += &labelled("exchange", &in_brief(exchange), look);
+        out += &labelled_wrapped("exchange", &in_brief(exchange), look);
         out += &earlier(record, finding, look);
         if finding.diff.is_empty() && !exchange.response_body.is_empty() {
             out += &view::labelled(
@@ -362,7 +361,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     }
     out += &view::labelled("request", &finding.reproduce);
     if let Some(note) = view::credentials_note(&finding.reproduce) {
-        out += &labelled("with", &note, look);
+        out += &labelled_wrapped("with", &note, look);
     }
     if let Some(command) = invocation::reproduce_command(record, finding) {
         out += &view::labelled("reproduce", &command);
@@ -380,18 +379,17 @@ fn earlier(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         Some(exchange) => format!("exchange {number}: {}", in_brief(exchange)),
         None => format!("exchange {number}"),
     };
-    labelled("before", &brief, look)
+    labelled_wrapped("before", &brief, look)
 }
 
-/// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
 /// The number of received callbacks, if the finding is about it.
-fn callback_count(finding: &Finding, delivery: &Delivery) -> Option<String> {
-    let is_count = delivery.what == "callback" && finding.pointer == CALLBACK_COUNT;
+fn callback_count(finding: &Finding, payload: &ShownPayload) -> Option<String> {
+    let is_count = payload.what == PayloadOrigin::Callback && finding.pointer == CALLBACK_COUNT;
     let count = finding.actual.parse().ok().filter(|_| is_count)?;
     Some(view::count(count, "callback"))
 }
 
-/// `POST https://… → 201, application/json, 1,234 bytes (exchange 12)`.
+/// The request with its path and the response: `POST /v1/Flows -> 201, application/json, 1234 bytes`.
 fn in_brief(exchange: &ShownExchange) -> String {
     const PATH_CHARACTERS_MAX: usize = 48;
     let answer = if exchange.fault.is_empty() {
@@ -428,6 +426,10 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
     let to = (from + DIFF_LINES_MAX / 2 + 4).min(lines.len());
+    let (from, to) = match look.is_verbose() {
+        true => (0, lines.len()),
+        false => (from, to),
+    };
     let numbered = lines[from..to].iter().enumerate().map(|(at, text)| {
         if from + at + 1 == line {
             Paint::Red.on(&format!("> {text}"), look)
@@ -435,11 +437,14 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
             format!("  {text}")
         }
     });
-    numbered.collect::<Vec<_>>().join("\n")
+    let left_out = |lines: usize| (lines > 0).then(|| format!("  {}", more_lines(lines)));
+    let before = left_out(from).into_iter();
+    let shown = before.chain(numbered).chain(left_out(lines.len() - to));
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 /// A value after its label, wrapped.
-fn labelled(label: &str, value: &str, look: &Look) -> String {
+fn labelled_wrapped(label: &str, value: &str, look: &Look) -> String {
     const LABEL_COLUMNS: usize = 10;
     let text = wrapped(
         view::labelled(label, value).trim_end(),
@@ -499,6 +504,7 @@ fn diff(diff: &str, look: &Look) -> String {
             Some('-') => Paint::Red.on(line, look),
             Some('+') => Paint::Green.on(line, look),
             // Unchanged lines only give context.
+            _ if look.is_verbose() => line.to_owned(),
             _ => cut(line, look.width.max(60) - 4),
         };
         writeln!(out, "    {painted}").expect(MEMORY);
@@ -509,16 +515,22 @@ fn diff(diff: &str, look: &Look) -> String {
 fn left_out(lines: usize) -> String {
     match lines {
         0 => String::new(),
-        1 => "    … 1 more line\n".to_owned(),
-        n => format!("    … {n} more lines\n"),
+        n => format!("    {}\n", more_lines(n)),
     }
+}
+
+fn more_lines(lines: usize) -> String {
+    format!("… {}", view::count(lines, "more line"))
 }
 
 /// `    33×  flow/list-meta/page-size: PageSize was left out …`.
 fn one_line(broken: &Broken, look: &Look) -> String {
     let first = broken.findings.first();
     let count = format!("{}×", broken.findings.len());
-    let room = (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count());
+    let columns = match look.is_verbose() {
+        true => usize::MAX,
+        false => (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count()),
+    };
     format!(
         "    {count:>6} {}: {}\n",
         look.linked(broken.id),
@@ -526,7 +538,7 @@ fn one_line(broken: &Broken, look: &Look) -> String {
             "",
             "",
             first,
-            room.max(20)
+            columns.max(20)
         ))
     )
 }
@@ -537,7 +549,8 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
         .collect()
 }
 
-pub(super) fn first_place(finding: &Finding) -> String {
+/// Scenario and step of a finding, or the line of its file.
+pub(super) fn place_in_brief(finding: &Finding) -> String {
     if let Some(line) = view::line_of_file(finding) {
         return line;
     }
@@ -658,14 +671,14 @@ mod tests {
     #[test]
     fn a_value_of_many_lines_is_cut_unless_verbose() {
         let long = "a word ".repeat(200);
-        let text = labelled("actual", &long, &Look::default());
+        let text = labelled_wrapped("actual", &long, &Look::default());
         assert!(text.lines().count() == VALUE_LINES_MAX + 1, "{text}");
         assert!(text.contains(" more lines\n"), "{text}");
         let look = Look {
             verbosity: crate::console::look::Verbosity::Verbose,
             ..Look::default()
         };
-        assert!(labelled("actual", &long, &look).lines().count() > 10);
+        assert!(labelled_wrapped("actual", &long, &look).lines().count() > 10);
     }
 
     #[test]
@@ -688,7 +701,7 @@ mod tests {
             !text.contains("at /count") && !text.contains("  callback\n"),
             "{text}"
         );
-        record.deliveries[0].what = "hook show_device".to_owned();
+        record.deliveries[0].what = PayloadOrigin::Hook("show_device".to_owned());
         record.deliveries[0].missing = false;
         let text = summarize(&record);
         assert!(

@@ -3,7 +3,7 @@
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, first_place, headed, title};
+use super::defect::{blocks, headed, place_in_brief, title};
 use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
@@ -11,7 +11,7 @@ use crate::invocation;
 use crate::tally;
 use crate::texts::escaped;
 use crate::view;
-use conformant_record::RunRecord;
+use conformant_record::{PayloadOrigin, RunRecord};
 use std::fmt::Write as _;
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
@@ -137,7 +137,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if the command in the line `reproduce` above passes, the defect depends on earlier requests: repeat the whole run with {}",
+                "if the command in the line `reproduce` above passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {}",
                 invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
@@ -156,12 +156,12 @@ fn cause(record: &RunRecord, card: &Card) -> String {
         text += &format!(" in {}", view::count(card.defect.scenarios, "scenario"));
     }
     text += ", first ";
-    if let Some(delivery) = cards::delivery_of(record, first) {
-        text += &match delivery.what.strip_prefix("hook ") {
-            Some(hook) => format!("the result of {hook} "),
-            None if delivery.missing => "a missing callback ".to_owned(),
-            None if delivery.what == "callback" => "a callback ".to_owned(),
-            None => "an event ".to_owned(),
+    if let Some(payload) = cards::payload_of(record, first) {
+        text += &match &payload.what {
+            PayloadOrigin::Hook(name) => format!("the result of {name} "),
+            _ if payload.missing => "a missing callback ".to_owned(),
+            PayloadOrigin::Callback => "a callback ".to_owned(),
+            PayloadOrigin::Event(_) => "an event ".to_owned(),
         };
     } else if let Some(exchange) = cards::exchange_of(record, first) {
         let operation = exchange.operation.rsplit('/').next().unwrap_or_default();
@@ -171,7 +171,7 @@ fn cause(record: &RunRecord, card: &Card) -> String {
         };
         text += &format!("{} {operation} -> {answer} ", exchange.method);
     }
-    text + "in " + &first_place(first)
+    text + "in " + &place_in_brief(first)
 }
 
 fn is_run(record: &RunRecord) -> bool {
