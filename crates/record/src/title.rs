@@ -183,8 +183,8 @@ fn described(finding: &Finding, place: &str) -> String {
     let (_, rest) = located(finding, message);
     match finding.kind.as_str() {
         _ if place.is_empty() => message.to_owned(),
-        // The message says what was done, and with which result.
-        "registered" => message.to_owned(),
+        // The message names what the place alone does not.
+        "registered" | "private-listed" => message.to_owned(),
         "missing-field" if expected.starts_with("a field ") || !fits_title(expected) => {
             format!("{place} is missing")
         }
