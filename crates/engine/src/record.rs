@@ -6,16 +6,13 @@ use super::needs::{Needs, Stopped, needs_of};
 use super::stop::Stop;
 use conformant_judge::Judgment;
 use conformant_record::{
-    Asked, Finding, Level, OpenPointResult, RuleCounts, RuleResult, RulebookStamp, RunRecord,
-    SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict, count_scenarios,
-    not_exercised_because_of,
+    Asked, Finding, Level, NOT_EXERCISED, OpenPointResult, RuleCounts, RuleResult, RulebookStamp,
+    RunRecord, SCHEMA_VERSION, ScenarioResult, Spent, Subject, Summary, Tool, Verdict,
+    count_scenarios, not_exercised_because_of,
 };
 use conformant_rulebook::{Origin, Rule, Rulebook};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Reason for a rule to which nothing in the run applies.
-const NOT_EXERCISED: &str = "not exercised by this run";
 
 /// Reason for a rule about a resource type that no exchange carries.
 pub const ONLY_IN_FILES: &str = "no exchange carries one: `conformant check` judges it";

@@ -563,6 +563,16 @@ pub fn scenario_that_stopped(reason: &str) -> Option<&str> {
 
 const STOPPED_BEFORE: &str = "not exercised: ";
 
+/// Reason for a rule to which nothing in the run applies.
+pub const NOT_EXERCISED: &str = "not exercised by this run";
+
+/// Whether a reason only says that something was missing, not why.
+pub fn lacks_evidence(reason: &str) -> bool {
+    reason == NOT_EXERCISED
+        || reason.ends_with("is undefined: no earlier answer contains it")
+        || reason == "no evidence to decide: the list was empty"
+}
+
 /// Stands for the built-in reference instead of a base URL.
 pub const REFERENCE: &str = "reference";
 

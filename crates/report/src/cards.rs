@@ -2,6 +2,7 @@
 //! format's syntax.
 
 use super::Settings;
+use super::invocation;
 use super::view::{self, Broken, Effect};
 use conformant_record::{
     Defect, Finding, Level, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Verdict, title,
@@ -140,6 +141,30 @@ pub(super) fn cause_of<'c, 'r>(
         failed_hook(reason)?;
         cause_of_hook(cards, view::service(rule)).map(|at| &cards[at])
     })
+}
+
+/// The defect that is probably why a rule without a stated cause lacked evidence: the only one that fails scenarios of
+/// its service, if every scenario of the service was run.
+pub(super) fn probable_cause<'c, 'r>(
+    record: &RunRecord,
+    cards: &'c [Card<'r>],
+    rule: &str,
+    reason: &str,
+) -> Option<&'c Card<'r>> {
+    let is_whole = ["--service", "--prove", "--races"];
+    let limits = invocation::limits(record);
+    let is_partial = limits
+        .iter()
+        .any(|limit| !is_whole.iter().any(|flag| limit.starts_with(flag)));
+    if !conformant_record::lacks_evidence(reason) || is_partial || record.ended_early.is_some() {
+        return None;
+    }
+    let service = view::service(rule);
+    let mut of_service = cards.iter().filter(|card| {
+        card.effect == Effect::Fails && card.defect.service == service && card.defect.scenarios > 1
+    });
+    let only = of_service.next()?;
+    of_service.next().is_none().then_some(only)
 }
 
 /// Whether an undecided scenario or rule names this finding as the reason.
@@ -428,6 +453,33 @@ mod tests {
             let cause = cause_of(&record, &cards, rule, &reason);
             assert_eq!(cause.is_some(), is_caused, "{rule} {reason}");
         }
+    }
+
+    #[test]
+    fn the_only_defect_of_a_service_is_the_probable_cause_of_missing_evidence() {
+        let mut record = sample();
+        record.defects[0].scenarios = 2;
+        record.invocation = "conformant run --service flow".to_owned();
+        let number = |record: &RunRecord, rule: &str, reason: &str| {
+            let cards = cards(record, Settings::default());
+            probable_cause(record, &cards, rule, reason).map(|card| card.number)
+        };
+        let undefined = "`${a.b}` is undefined: no earlier answer contains it";
+        for (rule, reason, expected) in [
+            ("flow/x/y", "not exercised by this run", Some(1)),
+            ("flow/x/y", undefined, Some(1)),
+            (
+                "flow/x/y",
+                "no evidence to decide: the list was empty",
+                Some(1),
+            ),
+            ("flow/x/y", "configure the hook reset", None),
+            ("auth/x/y", "not exercised by this run", None),
+        ] {
+            assert_eq!(number(&record, rule, reason), expected, "{rule} {reason}");
+        }
+        record.invocation = "conformant run --filter 'flow/*'".to_owned();
+        assert_eq!(number(&record, "flow/x/y", undefined), None);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, headed, place_in_brief, title};
+use super::defect::{blocks, headed, title};
+use super::in_a_line::place_in_brief;
 use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
@@ -164,7 +165,11 @@ fn cause(record: &RunRecord, card: &Card) -> String {
             PayloadOrigin::Event(_) => "an event ".to_owned(),
         };
     } else if let Some(exchange) = cards::exchange_of(record, first) {
-        let operation = exchange.operation.rsplit('/').next().unwrap_or_default();
+        let operation = match exchange.operation.rsplit('/').next() {
+            // A request without an operation follows a link.
+            Some("get") | None => "a link",
+            Some(operation) => operation,
+        };
         let answer = match exchange.fault.as_str() {
             "" => exchange.status.to_string(),
             fault => fault.to_owned(),
