@@ -9,7 +9,9 @@ use conformant_base::text;
 use conformant_engine::sessions::{Offline, hooks_of_reference};
 use conformant_engine::{Planned, Settings, Target};
 use conformant_explore::{Chain, ReproduceError, findings_of};
-use conformant_fixtures::export::{About, ChainFormat, Decision, Failed, Scope, chain};
+use conformant_fixtures::export::{
+    About, ChainFormat, Decision, ExportError, Failed, Scope, chain,
+};
 use conformant_record::{Finding, REFERENCE, RunRecord, title, without_names};
 use conformant_report::findings_of_defect;
 use conformant_rulebook::Rulebook;
@@ -27,9 +29,9 @@ pub struct ReproduceArgs {
     /// Select a defect: its number on the console and in the reports, or a rule for its first finding.
     #[arg(value_name = "DEFECT")]
     finding: String,
-    /// Set the output format.
-    #[arg(long, value_enum, default_value_t)]
-    format: ReproduceFormat,
+    /// Set the output format [default: sh, or scenario if a script cannot express the requests].
+    #[arg(long, value_enum)]
+    format: Option<ReproduceFormat>,
     /// Read this configuration [default: the nearest conformant.yaml, up to the root of the repository].
     #[arg(long, value_name = "FILE", env = "CONFORMANT_CONFIG")]
     config: Option<PathBuf>,
@@ -48,10 +50,9 @@ pub struct ReproduceArgs {
 }
 
 /// Output formats of a chain.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum ReproduceFormat {
     /// Bash script with curl and jq.
-    #[default]
     Sh,
     /// Hurl file.
     Hurl,
@@ -62,6 +63,20 @@ enum ReproduceFormat {
 impl From<ReproduceError> for Failure {
     fn from(error: ReproduceError) -> Self {
         Self::Usage(error.to_string())
+    }
+}
+
+/// Why a chain was not written.
+#[derive(Debug)]
+enum Unwritten {
+    /// This format cannot express it; the format `scenario` can.
+    Inexpressible(ExportError),
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for Unwritten {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -82,20 +97,46 @@ pub(super) fn reproduce(args: &ReproduceArgs) -> Done {
         rulebook: &rulebook,
         worlds: &worlds,
     };
+    let format = args.format.unwrap_or(ReproduceFormat::Sh);
     let mut failure = None;
+    let mut inexpressible = None;
     for finding in findings.iter().take(TRIED_MAX) {
-        match written.of(finding) {
-            Ok((text, about)) => {
-                print(&text);
-                note(&about);
-                return Ok(Exit::Conformant);
+        match written.of(finding, format) {
+            Ok(chain) => return Ok(chain.print()),
+            Err(Unwritten::Inexpressible(error)) => {
+                inexpressible.get_or_insert((finding, error));
             }
-            Err(error) => {
+            Err(Unwritten::Failed(error)) => {
                 failure.get_or_insert(error);
             }
         }
     }
-    Err(failure.unwrap_or_else(|| ReproduceError::Nothing.into()))
+    let Some((finding, error)) = inexpressible else {
+        return Err(failure.unwrap_or_else(|| ReproduceError::Nothing.into()));
+    };
+    if args.format.is_some() {
+        let message = format!("failed to {error}; use --format scenario");
+        return Err(Failure::Usage(message));
+    }
+    let chain = written.scenario(finding)?;
+    note(&format!(
+        "the output is a scenario, because `--format sh` failed to {error}"
+    ));
+    Ok(chain.print())
+}
+
+/// The text of a chain, and a line about it.
+struct Chained {
+    text: String,
+    about: String,
+}
+
+impl Chained {
+    fn print(&self) -> Exit {
+        print(&self.text);
+        note(&self.about);
+        Exit::Conformant
+    }
 }
 
 /// What the text of a chain is made from.
@@ -107,27 +148,26 @@ struct Written<'a> {
 }
 
 impl Written<'_> {
-    /// The text of the chain of a finding, and a line about it.
-    fn of(&self, finding: &Finding) -> Result<(String, String), Failure> {
+    fn scenario(&self, finding: &Finding) -> Result<Chained, Failure> {
+        let found = Chain::of(finding, self.rulebook, self.worlds)?;
+        let (file, text) = found.file(self.rulebook, finding);
+        let about = format!(
+            "{}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
+            steps_of(&found),
+            found.scenario.id
+        );
+        Ok(Chained { text, about })
+    }
+
+    fn of(&self, finding: &Finding, format: ReproduceFormat) -> Result<Chained, Unwritten> {
         let (args, record, rulebook) = (self.args, self.record, self.rulebook);
-        let found = Chain::of(finding, rulebook, self.worlds)?;
-        let requests = text::count(found.scenario.steps.len(), "step");
-        let left = match found.left_out {
-            0 => String::new(),
-            count => format!(", {count} of the scenario left out"),
-        };
-        let format = match args.format {
-            ReproduceFormat::Scenario => {
-                let (file, text) = found.file(rulebook, finding);
-                let about = format!(
-                    "{requests}{left}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
-                    found.scenario.id
-                );
-                return Ok((text, about));
-            }
+        let format = match format {
+            ReproduceFormat::Scenario => return Ok(self.scenario(finding)?),
             ReproduceFormat::Sh => ChainFormat::Sh,
             ReproduceFormat::Hurl => ChainFormat::Hurl,
         };
+        let found = Chain::of(finding, rulebook, self.worlds)?;
+        let steps = steps_of(&found);
         let config = config::read(&RunArgs {
             config: args.config.clone(),
             targets: args.targets.clone(),
@@ -165,11 +205,19 @@ impl Written<'_> {
             },
             hooks: hooks.as_deref(),
         };
-        let script = chain(scope, &planned, about, format)
-            .map_err(|e| Failure::Usage(format!("failed to {e}; use --format scenario")))?;
+        let script = chain(scope, &planned, about, format).map_err(Unwritten::Inexpressible)?;
         // Texts in it are quoted so that they are harmless; escaping would change what is sent.
-        let script = Redactor::new(&config.secrets).redact(&script).into_owned();
-        Ok((script, format!("{requests}{left}")))
+        let text = Redactor::new(&config.secrets).redact(&script).into_owned();
+        Ok(Chained { text, about: steps })
+    }
+}
+
+/// `12 steps, 3 of the scenario left out`.
+fn steps_of(found: &Chain) -> String {
+    let steps = text::count(found.scenario.steps.len(), "step");
+    match found.left_out {
+        0 => steps,
+        count => format!("{steps}, {count} of the scenario left out"),
     }
 }
 

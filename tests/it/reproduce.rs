@@ -434,3 +434,21 @@ fn a_callback_that_did_not_come_is_expected_after_the_request_before_it() {
         "{request}"
     );
 }
+
+#[test]
+fn a_defect_that_no_script_can_express_becomes_a_scenario() {
+    let folder = Folder::new();
+    folder.write("conformant.yaml", "limits: { callback: 1s }\n");
+    let fault = "auth/token-good-refused";
+    let served = found(&folder, fault, "auth/accounts/registration");
+    let (text, note) = folder.run(0, "reproduce run.json 1");
+    assert!(text.contains("- id: auth/reproduced/"), "{text}");
+    assert!(
+        note.contains("the output is a scenario") && note.contains("registration token"),
+        "{note}"
+    );
+    folder.write("again/auth/it.yaml", &text);
+    assert_eq!(exit_code(&folder, &served), 1, "{text}");
+    let (_, error) = folder.run(2, "reproduce run.json 1 --format sh");
+    assert!(error.contains("use --format scenario"), "{error}");
+}

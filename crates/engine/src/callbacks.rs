@@ -52,7 +52,7 @@ pub(super) struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    /// Waits for callbacks. Returns `{count, requests, waited}` and the payloads to judge.
+    /// Waits for callbacks. Returns `{count, requests, waited}` and the payloads to judge; `waited` is the limit.
     pub(super) fn collect(&self, step: &Await) -> Result<(Value, Vec<Parsed>), Stop> {
         let session = self.session;
         let name = self.callbacks.name_of(&step.r#await);
@@ -114,9 +114,9 @@ impl Wait<'_> {
         let received = self.callbacks.sink.callbacks(&name);
         let views = received.iter().map(|callback| view(callback));
         let (requests, payloads): (Vec<Value>, Vec<Option<Parsed>>) = views.unzip();
-        let waited = format!("{within:?}");
+        let limit = format!("{within:?}");
         Ok((
-            json!({"count": requests.len(), "requests": requests, "waited": waited}),
+            json!({"count": requests.len(), "requests": requests, "waited": limit}),
             payloads.into_iter().flatten().collect(),
         ))
     }

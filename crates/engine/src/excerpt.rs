@@ -1,4 +1,4 @@
-//! Excerpts of a scenario's evidence for the record: exchanges, deliveries and steps.
+//! Excerpts of a scenario's evidence for the record: exchanges, payloads and steps.
 //!
 //! Truncated here to a bounded size. Redacted later with the rest of the record.
 
@@ -6,8 +6,12 @@ use conformant_base::clock::Timestamp;
 use conformant_base::json;
 use conformant_base::text;
 use conformant_judge::Judgment;
-use conformant_judge::evidence::{Body, Event, Evidence, Exchange, HookCall, Outcome, Race};
-use conformant_record::{Delivery, Finding, RaceTimes, ShownExchange, StepResult, Verdict};
+use conformant_judge::evidence::{
+    Body, Delivery, Event, Evidence, Exchange, HookCall, Outcome, Race,
+};
+use conformant_record::{
+    Finding, PayloadOrigin, RaceTimes, ShownExchange, ShownPayload, StepResult, Verdict,
+};
 use conformant_rulebook::expect::{Comparison, Expect};
 use conformant_rulebook::scenario::Scenario;
 use conformant_rulebook::step::{Step, Verb};
@@ -38,13 +42,13 @@ const RESPONSE_HEADERS: [&str; 5] = [
     "www-authenticate",
 ];
 
-/// Exchanges and deliveries of the first finding of each rule, and the exchanges around it.
+/// Exchanges, callbacks, events and hook results of the first finding of each rule, and the exchanges around it.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// By number and pointer, with the rules that the excerpt illustrates.
     pub(super) exchanges: BTreeMap<(usize, String), (BTreeSet<String>, ShownExchange)>,
     /// By rule.
-    pub(super) deliveries: BTreeMap<String, Delivery>,
+    pub(super) payloads: BTreeMap<String, ShownPayload>,
 }
 
 impl Shown {
@@ -59,12 +63,12 @@ impl Shown {
             let mut number = finding.exchange;
             let mut pointer = finding.pointer.as_str();
             if number == 0 {
-                let delivery = delivery(evidence, finding);
-                number = delivery.as_ref().map_or(0, |d| d.cause);
+                let payload = payload(evidence, finding);
+                number = payload.as_ref().map_or(0, |payload| payload.cause);
                 pointer = "";
                 shown
-                    .deliveries
-                    .extend(delivery.map(|d| (finding.rule.clone(), d)));
+                    .payloads
+                    .extend(payload.map(|payload| (finding.rule.clone(), payload)));
             }
             if let Some(exchange) = number
                 .checked_sub(1)
@@ -122,7 +126,7 @@ impl Shown {
     pub(super) fn rules(&self) -> BTreeSet<&str> {
         let of_exchanges = self.exchanges.values().flat_map(|(rules, _)| rules);
         of_exchanges
-            .chain(self.deliveries.keys())
+            .chain(self.payloads.keys())
             .map(String::as_str)
             .collect()
     }
@@ -131,7 +135,7 @@ impl Shown {
     pub(super) fn keep(&mut self, is_kept: impl Fn(&str) -> bool) {
         self.exchanges
             .retain(|_, (rules, _)| rules.iter().any(|rule| is_kept(rule)));
-        self.deliveries.retain(|rule, _| is_kept(rule));
+        self.payloads.retain(|rule, _| is_kept(rule));
     }
 
     /// Adds an offset to the numbers of exchanges.
@@ -143,9 +147,9 @@ impl Shown {
                 ((number + before, pointer), (rules, exchange))
             })
             .collect();
-        for delivery in self.deliveries.values_mut() {
-            if delivery.cause > 0 {
-                delivery.cause += before;
+        for payload in self.payloads.values_mut() {
+            if payload.cause > 0 {
+                payload.cause += before;
             }
         }
     }
@@ -153,7 +157,7 @@ impl Shown {
     /// Adds the excerpts of another scenario.
     pub(super) fn append(&mut self, other: Self) {
         self.exchanges.extend(other.exchanges);
-        self.deliveries.extend(other.deliveries);
+        self.payloads.extend(other.payloads);
     }
 }
 
@@ -250,45 +254,76 @@ fn body_text(bytes: &[u8]) -> String {
     }
 }
 
-/// Excerpt of a delivery, for a finding without an exchange.
-fn delivery(evidence: &Evidence, finding: &Finding) -> Option<Delivery> {
-    let cause = cause_of(evidence, finding.step);
+/// The callback, event or hook result of a finding without an exchange.
+fn payload(evidence: &Evidence, finding: &Finding) -> Option<ShownPayload> {
     let of_step = |step: usize| step == finding.step;
     let statements = || {
         let statements = evidence.statements.iter();
         statements.filter(|s| of_step(s.step) && s.exchange.is_none())
     };
-    let what = hook_at(evidence, finding.step)
-        .map_or_else(|| "callback".to_owned(), |name| format!("hook {name}"));
-    let is_missing = what == "callback"
-        && statements().any(|s| s.expect.rule == finding.rule && is_missing(&s.expect, &s.result));
-    let payload = evidence.payloads.iter().filter(|p| of_step(p.step));
-    let mut values = statements()
-        .map(|s| (what.as_str(), callbacks_of(&s.result)))
-        .chain(payload.map(|p| (p.kind.as_str(), Value::clone(&p.value))));
+    let event = finding.event.checked_sub(1);
+    let of_event = || match evidence.events.get(event?)? {
+        Event::Hook(call) => {
+            let result = call.result.as_ref().ok()?;
+            Some((PayloadOrigin::Hook(call.name.clone()), Value::clone(result)))
+        }
+        Event::Delivery(delivery) => Some((PayloadOrigin::Callback, view_of(delivery))),
+        Event::Exchange(_) | Event::Passed(_) => None,
+    };
+    let event = event.or_else(|| {
+        let result = statements().next().map(|s| &s.result);
+        result.and_then(|result| hook_at(evidence, finding.step, result))
+    });
+    let hook = event.and_then(|event| match evidence.events.get(event)? {
+        Event::Hook(call) => Some(call),
+        Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
+    });
+    let of_statement = hook.map_or(PayloadOrigin::Callback, |hook| {
+        PayloadOrigin::Hook(hook.name.clone())
+    });
+    let payloads = evidence.payloads.iter().filter(|p| of_step(p.step));
+    let mut values = of_event()
+        .into_iter()
+        .chain(statements().map(|s| (of_statement.clone(), callbacks_of(&s.result))))
+        .chain(payloads.map(|p| {
+            let kind = PayloadOrigin::Event(p.kind.clone());
+            (kind, Value::clone(&p.value))
+        }));
     let fitting = |value: &Value| value.pointer(&finding.pointer).is_some();
-    let (what, (body, marked)) = if let Some(collected) = collected(evidence, finding) {
-        collected
+    let (what, (body, marked)) = if let Some((kind, shown)) = collected(evidence, finding) {
+        (PayloadOrigin::Event(kind.to_owned()), shown)
     } else {
         let first = values.next()?;
-        let (what, value) = if fitting(&first.1) {
+        let (what, value) = if fitting(&first.1) || finding.event > 0 {
             first
         } else {
             values.find(|(_, value)| fitting(value)).unwrap_or(first)
         };
         (what, json::window(&value, &finding.pointer))
     };
-    Some(Delivery {
+    let is_missing = hook.is_none()
+        && statements().any(|s| s.expect.rule == finding.rule && is_missing(&s.expect, &s.result));
+    Some(ShownPayload {
         scenario: finding.scenario.clone(),
         step: finding.step,
         pointer: finding.pointer.clone(),
-        what: what.to_owned(),
+        what,
         missing: is_missing,
         body,
         marked,
-        cause,
-        action: action_before(evidence, finding.step).unwrap_or_default(),
+        cause: request_before(evidence, finding.step, event),
+        action: action_before(evidence, finding.step, hook).unwrap_or_default(),
     })
+}
+
+/// A callback as findings about the request point into it.
+fn view_of(delivery: &Delivery) -> Value {
+    let request = &delivery.request;
+    let body = match &delivery.document {
+        Some(document) => Value::clone(document),
+        None => json!(body_text(&request.body)),
+    };
+    json!({"method": request.method, "path": request.target, "body": body})
 }
 
 /// The type and an excerpt of the collected event that a finding is about. The excerpt is empty if the finding is about
@@ -324,14 +359,20 @@ const OF_HARNESS: [&str; 6] = [
     "reset",
 ];
 
-/// The hook of a step, whose result the statements of that step are about.
-fn hook_at(evidence: &Evidence, step: usize) -> Option<&str> {
-    evidence.events.iter().find_map(|event| match event {
+/// The event of the hook of a step that returned this result, or else the first hook of the step.
+fn hook_at(evidence: &Evidence, step: usize, result: &Value) -> Option<usize> {
+    let hooks = evidence.events.iter().enumerate();
+    let mut hooks = hooks.filter_map(|(index, event)| match event {
         Event::Hook(call) if call.step == step && !OF_HARNESS.contains(&call.name.as_str()) => {
-            Some(call.name.as_str())
+            Some((index, call))
         }
         Event::Hook(_) | Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
-    })
+    });
+    let first = hooks.next()?;
+    let has_result = |call: &HookCall| call.result.as_ref().is_ok_and(|own| **own == *result);
+    let found = [first].into_iter().chain(hooks);
+    let found = found.into_iter().find(|(_, call)| has_result(call));
+    Some(found.unwrap_or(first).0)
 }
 
 /// Whether a violated statement about callbacks expects one that did not come.
@@ -343,8 +384,9 @@ fn is_missing(expect: &Expect, result: &Value) -> bool {
     expects_more || json::expand(result, &expect.at).is_empty()
 }
 
-/// The last action of a person or device before a step. Hooks for the harness itself do not count.
-fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
+/// The call of this hook, or else the last action of a person or device before the end of a step. Hooks for the harness
+/// itself do not count.
+fn action_before(evidence: &Evidence, step: usize, hook: Option<&HookCall>) -> Option<String> {
     let hooks = evidence.events.iter().filter_map(|event| match event {
         Event::Hook(call) => Some(call),
         Event::Exchange(_) | Event::Delivery(_) | Event::Passed(_) => None,
@@ -352,11 +394,11 @@ fn action_before(evidence: &Evidence, step: usize) -> Option<String> {
     let actions: Vec<_> = hooks
         .filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()))
         .collect();
-    let last = actions.last()?;
+    let last = hook.or_else(|| actions.last().copied())?;
     let words = |call: &HookCall| format!("{} {}", call.name, json::short(&call.arguments));
     let raced = actions
         .iter()
-        .filter(|call| call.race.is_some() && call.step == last.step);
+        .filter(|call| last.race.is_some() && call.race.is_some() && call.step == last.step);
     let raced: Vec<String> = raced.map(|call| words(call)).collect();
     Some(match raced.as_slice() {
         [] | [_] => words(last),
@@ -382,13 +424,19 @@ fn callbacks_of(result: &Value) -> Value {
     json!({"count": requests.len(), "requests": requests})
 }
 
-/// The number of the last request before a step, preferably one that changed something.
-fn cause_of(evidence: &Evidence, step: usize) -> usize {
+/// The number of the last request before an event, or else before the end of a step, preferably one that changed
+/// something.
+fn request_before(evidence: &Evidence, step: usize, event: Option<usize>) -> usize {
+    let is_later = |exchange: usize| {
+        let later = event.and_then(|event| evidence.events.get(event..));
+        let mut later = later.into_iter().flatten();
+        later.any(|event| matches!(event, Event::Exchange(index) if *index == exchange))
+    };
     let mut before = evidence
         .exchanges
         .iter()
         .enumerate()
-        .filter(|(_, e)| e.step <= step);
+        .filter(|(index, e)| e.step <= step && !is_later(*index));
     let last = before.clone().next_back();
     let change = before.rfind(|(_, e)| e.request.method != "GET");
     change.or(last).map_or(0, |(index, _)| index + 1)
@@ -585,8 +633,8 @@ mod tests {
 
     #[test]
     fn a_finding_about_collected_events_shows_its_event_or_none() {
-        let payload = json!({"attempt": 1});
-        let events = json!({"events": [{"type": "queued", "payload": {}}, {"type": "sent", "payload": payload}]});
+        let attempt = json!({"attempt": 1});
+        let events = json!({"events": [{"type": "queued", "payload": {}}, {"type": "sent", "payload": attempt}]});
         let evidence = Evidence {
             payloads: vec![Payload {
                 kind: "events/MessageQueued/1".to_owned(),
@@ -613,10 +661,10 @@ mod tests {
                 pointer: pointer.to_owned(),
                 ..Finding::default()
             };
-            delivery(&evidence, &finding).unwrap()
+            payload(&evidence, &finding).unwrap()
         };
         let one = shown("/events/1/payload/attempt");
-        assert_eq!(one.what, "sent");
+        assert_eq!(one.what, PayloadOrigin::Event("sent".to_owned()));
         assert!(
             one.body
                 .lines()
@@ -626,7 +674,8 @@ mod tests {
         );
         for pointer in ["/events", "/events/*/payload/attempt"] {
             let all = shown(pointer);
-            assert_eq!((&*all.what, &*all.body, all.marked), ("events", "", 0));
+            assert_eq!(all.what, PayloadOrigin::Event("events".to_owned()));
+            assert_eq!((&*all.body, all.marked), ("", 0));
         }
     }
 
@@ -654,5 +703,37 @@ mod tests {
             let expect: Expect = serde_json::from_value(expect).expect("a statement");
             assert_eq!(is_missing(&expect, result), expected, "{expect:?}");
         }
+    }
+
+    #[test]
+    fn a_finding_about_a_hook_shows_the_result_and_the_call_of_that_hook() {
+        let at = Timestamp::UNIX_EPOCH;
+        let scan = |qr: &str, registered: bool| {
+            Event::Hook(HookCall {
+                step: 1,
+                name: "scan".to_owned(),
+                arguments: json!({"qr": qr}),
+                result: Ok(Arc::new(json!({"registered": registered}))),
+                span: Span {
+                    began: at,
+                    ended: at,
+                },
+                race: None,
+            })
+        };
+        let evidence = Evidence {
+            events: vec![scan("a", true), scan("b", false), scan("c", true)],
+            ..Evidence::default()
+        };
+        let finding = Finding {
+            step: 1,
+            event: 2,
+            pointer: "/registered".to_owned(),
+            ..Finding::default()
+        };
+        let shown = payload(&evidence, &finding).expect("an excerpt");
+        assert_eq!(shown.what, PayloadOrigin::Hook("scan".to_owned()));
+        assert!(shown.body.contains("\"registered\": false"), "{shown:?}");
+        assert_eq!(shown.action, "scan {\"qr\":\"b\"}");
     }
 }

@@ -350,7 +350,7 @@ impl<'a> Recorder<'a> {
                 .collect(),
             scenarios,
             exchanges: shown.exchanges.into_values().map(|shown| shown.1).collect(),
-            deliveries: shown.deliveries.into_values().collect(),
+            deliveries: shown.payloads.into_values().collect(),
             ..RunRecord::default()
         }
     }

@@ -388,6 +388,7 @@ impl<'a> Context<'a> {
             Site::Hook { event, .. } => {
                 if let Some(Event::Hook(call)) = self.evidence.events.get(*event) {
                     finding.step = call.step;
+                    finding.event = *event + 1;
                     if let Ok(result) = &call.result {
                         finding.diff = field_diff(result, &finding.pointer, &finding.expected);
                     }
@@ -396,6 +397,7 @@ impl<'a> Context<'a> {
             Site::Delivery { event, .. } => {
                 if let Some(Event::Delivery(delivery)) = self.evidence.events.get(*event) {
                     finding.step = delivery.step;
+                    finding.event = *event + 1;
                 }
             }
             Site::Exchange(_) | Site::Answer { .. } | Site::Walk(_) => {}

@@ -47,6 +47,8 @@ pub struct Tally {
 pub enum Vacuity {
     /// The list is empty.
     Empty,
+    /// Nothing had to be in the list.
+    NothingDue,
     /// There is no value.
     Absent,
     /// There is nothing to compare it with.
@@ -60,6 +62,7 @@ impl Vacuity {
     pub const fn words(self) -> &'static str {
         match self {
             Self::Empty => "the list was empty",
+            Self::NothingDue => "nothing had to be in the list",
             Self::Absent => "the field was absent",
             Self::Alone => "there were no two values to compare",
             Self::Silence => "no callback came at all",

@@ -22,8 +22,8 @@ pub use detection::{Detection, FirstRun, KnownDefects, Raise, STRICT};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};
 pub use shown::{
-    Build, Defect, Delivery, EarlierRun, History, RaceTimes, ShownExchange, StepResult,
-    WaiverResult, WallClock,
+    Build, Defect, EarlierRun, History, PayloadOrigin, RaceTimes, ShownExchange, ShownPayload,
+    StepResult, WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
 pub use title::{title, with_short_ids, without_names};
@@ -220,6 +220,10 @@ pub struct Finding {
     /// Exchange in the run that showed the expected value, if the value must not change; 0 otherwise.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub earlier_exchange: usize,
+    /// Hook or callback of the scenario's evidence that it is about, counted from 1 among all events; 0 if there is none.
+    /// Not in the record.
+    #[serde(skip)]
+    pub event: usize,
     /// Line of the file, counted from 1, if each line is a document; then the scenario is the file.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub line: usize,
@@ -501,9 +505,9 @@ pub struct RunRecord {
     /// Exchanges of the first finding of each rule, by number.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exchanges: Vec<ShownExchange>,
-    /// Callbacks and events of the first finding of each rule.
+    /// Callbacks, events and hook results of the first finding of each rule.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ShownPayload>,
     /// The waivers in the order of their file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waivers: Vec<WaiverResult>,
@@ -561,6 +565,13 @@ pub fn scenario_that_stopped(reason: &str) -> Option<&str> {
 }
 
 const STOPPED_BEFORE: &str = "not exercised: ";
+
+/// Whether a reason only says that something was missing, not why.
+pub fn lacks_evidence(reason: &str) -> bool {
+    reason == NOT_EXERCISED
+        || reason.ends_with("is undefined: no earlier answer contains it")
+        || reason == "no evidence to decide: the list was empty"
+}
 
 /// Stands for the built-in reference instead of a base URL.
 pub const REFERENCE: &str = "reference";

@@ -71,9 +71,43 @@ pub struct ShownExchange {
     pub marked: usize,
 }
 
+/// What a payload for display is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum PayloadOrigin {
+    /// Callbacks, or one of them.
+    #[default]
+    Callback,
+    /// The result of the hook with this name.
+    Hook(String),
+    /// An event of this kind.
+    Event(String),
+}
+
+impl From<String> for PayloadOrigin {
+    fn from(text: String) -> Self {
+        match text.strip_prefix("hook ") {
+            Some(name) => Self::Hook(name.to_owned()),
+            None if text == "callback" => Self::Callback,
+            None => Self::Event(text),
+        }
+    }
+}
+
+impl From<PayloadOrigin> for String {
+    fn from(origin: PayloadOrigin) -> Self {
+        match origin {
+            PayloadOrigin::Callback => "callback".to_owned(),
+            PayloadOrigin::Hook(name) => format!("hook {name}"),
+            PayloadOrigin::Event(kind) => kind,
+        }
+    }
+}
+
 /// A callback, event or hook result with a finding, and the request before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Delivery {
+#[schemars(rename = "Delivery")]
+pub struct ShownPayload {
     /// The scenario.
     pub scenario: String,
     /// The step in which it was checked.
@@ -82,7 +116,8 @@ pub struct Delivery {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub pointer: String,
     /// `callback`, `hook NAME` for the result of a hook, the kind of the payload, or the type of a collected event.
-    pub what: String,
+    #[schemars(with = "String")]
+    pub what: PayloadOrigin,
     /// Set if the finding is about something that did not come.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub missing: bool,

@@ -61,6 +61,9 @@ fn observation(finding: &Finding) -> String {
     {
         return format!("the body is sent as {actual}, expected {types}");
     }
+    if finding.kind == "leads-elsewhere" && message.starts_with("the link ") {
+        return message.to_owned();
+    }
     if finding.kind == "leads-elsewhere" && fits_title(expected) && fits_title(actual) {
         return format!("a link leads to {actual}, expected {expected}");
     }
@@ -200,6 +203,8 @@ fn described(finding: &Finding, place: &str) -> String {
     let (_, rest) = located(finding, message);
     match finding.kind.as_str() {
         _ if place.is_empty() => message.to_owned(),
+        // The message names what the place alone does not.
+        "registered" | "private-listed" | "account-scope" => message.to_owned(),
         "missing-field" if expected.starts_with("a field ") || !fits_title(expected) => {
             format!("{place} is missing")
         }

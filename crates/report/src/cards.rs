@@ -2,9 +2,10 @@
 //! format's syntax.
 
 use super::Settings;
+use super::invocation;
 use super::view::{self, Broken, Effect};
 use conformant_record::{
-    Defect, Delivery, Finding, Level, RunRecord, ScenarioResult, ShownExchange, Verdict, title,
+    Defect, Finding, Level, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Verdict, title,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -142,6 +143,30 @@ pub(super) fn cause_of<'c, 'r>(
     })
 }
 
+/// The defect that is probably why a rule without a stated cause lacked evidence: the only one that fails scenarios of
+/// its service, if every scenario of the service was run.
+pub(super) fn probable_cause<'c, 'r>(
+    record: &RunRecord,
+    cards: &'c [Card<'r>],
+    rule: &str,
+    reason: &str,
+) -> Option<&'c Card<'r>> {
+    let is_whole = ["--service", "--prove", "--races"];
+    let limits = invocation::limits(record);
+    let is_partial = limits
+        .iter()
+        .any(|limit| !is_whole.iter().any(|flag| limit.starts_with(flag)));
+    if !conformant_record::lacks_evidence(reason) || is_partial || record.ended_early.is_some() {
+        return None;
+    }
+    let service = view::service(rule);
+    let mut of_service = cards.iter().filter(|card| {
+        card.effect == Effect::Fails && card.defect.service == service && card.defect.scenarios > 1
+    });
+    let only = of_service.next()?;
+    of_service.next().is_none().then_some(only)
+}
+
 /// Whether an undecided scenario or rule names this finding as the reason.
 fn is_reason(finding: &Finding, reason: &str) -> bool {
     let cause = reason.split_once(": ").map(|(_, cause)| cause);
@@ -245,13 +270,13 @@ fn defects_of(record: &RunRecord) -> Vec<Defect> {
     record.defects.clone()
 }
 
-/// The exchange of a finding, or the one before its delivery.
+/// The exchange of a finding, or the one before its callback, event or hook result.
 pub(super) fn exchange_of<'a>(
     record: &'a RunRecord,
     finding: &Finding,
 ) -> Option<&'a ShownExchange> {
-    match delivery_of(record, finding) {
-        Some(delivery) => exchange_at(record, delivery.cause, ""),
+    match payload_of(record, finding) {
+        Some(payload) => exchange_at(record, payload.cause, ""),
         None => exchange_at(record, finding.exchange, &finding.pointer),
     }
 }
@@ -273,8 +298,8 @@ pub(super) fn exchange_at<'a>(
     Some(all.find(|e| e.pointer == pointer).unwrap_or(first))
 }
 
-/// The callback or event of a finding without an exchange.
-pub(super) fn delivery_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a Delivery> {
+/// The callback, event or hook result of a finding without an exchange.
+pub(super) fn payload_of<'a>(record: &'a RunRecord, finding: &Finding) -> Option<&'a ShownPayload> {
     if finding.exchange > 0 {
         return None;
     }
@@ -431,6 +456,33 @@ mod tests {
     }
 
     #[test]
+    fn the_only_defect_of_a_service_is_the_probable_cause_of_missing_evidence() {
+        let mut record = sample();
+        record.defects[0].scenarios = 2;
+        record.invocation = "conformant run --service flow".to_owned();
+        let number = |record: &RunRecord, rule: &str, reason: &str| {
+            let cards = cards(record, Settings::default());
+            probable_cause(record, &cards, rule, reason).map(|card| card.number)
+        };
+        let undefined = "`${a.b}` is undefined: no earlier answer contains it";
+        for (rule, reason, expected) in [
+            ("flow/x/y", "not exercised by this run", Some(1)),
+            ("flow/x/y", undefined, Some(1)),
+            (
+                "flow/x/y",
+                "no evidence to decide: the list was empty",
+                Some(1),
+            ),
+            ("flow/x/y", "configure the hook reset", None),
+            ("auth/x/y", "not exercised by this run", None),
+        ] {
+            assert_eq!(number(&record, rule, reason), expected, "{rule} {reason}");
+        }
+        record.invocation = "conformant run --filter 'flow/*'".to_owned();
+        assert_eq!(number(&record, "flow/x/y", undefined), None);
+    }
+
+    #[test]
     fn a_finding_has_its_exchange_scenario_and_callback() {
         let record = sample();
         let first = &record.findings[0];
@@ -442,7 +494,7 @@ mod tests {
             pointer: "/requests/0".into(),
             ..first.clone()
         };
-        assert_eq!(delivery_of(&record, &late).map(|d| d.cause), Some(4));
+        assert_eq!(payload_of(&record, &late).map(|d| d.cause), Some(4));
         assert_eq!(exchange_of(&record, &late).map(|e| e.exchange), Some(4));
     }
 

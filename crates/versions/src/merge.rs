@@ -5,8 +5,8 @@
 //! of several scenarios are judged in their part only.
 
 use conformant_record::{
-    ArchiveCounts, Asked, Delivery, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult,
-    RunRecord, ScenarioResult, ShownExchange, Summary, Verdict, WaiverResult,
+    ArchiveCounts, Asked, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult,
+    RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary, Verdict, WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -146,7 +146,7 @@ fn seconds(parts: &[RunRecord]) -> f64 {
 #[derive(Default)]
 pub(super) struct Shown {
     pub exchanges: BTreeMap<(usize, String), ShownExchange>,
-    pub deliveries: Vec<Delivery>,
+    pub deliveries: Vec<ShownPayload>,
 }
 
 impl Shown {

@@ -6,7 +6,7 @@
 
 use super::merge::{self, Shown};
 use conformant_record::{
-    Delivery, Finding, Repeats, RuleCounts, RunRecord, Summary, Verdict, count_scenarios,
+    Finding, Repeats, RuleCounts, RunRecord, ShownPayload, Summary, Verdict, count_scenarios,
 };
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ pub fn repeated(requested: usize, mut runs: Vec<(String, RunRecord)>) -> Option<
         rule.findings = listed;
     }
     let mut places = BTreeSet::new();
-    let is_new = |d: &Delivery| places.insert((d.scenario.clone(), d.step, d.pointer.clone()));
+    let is_new = |d: &ShownPayload| places.insert((d.scenario.clone(), d.step, d.pointer.clone()));
     whole.deliveries = shown.deliveries;
     whole.deliveries.retain(is_new);
     let named = exchanges_of(&whole);

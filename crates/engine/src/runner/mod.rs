@@ -2,6 +2,7 @@
 //!
 //! Draws no conclusions; the judge evaluates the evidence.
 
+mod callback_steps;
 mod calls;
 mod early_look;
 mod hooks;
@@ -203,7 +204,7 @@ struct Listener {
     name: String,
     url: String,
     /// For each callback that is recorded as an event: the last operation called before it.
-    noted: Vec<Option<String>>,
+    operations_before: Vec<Option<String>>,
 }
 
 /// The result of a call.

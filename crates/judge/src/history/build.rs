@@ -394,7 +394,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
         let write = Write {
             origin: Origin::Exchange(index),
             does,
-            kind: identity.map_or("", |identity| &identity.of),
+            kind: identity.map(|identity| &*identity.of),
             resource: bound.resource.or(returned.map(|(resource, _)| resource)),
             parents: bound.parents.clone(),
             named: named.collect(),
@@ -434,7 +434,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             let write = Write {
                 origin: Origin::Hook(event),
                 does: effect.does,
-                kind: &kind.name,
+                kind: Some(&kind.name),
                 resource,
                 parents: Vec::new(),
                 named: Vec::new(),
@@ -453,7 +453,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
             self.history.writes.push(Write {
                 origin: Origin::Hook(event),
                 does: Action::Changes,
-                kind: "",
+                kind: None,
                 resource: None,
                 parents: Vec::new(),
                 named: Vec::new(),

@@ -223,8 +223,7 @@ impl Interval<'_, '_> {
             !write.moment.is_settled(first)
                 && !later.is_before(&write.moment)
                 && write.outcome != Outcome::Refused
-                && (write.kind == counts.of
-                    || write.kind.is_empty()
+                && (write.kind.is_none_or(|kind| kind == counts.of)
                     || self.history.names(self.context, write, self.id))
         })
     }

@@ -57,17 +57,23 @@ impl History<'_> {
         }
         match write.does {
             // It ended the resource or one of its parents; an unknown one may be any of the type.
-            Action::Ends => write.resource.map_or(write.kind == kind, above),
+            Action::Ends => write.resource.map_or(write.kind == Some(kind), above),
             // A creation of another type may end it, such as that of a member an invite.
-            Action::Makes | Action::FindsOrMakes if self.creation_may_end(write.kind, kind) => true,
+            Action::Makes | Action::FindsOrMakes
+                if write
+                    .kind
+                    .is_some_and(|made| self.creation_may_end(made, kind)) =>
+            {
+                true
+            }
             // An unknown resource may have replaced it.
-            Action::FindsOrMakes if write.resource.is_none() => write.kind == kind,
+            Action::FindsOrMakes if write.resource.is_none() => write.kind == Some(kind),
             // The type of what a hook changed may be unknown.
             Action::Makes
             | Action::FindsOrMakes
             | Action::Changes
             | Action::Shows
-            | Action::Lists => write.kind.is_empty(),
+            | Action::Lists => write.kind.is_none(),
         }
     }
 
@@ -86,7 +92,7 @@ impl History<'_> {
         };
         let seen = &context.seen[index];
         let makes = seen.operation.is_some_and(|o| o.does == Action::Makes);
-        let kind = context.rulebook.kinds.get(write.kind);
+        let kind = write.kind.and_then(|kind| context.rulebook.kinds.get(kind));
         let identity = kind.and_then(|kind| kind.annotations.identity.as_ref());
         let bears = |named: &NamedValue<'_>| {
             let is_name = identity.is_some_and(|identity| identity.names.contains(&named.echo.at));
@@ -124,7 +130,7 @@ impl History<'_> {
         self.has_unobserved_actions
             || writes.any(|write| {
                 let by_people = matches!(write.origin, Origin::Hook(_));
-                by_people && write.does == Action::Changes && write.kind == kind
+                by_people && write.does == Action::Changes && write.kind == Some(kind)
             })
     }
 

@@ -15,8 +15,8 @@ pub struct Write<'a> {
     /// That of the operation or of the effect of the hook. A creation whose response has a known resource is
     /// [`Action::FindsOrMakes`].
     pub does: Action,
-    /// The resource type of what it changes.
-    pub kind: &'a str,
+    /// The resource type of what it changes; `None` if it may be any.
+    pub kind: Option<&'a str>,
     /// The resource that it changes or creates, if known.
     pub resource: Option<ResourceId>,
     /// The parents in its path.
@@ -72,7 +72,7 @@ impl Write<'_> {
         }
         match self.resource {
             Some(resource) => resource == id,
-            None => self.kind == kind || self.kind.is_empty(),
+            None => self.kind.is_none_or(|own| own == kind),
         }
     }
 }

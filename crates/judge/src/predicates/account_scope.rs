@@ -246,26 +246,33 @@ fn evaluate_response(
         .iter()
         .filter(|(word, _)| !known(word))
         .find_map(|(word, _)| Some((*word, shown.get(*word)?)));
+    let (reader, owner) = match is_ours {
+        true => ("first", "second"),
+        false => ("second", "first"),
+    };
     let wrong = if let Some((word, site)) = leaked {
-        Some((site.clone(), format!("{word} of the other account")))
+        let actual = format!("{word} of the {owner} account");
+        Some((site.clone(), actual, resource_of(&context.seen[index])))
     } else if let Some(site) = number_of_ours(context, index) {
-        let place = site.pointer().to_owned();
-        Some((site, format!("the number of the other account at {place}")))
+        let actual = format!("the number of the {owner} account at {}", site.pointer());
+        Some((site, actual, resource_of(&context.seen[index])))
     } else if !is_ours && is_file_of_ours(context, index) {
         let size = response.body.len();
-        Some((
-            site.clone(),
-            format!("the file of the other account, {size} bytes"),
-        ))
+        let actual = format!("the file of the {owner} account, {size} bytes");
+        Some((site.clone(), actual, "a file".to_owned()))
     } else {
         None
     };
-    let wrong = wrong.map(|(site, actual)| {
+    let operation = match exchange.operation.as_str() {
+        "" => "a response",
+        operation => operation,
+    };
+    let wrong = wrong.map(|(site, actual, what)| {
         let fact = Fact {
             kind: "account-scope",
-            expected: "nothing that only the other account knows".to_owned(),
+            expected: format!("nothing that only the {owner} account knows"),
             actual,
-            ..Fact::default()
+            message: format!("{operation} shows the {reader} account {what} of the {owner}"),
         };
         (site, fact)
     });
@@ -273,6 +280,20 @@ fn evaluate_response(
     if let Some(sites) = sites {
         verdicts.instance(rule, sites).conclude_at(wrong);
     }
+}
+
+/// The resource that an operation is about, with its article.
+fn resource_of(seen: &Seen<'_>) -> String {
+    let kind = seen.operation.and_then(|o| o.resource.as_deref());
+    let noun = kind
+        .and_then(|kind| kind.rsplit('/').next())
+        .unwrap_or("value");
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) {
+        "an"
+    } else {
+        "a"
+    };
+    format!("{article} {}", noun.replace('-', " "))
 }
 
 /// A number in an accepted response to the second account that the first one was shown at the same place and address, such

@@ -362,21 +362,29 @@ impl LinkTarget {
             To::Something | To::Itself => (!found).then(|| format!("status {status}")),
             To::NoOther | To::Each => other,
         };
-        let fact = wrong.map(|actual| Fact {
-            kind: "leads-elsewhere",
-            expected: match self.to {
-                To::Something => format!("something of {kind} {}", resource.shown()),
-                To::Itself | To::NoOther | To::Each => format!("{kind} {}", resource.shown()),
+        let via = seen.exchange.via.as_ref();
+        let link = via.and_then(|via| via.pointer.rsplit('/').next());
+        let fact = wrong.map(|actual| match (self.to, link) {
+            (To::Something, Some(link)) => Fact {
+                kind: "leads-elsewhere",
+                expected: format!("a resource at this link of {kind} {}", resource.shown()),
+                actual,
+                message: format!("the link {link} returns {status}, expected a resource"),
             },
-            actual,
-            ..Fact::default()
+            _ => Fact {
+                kind: "leads-elsewhere",
+                expected: format!("{kind} {}", resource.shown()),
+                actual,
+                ..Fact::default()
+            },
         });
         let named = match self.to {
             To::NoOther => parents_named(context, index, kind),
             To::Itself | To::Something | To::Each => Vec::new(),
         };
         if let Some(sites) = Sites::collect(std::iter::once(site).chain(named)) {
-            verdicts.instance(rule, sites).conclude(fact);
+            let instance = verdicts.instance(rule, sites);
+            instance.after(via.map(|via| via.exchange)).conclude(fact);
         }
     }
 }

@@ -6,8 +6,7 @@ use super::prelude::*;
 use crate::compare::as_text;
 use crate::evidence::Event;
 use crate::history::{
-    Appearance, History, List, Moment, Observation, Origin, Outcome, ResourceId, Write,
-    is_equivalent,
+    Appearance, List, Moment, Observation, Origin, Outcome, ResourceId, Write, is_equivalent,
 };
 use conformant_rulebook::Action;
 #[cfg(test)]
@@ -45,8 +44,9 @@ struct GroupModel {
     invited: String,
     /// Where the view shows the key of the member.
     member_key: String,
-    /// Where view and member show what the user has read.
-    read: String,
+    /// Where view and member show the read position of the user.
+    #[serde(rename = "read")]
+    read_position: String,
     /// Where a group shows its type.
     visibility: String,
     /// The type of a group that only its members see.
@@ -73,12 +73,11 @@ enum Aspect {
     Read,
     /// The list of a member contains the group.
     Listed,
-    /// The status of a user with only an invite is not joined.
+    /// The status of an invited user is not joined.
     Guest,
     /// The status of a user who left is not joined.
     Left,
     /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
-    #[serde(alias = "nobody")]
     Unrelated,
 }
 
@@ -87,13 +86,27 @@ enum Aspect {
 enum Standing {
     /// A member; which one, if known.
     Joined(Option<ResourceId>),
-    Guest,
+    /// Only invited.
+    Invited {
+        /// Whether the user left the group before.
+        has_left: bool,
+    },
     Left,
     Unrelated,
 }
 
 /// A user and a group.
 type Pair = (ResourceId, ResourceId);
+
+/// What a write of members or invites is about.
+enum Concerns<'c> {
+    /// This user of the group.
+    User(&'c Value),
+    /// Another group, or nothing that changes a relation.
+    Other,
+    /// Possibly a user of the group.
+    Unknown,
+}
 
 impl Predicate for Membership {
     fn subject(&self) -> Subject {
@@ -106,10 +119,10 @@ impl Predicate for Membership {
             .kind("model/view", &model.view)
             .pointer("model/status", &model.status)
             .pointer("model/member-key", &model.member_key)
-            .pointer("model/read", &model.read);
+            .pointer("model/read", &model.read_position);
         references
             .kind("model/member", &model.member)
-            .pointer("model/read", &model.read);
+            .pointer("model/read", &model.read_position);
         references
             .kind("model/group", &model.group)
             .pointer("model/visibility", &model.visibility);
@@ -137,7 +150,7 @@ impl Predicate for Membership {
             }
         }
         for (_, resource) in history.resources.of_kind(&self.model.view) {
-            let &[.., user, channel] = &resource.parents[..] else {
+            let &[.., user, group] = &resource.parents[..] else {
                 continue;
             };
             for observation in resource
@@ -145,7 +158,7 @@ impl Predicate for Membership {
                 .iter()
                 .filter(|observation| !observation.is_attempt())
             {
-                self.evaluate_observation(context, rule, ((user, channel), observation), verdicts);
+                self.evaluate_observation(context, rule, ((user, group), observation), verdicts);
             }
         }
     }
@@ -217,6 +230,9 @@ impl Predicate for Membership {
             sees(late(asked(of("guest"))), "invited", &none).passes(),
             sees(late(asked(of("guest"))), "joined", &hers).fails(STATUS),
             sees(late(joins(asked(of("guest")))), "joined", &hers).not_judged(),
+            // The invite may be visible before the end of the membership.
+            sees(asked(late(leaves(joins(of("guest"))))), "joined", &hers).not_judged(),
+            sees(late(asked(leaves(joins(of("guest"))))), "joined", &hers).fails(STATUS),
             sees(late(leaves(joins(of("left")))), "notParticipating", &none).passes(),
             sees(late(leaves(joins(of("left")))), "joined", &hers).fails(STATUS),
             sees(late(joins(of("left"))), "joined", &hers).not_judged(),
@@ -234,26 +250,27 @@ impl Membership {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        ((user, channel), observation): (Pair, &Observation<'_>),
+        ((user, group), observation): (Pair, &Observation<'_>),
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let stands = self
+        let known = self
             .model
-            .standing(context, (user, channel), &observation.moment);
-        let (Some((stands, since)), Some(shown)) = (stands, observation.representation(context))
+            .standing(context, (user, group), &observation.moment);
+        let (Some((standing, since)), Some(shown)) = (known, observation.representation(context))
         else {
             return;
         };
         let status = shown.value(&self.model.status).and_then(Value::as_str);
         let has_joined = || Some(status? == self.model.joined);
-        let (at, is_wrong, expected) = match (self.aspect, stands) {
+        let mut private = None;
+        let (at, is_wrong, expected) = match (self.aspect, standing) {
             (Aspect::Joined, Standing::Joined(_)) => (
                 &self.model.status,
                 has_joined().map(|joined| !joined),
                 format!("{}, as a member", self.model.joined),
             ),
-            (Aspect::Guest, Standing::Guest) => (
+            (Aspect::Guest, Standing::Invited { .. }) => (
                 &self.model.status,
                 has_joined(),
                 format!("not {}, only invited", self.model.joined),
@@ -267,12 +284,14 @@ impl Membership {
                 let takes_part = status
                     .map(|status| status == self.model.joined || status == self.model.invited);
                 let is_listed = matches!(observation.shows, Appearance::Item(_));
-                let is_hidden =
-                    is_listed && self.model.is_private(context, channel, &observation.moment);
-                let wrong = takes_part.map(|part| part || is_hidden);
+                let ought_to_be_hidden =
+                    is_listed && self.model.is_private(context, group, &observation.moment);
+                if takes_part == Some(false) && ought_to_be_hidden {
+                    private = Some(&history.resources.get(group).key);
+                }
                 (
                     &self.model.status,
-                    wrong,
+                    takes_part.map(|part| part || ought_to_be_hidden),
                     format!("neither {} nor {}", self.model.joined, self.model.invited),
                 )
             }
@@ -289,7 +308,7 @@ impl Membership {
                 return self.model.evaluate_read_position(
                     context,
                     rule,
-                    (member, channel, observation, shown),
+                    (member, group, observation, shown),
                     verdicts,
                 );
             }
@@ -297,18 +316,31 @@ impl Membership {
         };
         let site = shown.site(at);
         // A user who never was a member is never joined. Effects of a membership may be delayed.
-        let was_never = matches!(self.aspect, Aspect::Guest | Aspect::Unrelated);
+        let was_never = matches!(
+            standing,
+            Standing::Unrelated | Standing::Invited { has_left: false }
+        );
         let is_due = was_never || since.is_settled(&observation.moment);
         let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.has_finding_at(&site)) else {
             return;
         };
-        let fact = Fact {
-            kind: "participation",
-            expected,
-            actual: shown
-                .value(at)
-                .map_or_else(|| "nothing".to_owned(), json::short),
-            ..Fact::default()
+        let fact = match private {
+            Some(key) => Fact {
+                kind: "private-listed",
+                expected: "no private group in the list".to_owned(),
+                actual: key.clone(),
+                message: format!(
+                    "the list contains the private group {key}, which the user neither joined nor was invited to"
+                ),
+            },
+            None => Fact {
+                kind: "participation",
+                expected,
+                actual: shown
+                    .value(at)
+                    .map_or_else(|| "nothing".to_owned(), json::short),
+                ..Fact::default()
+            },
         };
         verdicts
             .instance(rule, site)
@@ -337,8 +369,8 @@ impl Membership {
         if sites.iter().any(|site| verdicts.has_finding_at(site)) {
             return;
         }
-        let holds = |channel: ResourceId| {
-            let key = [user, channel]
+        let holds = |group: ResourceId| {
+            let key = [user, group]
                 .map(|id| history.resources.get(id).key.as_str())
                 .join("\n");
             list.items.iter().any(|item| {
@@ -348,26 +380,26 @@ impl Membership {
         };
         let mut judged = 0;
         let mut lacks = None;
-        for (channel, resource) in history.resources.of_kind(&self.model.group) {
-            let stands = self.model.standing(context, (user, channel), &list.first);
-            let Some((stands, since)) = stands else {
+        for (group, resource) in history.resources.of_kind(&self.model.group) {
+            let known = self.model.standing(context, (user, group), &list.first);
+            let Some((standing, since)) = known else {
                 continue;
             };
-            match (self.aspect, stands) {
+            match (self.aspect, standing) {
                 (Aspect::Listed, Standing::Joined(_)) => {
                     let is_due = since.is_settled(&list.first);
                     judged += usize::from(is_due);
-                    if is_due && !holds(channel) {
+                    if is_due && !holds(group) {
                         lacks = lacks.or(Some(&resource.key));
                     }
                 }
                 // A listed group is judged by its item.
-                (Aspect::Unrelated, Standing::Unrelated) => judged += usize::from(!holds(channel)),
+                (Aspect::Unrelated, Standing::Unrelated) => judged += usize::from(!holds(group)),
                 _ => {}
             }
         }
         if judged == 0 {
-            verdicts.record_vacuous(rule, Vacuity::Empty);
+            verdicts.record_vacuous(rule, Vacuity::NothingDue);
             return;
         }
         verdicts
@@ -375,7 +407,7 @@ impl Membership {
             .conclude(lacks.map(|key| Fact {
                 kind: "not-listed",
                 expected: format!("{key} in the list"),
-                actual: "a list without it".to_owned(),
+                actual: list.without_it(),
                 ..Fact::default()
             }));
     }
@@ -387,7 +419,7 @@ impl GroupModel {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (member, channel, observation, shown): (
+        (member, group, observation, shown): (
             ResourceId,
             ResourceId,
             &Observation<'_>,
@@ -396,10 +428,10 @@ impl GroupModel {
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
-        let site = shown.site(&self.read);
+        let site = shown.site(&self.read_position);
         let observations = &history.resources.get(member).observations;
         let others = |other: &&Observation<'_>| {
-            !other.is_attempt() && other.value(context, &self.read).is_some()
+            !other.is_attempt() && other.value(context, &self.read_position).is_some()
         };
         let before = observations
             .iter()
@@ -411,45 +443,34 @@ impl GroupModel {
             .filter(others)
             .find(|s| observation.moment.is_before(&s.moment));
         for other in [before, after].into_iter().flatten() {
-            let (first, last) = if other.moment.is_before(&observation.moment) {
+            let (earlier, later) = if other.moment.is_before(&observation.moment) {
                 (&other.moment, &observation.moment)
             } else {
                 (&observation.moment, &other.moment)
             };
-            let moves = |write: &&Write<'_>| {
-                let may = [&*self.view, &self.member, &self.post, ""].contains(&write.kind);
-                let elsewhere = write.kind == self.post
-                    && write
-                        .parents
-                        .last()
-                        .is_some_and(|of| of.is_some_and(|of| of != channel));
-                may && !elsewhere && write.outcome != Outcome::Refused
+            let writes = || {
+                let writes = history.writes.iter();
+                writes.filter(|write| self.may_move_position(write, group))
             };
-            let moved = || history.writes.iter().filter(moves);
             let is_between = |write: &Write<'_>| {
-                !write.moment.is_before(first) && !last.is_before(&write.moment)
+                !write.moment.is_before(earlier) && !later.is_before(&write.moment)
             };
-            let own = |write: &Write<'_>| {
-                write
-                    .exchange()
-                    .is_some_and(|e| Some(e) == observation.exchange || Some(e) == other.exchange)
-            };
-            // The write that returned the first observation precedes it.
-            if moved().any(|write| {
-                is_between(write) && !(own(write) && write.moment.event == first.event)
-            }) {
+            // The write that returned the earlier observation precedes it.
+            if writes().any(|write| is_between(write) && write.moment.event != earlier.event) {
                 continue;
             }
-            let (Some(a), Some(b)) = (shown.value(&self.read), other.value(context, &self.read))
-            else {
+            let (Some(a), Some(b)) = (
+                shown.value(&self.read_position),
+                other.value(context, &self.read_position),
+            ) else {
                 continue;
             };
             let agrees = is_equivalent(a, b);
-            let is_settled = moved()
-                .filter(|write| write.moment.event <= first.event)
-                .all(|write| match write.moment.event == first.event {
-                    true => write.moment.is_settled(last),
-                    false => write.moment.is_settled(first),
+            let is_settled = writes()
+                .filter(|write| write.moment.event <= earlier.event)
+                .all(|write| match write.moment.event == earlier.event {
+                    true => write.moment.is_settled(later),
+                    false => write.moment.is_settled(earlier),
                 });
             if verdicts.has_finding_at(&site) || !is_settled {
                 continue;
@@ -466,16 +487,27 @@ impl GroupModel {
         }
     }
 
+    /// Whether a write may move the read position of a member of this group.
+    fn may_move_position(&self, write: &Write<'_>, group: ResourceId) -> bool {
+        let may = match write.kind {
+            None => true,
+            Some(kind) => [&*self.view, &self.member, &self.post].contains(&kind),
+        };
+        let of = write.parents.last().copied().flatten();
+        let is_elsewhere = write.kind == Some(&*self.post) && of.is_some_and(|of| of != group);
+        may && !is_elsewhere && write.outcome != Outcome::Refused
+    }
+
     /// The relation of a user to a group at a moment, and since when; `None` if it is uncertain.
     fn standing(
         &self,
         context: &Context<'_>,
-        (user, channel): Pair,
+        (user, group): Pair,
         until: &Moment,
     ) -> Option<(Standing, Moment)> {
         let history = &context.history;
         let names: Vec<&String> = history.resources.names_of(user).collect();
-        let made = &history.writes[history.resources.get(channel).made?];
+        let made = &history.writes[history.resources.get(group).made?];
         let creator = made.exchange().and_then(|made| {
             context.seen[made]
                 .exchange
@@ -485,83 +517,99 @@ impl GroupModel {
         let is_meant = |identity: &Value| names.iter().any(|name| **name == as_text(identity));
         // The creator of a group may be a member from the start.
         let is_known = made.moment.is_before(until)
-            && history.is_exclusive(channel)
+            && history.is_exclusive(group)
             && !history.has_unobserved_actions
             && !names.is_empty()
             && !creator.is_some_and(is_meant);
-        let mut stands = (Standing::Unrelated, made.moment);
-        for write in is_known.then_some(&history.writes)? {
+        if !is_known {
+            return None;
+        }
+        let mut known = (Standing::Unrelated, made.moment);
+        for write in &history.writes {
             if write.outcome == Outcome::Refused || until.is_before(&write.moment) {
                 continue;
             }
-            let now = match write.kind {
-                kind if kind == self.member || kind == self.invite => {
-                    match self.identity(context, history, write, channel) {
-                        Some(identity) if is_meant(identity) => self.after(stands.0, write),
-                        Some(_) => None,
-                        None if is_elsewhere(write, channel) => None,
-                        None => return None,
-                    }
-                }
-                "" => return None,
-                _ => None,
+            let now = match self.concerns(context, write, group) {
+                Concerns::User(identity) if is_meant(identity) => self.after(known.0, write),
+                Concerns::User(_) | Concerns::Other => None,
+                Concerns::Unknown => return None,
             };
             let Some(now) = now else { continue };
             // A write that overlaps the observation, or has an unknown outcome, makes the relation uncertain.
             if !write.moment.is_before(until) || write.outcome == Outcome::Unknown {
                 return None;
             }
-            stands = (now, write.moment);
+            known = (now, write.moment);
         }
-        Some(stands)
+        Some(known)
     }
 
     /// The relation after a write; `None` if it does not change.
     fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
         let joins = matches!(write.does, Action::Makes | Action::FindsOrMakes);
-        if write.kind == self.member {
+        if write.kind == Some(&self.member) {
             return match before {
                 Standing::Joined(Some(_)) if joins && write.resource.is_none() => None,
                 _ if joins => Some(Standing::Joined(write.resource)),
                 _ if write.does == Action::Ends => Some(Standing::Left),
-                Standing::Joined(_) | Standing::Guest | Standing::Left | Standing::Unrelated => {
-                    None
-                }
+                Standing::Joined(_)
+                | Standing::Invited { .. }
+                | Standing::Left
+                | Standing::Unrelated => None,
             };
         }
-        let is_invited = joins && !matches!(before, Standing::Joined(_));
-        is_invited.then_some(Standing::Guest)
+        match before {
+            Standing::Left if joins => Some(Standing::Invited { has_left: true }),
+            Standing::Unrelated if joins => Some(Standing::Invited { has_left: false }),
+            Standing::Joined(_)
+            | Standing::Invited { .. }
+            | Standing::Left
+            | Standing::Unrelated => None,
+        }
     }
 
-    /// The user of this group that a write is about; `None` if it is about another group or names no user.
-    fn identity<'c>(
+    /// What a write may change about the relations to a group.
+    fn concerns<'c>(
         &self,
         context: &'c Context<'_>,
-        history: &History<'_>,
         write: &Write<'_>,
-        channel: ResourceId,
-    ) -> Option<&'c Value> {
-        match write.origin {
-            Origin::Exchange(index) => {
-                let sent = &context.seen[index].exchange.sent;
-                let here = write.parents.last() == Some(&Some(channel));
-                // An update names the member and changes nothing that the view shows.
-                sent.get(&self.user_parameter).filter(|_| here)
-            }
+        group: ResourceId,
+    ) -> Concerns<'c> {
+        let is_relation = |kind: &str| kind == self.member || kind == self.invite;
+        match write.kind {
+            None => return Concerns::Unknown,
+            Some(kind) if !is_relation(kind) => return Concerns::Other,
+            // An update names the member and changes nothing that the view shows.
+            Some(_) if write.does == Action::Changes => return Concerns::Other,
+            Some(_) => {}
+        }
+        let user = match write.origin {
+            Origin::Exchange(index) => match write.parents.last() {
+                Some(Some(of)) if *of != group => return Concerns::Other,
+                Some(Some(_)) => {
+                    let sent = &context.seen[index].exchange.sent;
+                    sent.get(&self.user_parameter)
+                }
+                Some(None) | None => None,
+            },
             Origin::Hook(event) => {
                 let Some(Event::Hook(call)) = context.evidence.events.get(event) else {
-                    return None;
+                    return Concerns::Unknown;
                 };
-                let named = as_text(call.arguments.get(&self.group_argument)?);
-                let here = named == history.resources.get(channel).key;
-                call.arguments.get(&self.user_argument).filter(|_| here)
+                let key = &context.history.resources.get(group).key;
+                match call.arguments.get(&self.group_argument).map(as_text) {
+                    Some(named) if named != *key => return Concerns::Other,
+                    Some(_) => call.arguments.get(&self.user_argument),
+                    None => None,
+                }
             }
-        }
+        };
+        user.map_or(Concerns::Unknown, Concerns::User)
     }
 
     /// Whether a group was last seen to be private.
-    fn is_private(&self, context: &Context<'_>, channel: ResourceId, until: &Moment) -> bool {
-        let observations = &context.history.resources.get(channel).observations;
+    fn is_private(&self, context: &Context<'_>, group: ResourceId, until: &Moment) -> bool {
+        let observations = &context.history.resources.get(group).observations;
         let mut before = observations
             .iter()
             .rev()
@@ -570,14 +618,6 @@ impl GroupModel {
             .find_map(|s| s.value(context, &self.visibility))
             .is_some_and(|kind| *kind == self.private)
     }
-}
-
-/// Whether a write is about another group, or does not change a relation.
-fn is_elsewhere(write: &Write<'_>, channel: ResourceId) -> bool {
-    let other = write.parents.last().copied().flatten();
-    matches!(write.origin, Origin::Hook(_))
-        || write.does == Action::Changes
-        || other.is_some_and(|other| other != channel)
 }
 
 #[cfg(test)]

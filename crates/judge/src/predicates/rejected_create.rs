@@ -56,8 +56,9 @@ impl Predicate for RejectedCreate {
         for write in asked.filter(is_of) {
             let mut lists = history.lists.iter().filter(|list| {
                 let kind = context.rulebook.kinds.get(list.item_type);
-                let shows = kind.and_then(|kind| kind.annotations.of()) == Some(write.kind);
-                shows
+                let shown = kind.and_then(|kind| kind.annotations.of());
+                shown.is_some()
+                    && shown == write.kind
                     && list.parents == write.parents
                     && list.filters.is_empty()
                     && list.is_complete
@@ -151,7 +152,7 @@ fn evaluate_lists(
     };
     let newest = history
         .resources
-        .of_kind(write.kind)
+        .of_kind(write.kind.unwrap_or_default())
         .map(|(id, _)| id)
         .filter(|&id| made_before(id) && history.belongs(id, before) == Some(true));
     let newest = newest.max_by_key(|&id| history.resources.get(id).made);
@@ -160,7 +161,7 @@ fn evaluate_lists(
             other.moment.may_follow(&before.first) && !after.last.is_before(&other.moment);
         let named = other.resource.is_some() && other.does == Action::Makes;
         let makes = matches!(other.does, Action::Makes | Action::FindsOrMakes);
-        let may_bring = (other.kind == write.kind && makes) || other.kind.is_empty();
+        let may_bring = (other.kind == write.kind && makes) || other.kind.is_none();
         between && may_bring && other.outcome != Outcome::Refused && !named
     });
     if opened || !newest.is_some_and(|id| before.holds(id)) {

@@ -223,7 +223,7 @@ fn present(
     let mut present = BTreeSet::new();
     let mut last = None;
     let of = history.writes.iter().filter(|write| {
-        let counts = write.kind == counted.of || write.kind.is_empty();
+        let counts = write.kind.is_none_or(|kind| kind == counted.of);
         let is_since = !write.moment.is_before(&made.moment);
         counts
             && is_since

@@ -150,22 +150,23 @@ impl Predicate for TokenRegistration {
                 continue;
             }
             let wanted = self.token.is_good();
-            let words = |registered: bool| {
-                if registered {
-                    "registered"
-                } else {
-                    "not registered"
-                }
+            let shown = |registered: bool| {
+                let member = self.codes.registered.trim_start_matches('/');
+                format!("{member}: {registered}")
             };
             let fact = Fact {
                 kind: "registered",
-                expected: words(wanted).to_owned(),
-                actual: words(registered).to_owned(),
+                expected: shown(wanted),
+                actual: shown(registered),
                 message: format!(
-                    "a token that {}: expected {}, got {}",
+                    "{} {} the user (`{}` returned {})",
                     self.token.words(),
-                    words(wanted),
-                    words(registered)
+                    match registered {
+                        true => "registers",
+                        false => "does not register",
+                    },
+                    self.codes.scan,
+                    shown(registered)
                 ),
             };
             verdicts
@@ -253,19 +254,19 @@ impl TokenPart {
 
     const fn words(self) -> &'static str {
         match self {
-            Self::Good => "is valid",
-            Self::LongestLived => "has the longest lifetime",
-            Self::OtherAlgorithm => "is not signed with HS256",
-            Self::AlgorithmInOtherCase => "spells HS256 in another letter case",
-            Self::OtherType => "is of another type",
-            Self::OtherKey => "is not signed with the key of the application",
-            Self::OtherIssuer => "names another issuer or none",
-            Self::NoIssue => "has no time of issue",
-            Self::TooLong => "has too long a lifetime",
-            Self::TooFar => "expires too far from now",
-            Self::JustExpired => "expired less than five minutes ago",
-            Self::Expired => "expired more than five minutes ago",
-            Self::OtherApplication => "is for another application",
+            Self::Good => "a valid token",
+            Self::LongestLived => "a token with the longest lifetime",
+            Self::OtherAlgorithm => "a token that is not signed with HS256",
+            Self::AlgorithmInOtherCase => "a token that spells HS256 in another letter case",
+            Self::OtherType => "a token of another type",
+            Self::OtherKey => "a token that is not signed with the key of the application",
+            Self::OtherIssuer => "a token that names another issuer or none",
+            Self::NoIssue => "a token without a time of issue",
+            Self::TooLong => "a token with too long a lifetime",
+            Self::TooFar => "a token that expires too far from now",
+            Self::JustExpired => "a token that expired less than five minutes ago",
+            Self::Expired => "a token that expired more than five minutes ago",
+            Self::OtherApplication => "a token for another application",
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Prints defects within a line budget: one block each, then one line each, then a count.
 
+use super::in_a_line::{elsewhere, observation};
 use super::look::{Look, MEMORY, Paint, cut, wrapped};
 use crate::cards::{self, Card};
 use crate::invocation;
 use crate::view::{self, Broken, Effect};
-use conformant_record::{Delivery, Finding, RunRecord, ShownExchange};
-use std::cmp::Reverse;
+use conformant_record::{Finding, PayloadOrigin, RunRecord, ShownExchange, ShownPayload};
 use std::fmt::Write as _;
 
 /// Further rules printed per defect.
@@ -22,7 +22,7 @@ const CALLBACK_COUNT: &str = "/count";
 const ADVICE: &str = "\nadvice to clients: these requests are allowed but not recommended\n";
 
 /// Blocks while the budget lasts, then the titles of further defects, then a count of the rest.
-pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Look) -> String {
+pub(super) fn blocks(record: &RunRecord, cards: &[Card], lines_max: usize, look: &Look) -> String {
     let mut out = String::new();
     let mut used = 0;
     let mut at = 0_usize;
@@ -39,7 +39,7 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
         }
         let lines = block.lines().count();
         // Reserve the titles of the rest.
-        if !look.is_verbose() && at > 0 && used + lines + lines_of(&titles[at..]) > room {
+        if !look.is_verbose() && at > 0 && used + lines + lines_of(&titles[at + 1..]) > lines_max {
             break;
         }
         used += lines;
@@ -51,9 +51,9 @@ pub(super) fn blocks(record: &RunRecord, cards: &[Card], room: usize, look: &Loo
         return out;
     }
     out += "\n";
-    let room = room.saturating_sub(used + 2);
+    let lines_left = lines_max.saturating_sub(used + 2);
     let mut shown = rest.len();
-    while shown > 0 && lines_of(&rest[..shown]) + usize::from(shown < rest.len()) > room {
+    while shown > 0 && lines_of(&rest[..shown]) + usize::from(shown < rest.len()) > lines_left {
         shown -= 1;
     }
     out.extend(rest[..shown].iter().map(String::as_str));
@@ -171,210 +171,51 @@ fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String
         if !title.ends_with(first.message.as_str()) && !says_both {
             out += &limited(&wrapped(&first.message, "  ", 2, look.width), look);
         }
-        out += &finding(record, first, look);
+        out += &finding_lines(record, first, look);
     }
     out += &elsewhere(broken, look);
     out
 }
 
-/// Other places of the same rule, one line per observation.
-fn elsewhere(broken: &Broken, look: &Look) -> String {
-    const FORMS_MAX: usize = 3;
-    let others = broken.findings.get(1..).unwrap_or_default();
-    let mut forms: Vec<(String, Vec<&Finding>)> = Vec::new();
-    for other in others {
-        let seen = conformant_record::without_names(&other.message);
-        match forms.iter_mut().find(|(known, _)| *known == seen) {
-            Some((_, alike)) if !look.is_verbose() => alike.push(other),
-            Some(_) | None => forms.push((seen, vec![other])),
-        }
-    }
-    forms.sort_by_key(|(_, alike)| Reverse(alike.len()));
-    let shown = if look.is_verbose() {
-        forms.len()
-    } else {
-        forms.len().min(FORMS_MAX)
-    };
+/// The place of a finding, its values, what shows it, and the commands.
+fn finding_lines(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     let mut out = String::new();
-    for (at, (_, alike)) in forms[..shown].iter().enumerate() {
-        let label = if at == 0 { "also" } else { "" };
-        let count = match alike.len() {
-            1 => String::new(),
-            n => format!("{n}× "),
-        };
-        let first = &broken.findings[0];
-        let line = also_line(&count, (alike[0], first), look.width.max(60) - 12);
-        writeln!(out, "  {label:<9} {line}").expect(MEMORY);
-    }
-    let left: usize = forms[shown..].iter().map(|(_, alike)| alike.len()).sum();
-    if left > 0 {
-        let more = view::count(left, "more finding");
-        writeln!(out, "            … {more} of this rule in the reports").expect(MEMORY);
-    }
-    out
-}
-
-/// An observation and its place, as far as both fit; `the same` for the observation of the first finding.
-fn also_line(count: &str, (finding, first): (&Finding, &Finding), columns: usize) -> String {
-    let place = first_place(finding);
-    if finding.message == first.message && !place.is_empty() {
-        let first_of = if count.is_empty() { "" } else { "first in " };
-        return cut(&format!("{count}the same ({first_of}{place})"), columns);
-    }
-    let line = format!("{count}{} ({place})", finding.message);
-    if line.chars().count() <= columns {
-        return line;
-    }
-    let short = conformant_record::with_short_ids(&finding.message);
-    // A file has no steps, and an id of a scenario no suffix.
-    let scenario = match finding.scenario.as_str() {
-        "" => String::new(),
-        file if finding.step == 0 || file.contains('.') => format!(" ({file})"),
-        scenario => format!(" (in {scenario})"),
-    };
-    let lines = [
-        format!("{count}{short} ({place})"),
-        format!("{count}{short}{scenario}"),
-    ];
-    let fits = |line: &String| line.chars().count() <= columns;
-    if let Some(line) = lines.into_iter().find(fits) {
-        return line;
-    }
-    if let Some(line) = later_step(count, (finding, first), columns) {
-        return line;
-    }
-    // The place is kept where the observation is cut, unless it would take most of the line.
-    let room = columns.saturating_sub(scenario.chars().count());
-    let pointer = match finding.pointer.as_str() {
-        "" => String::new(),
-        pointer => format!("{pointer}: "),
-    };
-    match observation(count, &pointer, finding, columns) {
-        line if line.ends_with('…') && room * 2 > columns => {
-            observation(count, &pointer, finding, room) + &scenario
-        }
-        line => line,
-    }
-}
-
-/// A later step of the same scenario: its message from the word on that differs from that of the first finding.
-fn later_step(
-    count: &str,
-    (finding, first): (&Finding, &Finding),
-    columns: usize,
-) -> Option<String> {
-    let [seen, known] =
-        [finding, first].map(|finding| conformant_record::with_short_ids(&finding.message));
-    let pairs = seen.char_indices().zip(known.chars());
-    let (equal, _) = pairs
-        .map(|((at, a), b)| (at, a == b))
-        .find(|(_, same)| !same)?;
-    let word = seen[..equal].rfind([' ', '"', '?', '&'])? + 1;
-    let is_later = finding.step > 0 && finding.scenario == first.scenario;
-    let line = format!("{count}step {}: …{}", finding.step, &seen[word..]);
-    is_later.then(|| cut(&line, columns))
-}
-
-/// The message of a finding within a number of columns. Two observations may differ only at the end of their
-/// identifiers, so these lose their middle first. Then a comparison is reduced to the difference.
-fn observation(count: &str, pointer: &str, finding: &Finding, columns: usize) -> String {
-    let fits = |line: &str| line.chars().count() <= columns;
-    let whole = format!("{count}{}", finding.message);
-    if fits(&whole) {
-        return whole;
-    }
-    let short = conformant_record::with_short_ids(&finding.message);
-    let line = cut(&format!("{count}{short}"), columns);
-    // A remark in parentheses is left out rather than cut.
-    let line = match line.rfind(" (") {
-        Some(open) if line.ends_with('…') && !line[open..].contains(')') => {
-            format!("{} …", &line[..open])
-        }
-        _ => line,
-    };
-    let values = [&finding.expected, &finding.actual];
-    let is_comparison = values
-        .iter()
-        .all(|value| !value.is_empty() && finding.message.contains(value.as_str()));
-    let is_whole = values
-        .iter()
-        .all(|value| line.contains(&conformant_record::with_short_ids(value)));
-    let apart = apart(&finding.expected, &finding.actual);
-    let lines = [pointer, ""].map(|pointer| format!("{count}{pointer}{apart}"));
-    match lines.into_iter().find(|apart| fits(apart)) {
-        Some(apart) if is_comparison && !is_whole => apart,
-        _ => line,
-    }
-}
-
-/// Expected and actual value from shortly before their first difference on.
-fn apart(expected: &str, actual: &str) -> String {
-    /// Characters of a value.
-    const SHOWN_CHARACTERS: usize = 24;
-    /// Equal characters before the difference.
-    const BEFORE_CHARACTERS: usize = 8;
-    let pairs = expected.chars().zip(actual.chars());
-    let equal = pairs.take_while(|(due, seen)| due == seen).count();
-    let from = equal.saturating_sub(BEFORE_CHARACTERS);
-    let part = |value: &str| {
-        let characters = value.chars().count();
-        let shown: String = value.chars().skip(from).take(SHOWN_CHARACTERS).collect();
-        let begin = if from > 0 { "…" } else { "" };
-        let end = if characters > from + SHOWN_CHARACTERS {
-            "…"
-        } else {
-            ""
-        };
-        format!("{begin}{shown}{end}")
-    };
-    format!("expected {}, got {}", part(expected), part(actual))
-}
-
-fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
-    let mut out = String::new();
-    let delivery = cards::delivery_of(record, finding);
+    let payload = cards::payload_of(record, finding);
     let mut place = view::place(finding);
-    if let Some(count) = delivery.and_then(|d| callback_count(finding, d)) {
+    let count = payload.and_then(|payload| callback_count(finding, payload));
+    if let Some(count) = &count {
         // The count is made by this program and has no place in a document.
-        place.truncate(place.len() - CALLBACK_COUNT.len() - ", at ".len());
-        out += &labelled("received", &count, look);
+        let without = place.strip_suffix(&format!("at {CALLBACK_COUNT}"));
+        place = without.unwrap_or(&place).trim_end_matches(", ").to_owned();
+        out += &labelled_wrapped("received", count, look);
     }
-    let place = labelled("where", &place, look);
+    let place = labelled_wrapped("where", &place, look);
     out.insert_str(0, &place);
     for (label, value) in [("expected", &finding.expected), ("actual", &finding.actual)] {
-        out += &labelled(label, value, look);
+        out += &labelled_wrapped(label, value, look);
     }
     let both = format!("-{}\n+{}", finding.expected, finding.actual);
     if !finding.diff.trim_end().ends_with(&format!("@@\n{both}")) {
         out += &diff(&finding.diff, look);
     }
     let exchange = cards::exchange_of(record, finding);
-    if let Some(delivery) = delivery {
-        let label = match delivery.what.strip_prefix("hook ") {
-            Some(hook) => format!("result of {hook}"),
-            None if delivery.what == "callback" => "callback".to_owned(),
-            None => "event".to_owned(),
+    if let Some(payload) = payload {
+        let (label, label_of_action) = match &payload.what {
+            PayloadOrigin::Hook(name) => (format!("result of {name}"), "called as"),
+            PayloadOrigin::Callback => ("callback".to_owned(), "hook before"),
+            PayloadOrigin::Event(_) => ("event".to_owned(), "hook before"),
         };
-        let is_zero = callback_count(finding, delivery).is_some() && finding.actual == "0";
-        if !is_zero && !delivery.body.is_empty() {
-            out += &view::labelled(&label, &mark_line(&delivery.body, delivery.marked, look));
+        if count.is_none() || finding.actual != "0" {
+            out += &view::labelled(&label, &mark_line(&payload.body, payload.marked, look));
         }
-        if !delivery.action.is_empty() {
-            let is_result = delivery.what.starts_with("hook ");
-            let label = if is_result {
-                "called as"
-            } else {
-                "hook before"
-            };
-            out += &labelled(label, &delivery.action, look);
-        }
+        out += &labelled_wrapped(label_of_action, &payload.action, look);
         if let Some(exchange) = exchange {
             let brief = format!("{} (exchange {})", in_brief(exchange), exchange.exchange);
-            out += &labelled("request before", &brief, look);
+            out += &labelled_wrapped("request before", &brief, look);
         }
     } else if let Some(exchange) = exchange {
         // The line `where` has its number.
-        out += &labelled("exchange", &in_brief(exchange), look);
+        out += &labelled_wrapped("exchange", &in_brief(exchange), look);
         out += &earlier(record, finding, look);
         if finding.diff.is_empty() && !exchange.response_body.is_empty() {
             out += &view::labelled(
@@ -385,7 +226,7 @@ fn finding(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     }
     out += &view::labelled("request", &finding.reproduce);
     if let Some(note) = view::credentials_note(&finding.reproduce) {
-        out += &labelled("with", &note, look);
+        out += &labelled_wrapped("with", &note, look);
     }
     if let Some(command) = invocation::reproduce_command(record, finding) {
         out += &view::labelled("reproduce", &command);
@@ -403,12 +244,12 @@ fn earlier(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         Some(exchange) => format!("exchange {number}: {}", in_brief(exchange)),
         None => format!("exchange {number}"),
     };
-    labelled("before", &brief, look)
+    labelled_wrapped("before", &brief, look)
 }
 
 /// The number of received callbacks, if the finding is about it.
-fn callback_count(finding: &Finding, delivery: &Delivery) -> Option<String> {
-    let is_count = delivery.what == "callback" && finding.pointer == CALLBACK_COUNT;
+fn callback_count(finding: &Finding, payload: &ShownPayload) -> Option<String> {
+    let is_count = payload.what == PayloadOrigin::Callback && finding.pointer == CALLBACK_COUNT;
     let count = finding.actual.parse().ok().filter(|_| is_count)?;
     Some(view::count(count, "callback"))
 }
@@ -450,6 +291,10 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
     let lines: Vec<&str> = body.lines().collect();
     let from = line.saturating_sub(DIFF_LINES_MAX / 2 + 1).min(lines.len());
     let to = (from + DIFF_LINES_MAX / 2 + 4).min(lines.len());
+    let (from, to) = match look.is_verbose() {
+        true => (0, lines.len()),
+        false => (from, to),
+    };
     let numbered = lines[from..to].iter().enumerate().map(|(at, text)| {
         if from + at + 1 == line {
             Paint::Red.on(&format!("> {text}"), look)
@@ -457,11 +302,14 @@ fn mark_line(body: &str, line: usize, look: &Look) -> String {
             format!("  {text}")
         }
     });
-    numbered.collect::<Vec<_>>().join("\n")
+    let left_out = |lines: usize| (lines > 0).then(|| format!("  {}", more_lines(lines)));
+    let before = left_out(from).into_iter();
+    let shown = before.chain(numbered).chain(left_out(lines.len() - to));
+    shown.collect::<Vec<_>>().join("\n")
 }
 
 /// A value after its label, wrapped.
-fn labelled(label: &str, value: &str, look: &Look) -> String {
+fn labelled_wrapped(label: &str, value: &str, look: &Look) -> String {
     const LABEL_COLUMNS: usize = 10;
     let text = wrapped(
         view::labelled(label, value).trim_end(),
@@ -521,6 +369,7 @@ fn diff(diff: &str, look: &Look) -> String {
             Some('-') => Paint::Red.on(line, look),
             Some('+') => Paint::Green.on(line, look),
             // Unchanged lines only give context.
+            _ if look.is_verbose() => line.to_owned(),
             _ => cut(line, look.width.max(60) - 4),
         };
         writeln!(out, "    {painted}").expect(MEMORY);
@@ -531,16 +380,22 @@ fn diff(diff: &str, look: &Look) -> String {
 fn left_out(lines: usize) -> String {
     match lines {
         0 => String::new(),
-        1 => "    … 1 more line\n".to_owned(),
-        n => format!("    … {n} more lines\n"),
+        n => format!("    {}\n", more_lines(n)),
     }
+}
+
+fn more_lines(lines: usize) -> String {
+    format!("… {}", view::count(lines, "more line"))
 }
 
 /// `    33×  flow/list-meta/page-size: PageSize was left out …`.
 fn one_line(broken: &Broken, look: &Look) -> String {
     let first = broken.findings.first();
     let count = format!("{}×", broken.findings.len());
-    let room = (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count());
+    let columns = match look.is_verbose() {
+        true => usize::MAX,
+        false => (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count()),
+    };
     format!(
         "    {count:>6} {}: {}\n",
         look.linked(broken.id),
@@ -548,7 +403,7 @@ fn one_line(broken: &Broken, look: &Look) -> String {
             "",
             "",
             first,
-            room.max(20)
+            columns.max(20)
         ))
     )
 }
@@ -557,25 +412,6 @@ fn painted(text: &str, paint: Paint, look: &Look) -> String {
     text.lines()
         .map(|line| format!("{}\n", paint.on(line, look)))
         .collect()
-}
-
-pub(super) fn first_place(finding: &Finding) -> String {
-    if let Some(line) = view::line_of_file(finding) {
-        return line;
-    }
-    // Rules and scenarios may have the same id.
-    let mut parts = Vec::new();
-    if !finding.scenario.is_empty() && finding.step > 0 {
-        parts.push(format!("scenario {}", finding.scenario));
-    } else if !finding.scenario.is_empty() {
-        parts.push(finding.scenario.clone());
-    }
-    if finding.step > 0 {
-        parts.push(format!("step {}", finding.step));
-    } else if finding.exchange > 0 {
-        parts.push(format!("entry {}", finding.exchange));
-    }
-    parts.join(", ")
 }
 
 #[cfg(test)]
@@ -639,75 +475,35 @@ mod tests {
     }
 
     #[test]
-    fn a_long_observation_loses_the_middle_of_identifiers_and_then_its_place() {
-        let finding = |message: &str| Finding {
-            message: message.to_owned(),
-            scenario: "flow/create-execution/happy".to_owned(),
-            step: 2,
-            ..Finding::default()
-        };
-        let long = finding(
-            "sent \"IS316599da8ef4b3176873271edb4bf91f\", came back as \"IS316599da8ef4b3176873271edb4bf910\"",
-        );
-        assert_eq!(
-            also_line("2× ", (&long, &Finding::default()), 98),
-            "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (scenario flow/create-execution/happy, step 2)"
-        );
-        assert_eq!(
-            also_line("2× ", (&long, &Finding::default()), 60),
-            "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
-        );
-    }
-
-    #[test]
-    fn a_later_step_shows_what_differs_from_the_first_finding() {
-        let finding = |step, query: &str| Finding {
-            message: format!(
-                "a link leads to \"http://h/flow/v1/Flows/FW1/Executions?Page=1&{query}\", which is not found"
-            ),
-            scenario: "flow/read-executions/page-urls".to_owned(),
-            step,
-            ..Finding::default()
-        };
-        let (first, other) = (finding(2, "From=10:36"), finding(3, "From=10:37"));
-        assert_eq!(
-            also_line("", (&other, &first), 60),
-            "step 3: …From=10:37\", which is not found"
-        );
-    }
-
-    #[test]
-    fn an_observation_that_does_not_fit_is_reduced_to_the_difference() {
-        let long = |end: &str| format!("\"{}{end}\"", "word ".repeat(30));
-        let (expected, actual) = (long("one"), long("two"));
-        let finding = Finding {
-            message: format!("expected {expected}, got {actual}"),
-            pointer: "/body".to_owned(),
-            expected,
-            actual,
-            ..Finding::default()
-        };
-        assert_eq!(
-            also_line("2× ", (&finding, &Finding::default()), 88),
-            "2× /body: expected …rd word one\", got …rd word two\""
-        );
-    }
-
-    #[test]
     fn a_value_of_many_lines_is_cut_unless_verbose() {
         let long = "a word ".repeat(200);
-        let text = labelled("actual", &long, &Look::default());
+        let text = labelled_wrapped("actual", &long, &Look::default());
         assert!(text.lines().count() == VALUE_LINES_MAX + 1, "{text}");
         assert!(text.contains(" more lines\n"), "{text}");
         let look = Look {
             verbosity: crate::console::look::Verbosity::Verbose,
             ..Look::default()
         };
-        assert!(labelled("actual", &long, &look).lines().count() > 10);
+        assert!(labelled_wrapped("actual", &long, &look).lines().count() > 10);
     }
 
     #[test]
-    fn the_label_of_a_delivery_says_what_it_is() {
+    fn a_body_of_many_lines_says_how_many_are_left_out_unless_verbose() {
+        let body: Vec<String> = (1..=40).map(|n| format!("line {n}")).collect();
+        let text = mark_line(&body.join("\n"), 20, &Look::default());
+        assert!(text.starts_with("  … 7 more lines\n  line 8\n"), "{text}");
+        assert!(text.contains("\n> line 20\n"), "{text}");
+        assert!(text.ends_with("  line 23\n  … 17 more lines"), "{text}");
+        let look = Look {
+            verbosity: crate::console::look::Verbosity::Verbose,
+            ..Look::default()
+        };
+        let text = mark_line(&body.join("\n"), 20, &look);
+        assert_eq!(text.lines().count(), 40);
+    }
+
+    #[test]
+    fn the_label_of_a_payload_says_what_it_is() {
         let mut record = sample();
         let finding = &mut record.findings[0];
         (finding.exchange, finding.step) = (0, 3);
@@ -726,7 +522,7 @@ mod tests {
             !text.contains("at /count") && !text.contains("  callback\n"),
             "{text}"
         );
-        record.deliveries[0].what = "hook show_device".to_owned();
+        record.deliveries[0].what = PayloadOrigin::Hook("show_device".to_owned());
         record.deliveries[0].missing = false;
         let text = summarize(&record);
         assert!(

@@ -139,9 +139,21 @@ fn by_defect<'a>(
             .first()
             .and_then(|rule| cards::cause_of(record, cards, rule, &need));
         let need = cause.map_or(need, |card| format!("fix defect {} first", card.number));
-        match folded.iter_mut().find(|(known, _)| *known == need) {
-            Some((_, known)) => known.extend(ids),
-            None => folded.push((need, ids)),
+        for id in ids {
+            let probable = cards::probable_cause(record, cards, id, &need);
+            let need = probable.map_or_else(
+                || need.clone(),
+                |card| {
+                    let number = card.number;
+                    format!(
+                        "probably because scenarios of defect {number} stopped or lacked data: fix it first"
+                    )
+                },
+            );
+            match folded.iter_mut().find(|(known, _)| *known == need) {
+                Some((_, known)) => known.push(id),
+                None => folded.push((need, vec![id])),
+            }
         }
     }
     folded.sort_by_key(|(_, ids)| Reverse(ids.len()));

@@ -4,6 +4,7 @@
 
 mod defect;
 mod follow;
+mod in_a_line;
 mod leftover;
 mod look;
 mod summary;

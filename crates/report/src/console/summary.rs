@@ -3,7 +3,8 @@
 //!
 //! Of bounded length; the reports contain everything.
 
-use super::defect::{blocks, first_place, title};
+use super::defect::{blocks, title};
+use super::in_a_line::place_in_brief;
 use super::leftover::{blind, flaky, skipped, undecided, waived};
 use super::look::{Look, MEMORY, Paint, Verbosity, wrapped};
 use crate::cards::{self, Card};
@@ -11,7 +12,7 @@ use crate::invocation;
 use crate::tally;
 use crate::texts::escaped;
 use crate::view;
-use conformant_record::RunRecord;
+use conformant_record::{PayloadOrigin, RunRecord};
 use std::fmt::Write as _;
 
 /// Lines in total unless verbose; with lines about scenarios and progress fewer than 400.
@@ -153,7 +154,7 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if a defect's `reproduce` command passes, the defect depends on earlier requests: repeat the whole run with {}",
+                "if a defect's `reproduce` command passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {}",
                 invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
@@ -172,22 +173,26 @@ fn cause(record: &RunRecord, card: &Card) -> String {
         text += &format!(" in {}", view::count(card.defect.scenarios, "scenario"));
     }
     text += ", first ";
-    if let Some(delivery) = cards::delivery_of(record, first) {
-        text += &match delivery.what.strip_prefix("hook ") {
-            Some(hook) => format!("the result of {hook} "),
-            None if delivery.missing => "a missing callback ".to_owned(),
-            None if delivery.what == "callback" => "a callback ".to_owned(),
-            None => "an event ".to_owned(),
+    if let Some(payload) = cards::payload_of(record, first) {
+        text += &match &payload.what {
+            PayloadOrigin::Hook(name) => format!("the result of {name} "),
+            _ if payload.missing => "a missing callback ".to_owned(),
+            PayloadOrigin::Callback => "a callback ".to_owned(),
+            PayloadOrigin::Event(_) => "an event ".to_owned(),
         };
     } else if let Some(exchange) = cards::exchange_of(record, first) {
-        let operation = exchange.operation.rsplit('/').next().unwrap_or_default();
+        let operation = match exchange.operation.rsplit('/').next() {
+            // A request without an operation follows a link.
+            Some("get") | None => "a link",
+            Some(operation) => operation,
+        };
         let answer = match exchange.fault.as_str() {
             "" => exchange.status.to_string(),
             fault => fault.to_owned(),
         };
         text += &format!("{} {operation} -> {answer} ", exchange.method);
     }
-    text + "in " + &first_place(first)
+    text + "in " + &place_in_brief(first)
 }
 
 fn is_run(record: &RunRecord) -> bool {

@@ -7,7 +7,8 @@ use crate::invocation;
 use crate::view::{self, Broken, Effect};
 use conformant_base::text;
 use conformant_record::{
-    Delivery, Finding, RaceTimes, RunRecord, ScenarioResult, ShownExchange, StepResult,
+    Finding, PayloadOrigin, RaceTimes, RunRecord, ScenarioResult, ShownExchange, ShownPayload,
+    StepResult,
 };
 use minijinja::{Value, context};
 use std::collections::{BTreeMap, BTreeSet};
@@ -173,7 +174,7 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
         (Vec::new(), Vec::new())
     };
     let exchange = cards::exchange_of(record, first).filter(|_| in_full);
-    let delivery = cards::delivery_of(record, first).filter(|_| in_full);
+    let payload = cards::payload_of(record, first).filter(|_| in_full);
     let story = cards::scenario_of(record, first).filter(|result| match timeline {
         Some(Timeline::Full | Timeline::Lines) => true,
         // The steps before a callback or event are more useful than one exchange.
@@ -194,8 +195,8 @@ fn body(record: &RunRecord, broken: &Broken, first: &Finding, timeline: Option<T
         message => as_it_was(&cut(&first.message)),
         expected => as_it_was(&cut(&first.expected)), actual => as_it_was(&cut(&first.actual)),
         left, right,
-        exchange => exchange.map(|exchange| self::exchange(exchange, delivery)),
-        delivery => delivery.map(self::delivery),
+        exchange => exchange.map(|exchange| self::exchange(exchange, payload)),
+        payload => payload.map(self::payload),
         story,
         commands => commands(record, first),
         rows, rows_head,
@@ -271,7 +272,7 @@ fn body_lines(body: &str, marked: usize) -> Lines {
     lines.collect()
 }
 
-fn exchange(exchange: &ShownExchange, delivery: Option<&Delivery>) -> Value {
+fn exchange(exchange: &ShownExchange, payload: Option<&ShownPayload>) -> Value {
     let kind = exchange.response_headers.join(" · ");
     let status = if exchange.status > 0 {
         exchange.status.to_string()
@@ -287,7 +288,7 @@ fn exchange(exchange: &ShownExchange, delivery: Option<&Delivery>) -> Value {
         sent.push(("", " ".to_owned()));
         sent.extend(body_lines(&exchange.request_body, 0));
     }
-    let cause = if delivery.is_some() {
+    let cause = if payload.is_some() {
         "Caused by exchange"
     } else {
         "Exchange"
@@ -316,20 +317,20 @@ fn took(exchange: &ShownExchange) -> String {
     }
 }
 
-fn delivery(delivery: &Delivery) -> Value {
-    let head = match (delivery.what.as_str(), delivery.what.strip_prefix("hook ")) {
-        (_, Some(hook)) => format!("Result of the hook {hook}"),
-        ("callback", None) => "Received callbacks".to_owned(),
+fn payload(payload: &ShownPayload) -> Value {
+    let head = match &payload.what {
+        PayloadOrigin::Hook(name) => format!("Result of the hook {name}"),
+        PayloadOrigin::Callback => "Received callbacks".to_owned(),
         // Without a body it is about the events that did not come.
-        (_, None) if delivery.body.is_empty() => "Events".to_owned(),
-        (kind, None) => format!("Received: {kind}"),
+        PayloadOrigin::Event(_) if payload.body.is_empty() => "Events".to_owned(),
+        PayloadOrigin::Event(kind) => format!("Received: {kind}"),
     };
-    let head = match delivery.action.as_str() {
-        "" => head,
-        action if delivery.what.starts_with("hook ") => format!("{head}, called as {action}"),
-        action => format!("{head}, after {action}"),
+    let head = match (&payload.what, payload.action.as_str()) {
+        (_, "") => head,
+        (PayloadOrigin::Hook(_), action) => format!("{head}, called as {action}"),
+        (_, action) => format!("{head}, after {action}"),
     };
-    context! { head, lines => body_lines(&delivery.body, delivery.marked) }
+    context! { head, lines => body_lines(&payload.body, payload.marked) }
 }
 
 /// Steps of a scenario with the broken one last, and later ones if they fit.
