@@ -84,10 +84,6 @@ enum ValueComparison<'c> {
 }
 
 impl Predicate for WritePersists {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         let mut operation = references.operation("of", self.of.id());
         for parameter in self.shown.keys() {
@@ -101,10 +97,6 @@ impl Predicate for WritePersists {
         for hook in &self.through {
             references.hook("through", hook);
         }
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {
