@@ -9,7 +9,7 @@
 //!   such a switch itself.
 
 use super::garble::Garble;
-use super::{Call, Core, Params, Refusal, Switch};
+use super::{Call, Core, Params, Refusal, Switch, switches};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
 use serde::Deserialize;
@@ -225,33 +225,18 @@ enum RequestCondition {
 type PlacedEffect = (Switch, &'static str, &'static Effect);
 
 /// The effects of all switches, in their order.
-static EFFECTS: LazyLock<Vec<(Switch, Effect)>> = LazyLock::new(|| {
-    let mut all = Vec::new();
-    for file in [
-        include_str!("../faults.json"),
-        include_str!("../variants.json"),
-    ] {
-        let groups: Map<String, Value> =
-            serde_json::from_str(file).expect("the build script has read it");
-        for (id, row) in groups.values().filter_map(Value::as_object).flatten() {
-            let (Some(switch), Some(effects)) = (Switch::from_id(id), row.get("effects")) else {
-                continue;
-            };
-            let effects = Vec::<Effect>::deserialize(effects);
-            let effects = effects.unwrap_or_else(|error| panic!("`{id}`: {error}"));
-            all.extend(effects.into_iter().map(|effect| (switch, effect)));
-        }
-    }
-    all
-});
+static EFFECTS: LazyLock<Vec<(Switch, Vec<Effect>)>> =
+    LazyLock::new(|| switches::data("effects").collect());
 
 /// Effects by the last segment of their places.
 static BY_PLACE: LazyLock<HashMap<&'static str, Vec<PlacedEffect>>> = LazyLock::new(|| {
     let mut all: HashMap<_, Vec<PlacedEffect>> = HashMap::new();
-    for (switch, effect) in EFFECTS.iter() {
-        for place in effect.places.split('|') {
-            let last = place.rsplit('/').next().unwrap_or_default();
-            all.entry(last).or_default().push((*switch, place, effect));
+    for (switch, effects) in EFFECTS.iter() {
+        for effect in effects {
+            for place in effect.places.split('|') {
+                let last = place.rsplit('/').next().unwrap_or_default();
+                all.entry(last).or_default().push((*switch, place, effect));
+            }
         }
     }
     all
