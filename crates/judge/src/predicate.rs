@@ -23,8 +23,12 @@ use std::sync::Arc;
 
 /// One predicate with its parameters.
 pub trait Predicate: Debug + Send + Sync {
-    /// What it judges.
-    fn subject(&self) -> Subject;
+    /// What it judges: the first resource type or operation that its parameters refer to, or else all of the service.
+    fn subject(&self) -> Subject {
+        let mut references = References::default();
+        self.references(&mut references);
+        references.subject()
+    }
 
     /// Collects what its parameters refer to.
     fn references(&self, references: &mut References);
@@ -40,7 +44,9 @@ pub trait Predicate: Debug + Send + Sync {
     }
 
     /// What evidence it uses.
-    fn needs(&self) -> &'static [Need];
+    fn needs(&self) -> &'static [Need] {
+        &[Need::History]
+    }
 
     /// Judges everything in the scenario that it applies to.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>);

@@ -1,17 +1,18 @@
 //! Effects: faults and allowed variations that only change a value of a request or of a response.
 //!
 //! - A *switch* is a fault or an allowed variation. It is on or off for a whole run.
-//! - `faults.rs` and `variants.rs` list the effects of a switch after its text, as data. [`Core`] applies effects on
-//!   requests before the operation is handled, and effects on responses after it.
+//! - `faults.json` and `variants.json` list the effects of a switch with its text. [`Core`] applies effects on requests
+//!   before the operation is handled, and effects on responses after it.
 //! - A test run records which switches the reference reads. A switch that was not read cannot have made a difference, so
 //!   that the run need not be repeated with it. So an effect reads its switch only if it would change something.
 //! - Behavior that depends on the state, or that accepts invalid requests, is not an effect. The code of the operation reads
 //!   such a switch itself.
 
 use super::garble::Garble;
-use super::{Call, Core, Params, Refusal, Switch};
+use super::{Call, Core, Params, Refusal, Switch, switches};
 use conformant_base::clock::Timestamp;
 use conformant_base::ids;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -19,17 +20,20 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 /// One change of a request or a response.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effect {
+#[derive(Debug, Deserialize)]
+struct Effect {
     /// Where it applies, as alternatives separated by `|`: the collections at the end of the path, such as
     /// `Users/Channels`; the name of a service, for all its operations; or the name of a callback.
-    places: &'static str,
+    #[serde(rename = "in")]
+    places: String,
     /// The action that it applies to; `None` for every action.
     action: Option<Action>,
+    #[serde(flatten)]
     change: Change,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Change {
     /// Changes each resource in a response.
     Resource(ResponseChange),
@@ -39,25 +43,34 @@ enum Change {
     Request(RequestChange),
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ResponseChange {
     /// Pointers to the changed values, separated by `|`. `*` stands for every member.
-    pointers: &'static str,
+    #[serde(rename = "at")]
+    pointers: String,
+    #[serde(rename = "shows")]
     shown: Shown,
     /// All of them must be met.
-    conditions: [ResponseCondition; 2],
+    #[serde(rename = "when", default)]
+    conditions: Vec<ResponseCondition>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct RequestChange {
     /// Names of parameters, separated by `|`. `{Name}` is the identifier after the segment `Name` of the path. A name that
     /// begins with `X-` is a header field.
-    names: &'static str,
+    #[serde(rename = "parameter")]
+    names: String,
+    #[serde(rename = "reads")]
     sent: Sent,
+    #[serde(rename = "if")]
     condition: RequestCondition,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Action {
     Create,
     Fetch,
@@ -67,26 +80,27 @@ enum Action {
 }
 
 /// What a response shows in place of a value.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Shown {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Shown {
     /// Null.
     Null,
     /// This text.
-    Text(&'static str),
+    Text(String),
     /// This JSON.
-    Json(&'static str),
+    Json(Value),
     /// Nothing: the member is removed.
     Removed,
     /// The object with one more member: its name and its JSON.
-    Added(&'static str, &'static str),
+    Added(String, Value),
     /// The object with only this member.
-    Only(&'static str),
+    Only(String),
     /// The object without its second member.
     SecondRemoved,
     /// Only this number of items or members, also of a JSON object in a text.
     First(usize),
     /// The value at another pointer, unless that is null.
-    Copied(&'static str),
+    Copied(String),
     /// The value in the first resource of the collection.
     OfFirst,
     /// The link with the SID of the first resource of the collection.
@@ -96,13 +110,13 @@ pub(crate) enum Shown {
     /// Each text with lost or changed characters.
     Garbled(Garble),
     /// Each text with the first part replaced by the second.
-    Replaced(&'static str, &'static str),
+    Replaced(String, String),
     /// Each text with the first part replaced by the second or, if it lacks the first, the second by the first.
-    Swapped(&'static str, &'static str),
+    Swapped(String, String),
     /// The link without this number of segments at its end.
     Shortened(usize),
     /// The link without this query parameter.
-    Without(&'static str),
+    Without(String),
     /// The link of a page without filters.
     Unfiltered,
     /// The link of a page with filters that are not escaped.
@@ -112,7 +126,7 @@ pub(crate) enum Shown {
     /// The date, moved by this number of seconds.
     Later(i64),
     /// The date at another pointer, moved by this number of seconds.
-    After(&'static str, i64),
+    After(String, i64),
     /// The date as a text with the seconds since 1970.
     Epoch,
     /// Each number increased by this one.
@@ -134,22 +148,21 @@ pub(crate) enum Shown {
 }
 
 /// The condition of a change of a response.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum ResponseCondition {
-    /// Always met.
-    Always,
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum ResponseCondition {
     /// The value at this pointer of the resource equals this JSON.
-    AtEquals(&'static str, &'static str),
+    AtEquals(String, Value),
     /// The text at this pointer of the resource contains this part.
-    AtContains(&'static str, &'static str),
+    AtContains(String, String),
     /// The resource has a value at this pointer.
-    AtPresent(&'static str),
+    AtPresent(String),
     /// The changed value is a text that contains this part.
-    Contains(&'static str),
+    Contains(String),
     /// The changed value equals this JSON.
-    Equals(&'static str),
+    Equals(Value),
     /// The changed value has this type; `nested` means an object or a list.
-    Type(&'static str),
+    Type(String),
     /// The response is XML.
     Xml,
     /// The response is a page after the first one of a list.
@@ -157,12 +170,13 @@ pub(crate) enum ResponseCondition {
 }
 
 /// What the reference reads in place of a parameter.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Sent {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Sent {
     /// Nothing, as if it had not been sent.
     Dropped,
     /// This value, even if the parameter was not sent.
-    Set(&'static str),
+    Set(String),
     /// The value with lost or changed characters.
     Misspelled(Garble),
     /// Only the first of its values.
@@ -176,14 +190,15 @@ pub(crate) enum Sent {
 }
 
 /// The condition of a change of a parameter. Most conditions are about the first of its values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum RequestCondition {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum RequestCondition {
     /// The parameter is sent.
     Given,
     /// The parameter is not sent, or it is empty.
     Absent,
     /// The value equals this text.
-    Equals(&'static str),
+    Equals(String),
     /// The value has this number of characters.
     Chars(usize),
     /// The value has more characters than this number.
@@ -199,96 +214,28 @@ pub(crate) enum RequestCondition {
     /// The identifier in the path is not a SID.
     NotSid,
     /// The identifier in the path begins with this prefix of a SID, but is not a SID.
-    NearSid(&'static str),
+    NearSid(String),
     /// Another parameter is sent, too, and its value begins with this prefix.
-    OtherGiven {
-        name: &'static str,
-        prefix: &'static str,
-    },
+    OtherGiven { name: String, prefix: String },
     /// The request has no parameter at all.
     Empty,
 }
 
-macro_rules! responses {
-    ($($name:ident: $action:expr;)*) => {$(
-        /// An effect on the responses of this action.
-        pub(crate) const fn $name(places: &'static str, pointers: &'static str, shown: Shown) -> Effect {
-            let conditions = [ResponseCondition::Always; 2];
-            let change = Change::Resource(ResponseChange { pointers, shown, conditions });
-            Effect { places, action: $action, change }
-        }
-    )*};
-}
-
-macro_rules! requests {
-    ($($name:ident: $action:expr;)*) => {$(
-        /// An effect on the requests of this action.
-        pub(crate) const fn $name(
-            places: &'static str,
-            names: &'static str,
-            sent: Sent,
-            condition: RequestCondition,
-        ) -> Effect {
-            let change = Change::Request(RequestChange { names, sent, condition });
-            Effect { places, action: $action, change }
-        }
-    )*};
-}
-
-responses! {
-    shown: None;
-    created: Some(Action::Create);
-    fetched: Some(Action::Fetch);
-    listed: Some(Action::List);
-    updated: Some(Action::Update);
-}
-
-requests! {
-    on_any: None;
-    on_create: Some(Action::Create);
-    on_fetch: Some(Action::Fetch);
-    on_list: Some(Action::List);
-    on_update: Some(Action::Update);
-    on_delete: Some(Action::Delete);
-}
-
-/// An effect on the pages of a service's lists.
-pub(crate) const fn paged(service: &'static str, pointers: &'static str, shown: Shown) -> Effect {
-    let conditions = [ResponseCondition::Always; 2];
-    let change = Change::Page(ResponseChange {
-        pointers,
-        shown,
-        conditions,
-    });
-    Effect {
-        places: service,
-        action: None,
-        change,
-    }
-}
-
-impl Effect {
-    /// The same effect with one more condition. At most two are possible.
-    pub(crate) const fn when(mut self, condition: ResponseCondition) -> Self {
-        if let Change::Resource(change) | Change::Page(change) = &mut self.change {
-            let is_first = matches!(change.conditions[0], ResponseCondition::Always);
-            change.conditions[if is_first { 0 } else { 1 }] = condition;
-        }
-        self
-    }
-}
-
 /// A switch, one of the places of its effect, and the effect.
-type PlacedEffect = (Switch, &'static str, Effect);
+type PlacedEffect = (Switch, &'static str, &'static Effect);
+
+/// The effects of all switches, in their order.
+static EFFECTS: LazyLock<Vec<(Switch, Vec<Effect>)>> =
+    LazyLock::new(|| switches::data("effects").collect());
 
 /// Effects by the last segment of their places.
 static BY_PLACE: LazyLock<HashMap<&'static str, Vec<PlacedEffect>>> = LazyLock::new(|| {
     let mut all: HashMap<_, Vec<PlacedEffect>> = HashMap::new();
-    for switch in Switch::all() {
-        for effect in switch.effects() {
+    for (switch, effects) in EFFECTS.iter() {
+        for effect in effects {
             for place in effect.places.split('|') {
                 let last = place.rsplit('/').next().unwrap_or_default();
-                all.entry(last).or_default().push((switch, place, *effect));
+                all.entry(last).or_default().push((*switch, place, effect));
             }
         }
     }
@@ -366,7 +313,7 @@ impl Operation {
     }
 
     /// The effects that apply to this operation, each with its switch.
-    fn effects(&self) -> impl Iterator<Item = (Switch, Change)> + '_ {
+    fn effects(&self) -> impl Iterator<Item = (Switch, &'static Change)> + '_ {
         let last = self.chain.rsplit('/').next().unwrap_or_default();
         [last, self.service.as_str()]
             .into_iter()
@@ -377,7 +324,7 @@ impl Operation {
                 effect.action.is_none_or(|action| action == self.action)
                     && (*place == self.service || rest.is_some_and(|rest| rest.ends_with('/')))
             })
-            .map(|(switch, _, effect)| (*switch, effect.change))
+            .map(|(switch, _, effect)| (*switch, &effect.change))
     }
 }
 
@@ -402,7 +349,7 @@ impl Core {
             names,
             sent,
             condition,
-        }: RequestChange,
+        }: &RequestChange,
     ) -> Result<(), Refusal> {
         for name in names.split('|') {
             let header = name
@@ -508,7 +455,7 @@ fn identifier_after<'a>(path: &'a [String], name: &str) -> Option<&'a str> {
 }
 
 impl RequestCondition {
-    fn is_met(self, values: &[&str], given: &Params) -> bool {
+    fn is_met(&self, values: &[&str], given: &Params) -> bool {
         let Some(value) = values.first() else {
             return matches!(self, Self::Absent)
                 || matches!(self, Self::Empty) && given.0.is_empty();
@@ -520,10 +467,10 @@ impl RequestCondition {
         match self {
             Self::Given => true,
             Self::Absent => value.is_empty(),
-            Self::Equals(text) => *value == text,
-            Self::Chars(count) => value.chars().count() == count,
-            Self::Over(count) => value.chars().count() > count,
-            Self::Count(count) => values.len() == count,
+            Self::Equals(text) => value == text,
+            Self::Chars(count) => value.chars().count() == *count,
+            Self::Over(count) => value.chars().count() > *count,
+            Self::Count(count) => values.len() == *count,
             Self::NotAscii => !value.is_ascii(),
             Self::NestedObject => has_nested(Value::is_object),
             Self::NestedObjectOrList => has_nested(|v| v.is_object() || v.is_array()),
@@ -544,7 +491,7 @@ struct SwitchedChange<'a> {
     core: &'a Core,
     operation: &'a Operation,
     switch: Switch,
-    change: ResponseChange,
+    change: &'a ResponseChange,
 }
 
 impl SwitchedChange<'_> {
@@ -597,19 +544,17 @@ impl SwitchedChange<'_> {
 }
 
 impl ResponseCondition {
-    fn is_met(self, operation: &Operation, root: &Value, value: &Value) -> bool {
-        let equals = |value: &Value, text: &str| json_of(text) == *value;
+    fn is_met(&self, operation: &Operation, root: &Value, value: &Value) -> bool {
         let contains =
             |value: &Value, part: &str| value.as_str().is_some_and(|text| text.contains(part));
         match self {
-            Self::Always => true,
-            Self::AtEquals(at, text) => root.pointer(at).is_some_and(|value| equals(value, text)),
+            Self::AtEquals(at, json) => root.pointer(at) == Some(json),
             Self::AtContains(at, part) => {
                 root.pointer(at).is_some_and(|value| contains(value, part))
             }
             Self::AtPresent(at) => root.pointer(at).is_some(),
             Self::Contains(part) => contains(value, part),
-            Self::Equals(text) => equals(value, text),
+            Self::Equals(json) => value == json,
             Self::Type(name) => match value {
                 Value::Null => name == "null",
                 Value::Bool(_) => name == "boolean",
@@ -630,7 +575,7 @@ fn json_of(text: &str) -> Value {
 impl Shown {
     /// The value in place of `value`, which is at the pointer `at` of `root`. `None` if the member is removed.
     fn result(
-        self,
+        &self,
         change: &SwitchedChange<'_>,
         root: &Value,
         at: &str,
@@ -651,9 +596,9 @@ impl Shown {
             Self::Removed => return None,
             Self::Null => Value::Null,
             Self::Text(text) => json!(text),
-            Self::Json(text) => json_of(text),
-            Self::Added(name, text) => with_members(value, |all| {
-                all.insert(name.to_owned(), json_of(text));
+            Self::Json(json) => json.clone(),
+            Self::Added(name, json) => with_members(value, |all| {
+                all.insert(name.clone(), json.clone());
             }),
             Self::Only(name) => with_members(value, |all| all.retain(|key, _| key == name)),
             Self::SecondRemoved => with_members(value, |all| {
@@ -661,7 +606,7 @@ impl Shown {
                     all.shift_remove(&second);
                 }
             }),
-            Self::First(count) => first_of(value, count),
+            Self::First(count) => first_of(value, *count),
             Self::Copied(from) => match root.pointer(from) {
                 None | Some(Value::Null) => value.clone(),
                 Some(other) => other.clone(),
@@ -704,18 +649,18 @@ impl Shown {
             Self::Now => {
                 date(value).map_or_else(|| value.clone(), |_| change.core.date(change.core.now))
             }
-            Self::Later(seconds) => moved(date(value), seconds).unwrap_or_else(|| value.clone()),
+            Self::Later(seconds) => moved(date(value), *seconds).unwrap_or_else(|| value.clone()),
             Self::After(from, seconds) => {
                 let from = root.pointer(from).and_then(date);
-                moved(from, seconds).unwrap_or_else(|| value.clone())
+                moved(from, *seconds).unwrap_or_else(|| value.clone())
             }
             Self::Epoch => {
                 date(value).map_or_else(|| value.clone(), |at| json!(at.as_second().to_string()))
             }
-            Self::Plus(by) => plus(value, by),
+            Self::Plus(by) => plus(value, *by),
             Self::AtMost(most) => value
                 .as_u64()
-                .map_or_else(|| value.clone(), |n| json!(n.min(most))),
+                .map_or_else(|| value.clone(), |n| json!(n.min(*most))),
             Self::Whole => match value.as_f64().filter(|_| value.is_f64()) {
                 Some(number) => json!(number.trunc()),
                 None => value.clone(),
@@ -884,24 +829,6 @@ mod tests {
     }
 
     #[test]
-    fn every_json_of_an_effect_is_valid() {
-        for effect in Switch::all().flat_map(Switch::effects) {
-            let (Change::Resource(change) | Change::Page(change)) = effect.change else {
-                continue;
-            };
-            if let Shown::Json(text) | Shown::Added(_, text) = change.shown {
-                json_of(text);
-            }
-            for condition in change.conditions {
-                use ResponseCondition::{AtEquals, Equals};
-                if let AtEquals(_, text) | Equals(text) = condition {
-                    json_of(text);
-                }
-            }
-        }
-    }
-
-    #[test]
     fn an_operation_is_named_by_the_collections_in_its_path() {
         for (request, chain, action) in [
             ("GET /flow/v1/Flows", "flow/v1/Flows", Action::List),
@@ -934,88 +861,53 @@ mod tests {
         let operation = operation("GET /flow/v1/Flows/FW1");
         core.with_effects(&operation, &json!({"sid": "FW0", "url": "x/FW0"}));
         let root = json!({"sid": "FW1", "n": 7, "date": "2026-01-01T00:00:00Z"});
-        for (shown, before, after) in [
-            (Shown::Null, "1", "null"),
-            (Shown::Added("b", "2"), r#"{"a":1}"#, r#"{"a":1,"b":2}"#),
-            (Shown::Only("a"), r#"{"a":1,"b":2}"#, r#"{"a":1}"#),
-            (
-                Shown::SecondRemoved,
-                r#"{"a":1,"b":2,"c":3}"#,
-                r#"{"a":1,"c":3}"#,
-            ),
-            (Shown::Copied("/n"), "1", "7"),
-            (Shown::Copied("/absent"), "1", "1"),
-            (Shown::LinkOfFirst, r#""x/FW1/a""#, r#""x/FW0/a""#),
-            (Shown::OfFirst, r#""x/FW1""#, r#""x/FW0""#),
-            (
-                Shown::DigitChanged,
-                r#"{"a":["CH0a",null,1]}"#,
-                r#"{"a":["CH00",null,1]}"#,
-            ),
-            (
-                Shown::DigitChanged,
-                r#""http://x/Users""#,
-                r#""http://x/Us0rs""#,
-            ),
-            (Shown::Replaced("a", "b"), r#""a-c""#, r#""b-c""#),
-            (Shown::Swapped("a", "b"), r#""b""#, r#""a""#),
-            (
-                Shown::Shortened(2),
-                r#""http://x/a/b/c""#,
-                r#""http://x/a""#,
-            ),
-            (Shown::Without("Page"), r#""x?Page=1&b=2""#, r#""x?b=2""#),
-            (
-                Shown::Unfiltered,
-                r#""x?PageSize=1&b=2""#,
-                r#""x?PageSize=1""#,
-            ),
-            (Shown::Unescaped, r#""x?a=%2B%26""#, r#""x?a=+&""#),
-            (
-                Shown::Now,
-                r#""2026-01-01T00:00:00Z""#,
-                r#""1970-01-01T00:00:00Z""#,
-            ),
-            (
-                Shown::Later(-60),
-                r#""2026-01-01T00:01:00Z""#,
-                r#""2026-01-01T00:00:00Z""#,
-            ),
-            (
-                Shown::After("/date", 1),
-                "null",
-                r#""2026-01-01T00:00:01Z""#,
-            ),
-            (Shown::Epoch, r#""1970-01-01T00:00:09Z""#, r#""9""#),
-            (
-                Shown::Plus(1),
-                r#"{"a":1,"b":["x",2]}"#,
-                r#"{"a":2,"b":["x",3]}"#,
-            ),
-            (Shown::AtMost(10), "11", "10"),
-            (Shown::Whole, "2.5", "2.0"),
-            (Shown::AsText, r#"{"a":1}"#, r#""{\"a\":1}""#),
-            (Shown::AsNumber, r#""60027""#, "60027"),
-            (
-                Shown::Mistyped,
-                r#"{"a":"x","b":1,"c":null}"#,
-                r#"{"a":1,"b":"1","c":{}}"#,
-            ),
-        ] {
+        for (shown, before, after) in
+            serde_json::from_str::<Vec<(Value, Value, Value)>>(CHANGES).unwrap()
+        {
             let change = SwitchedChange {
                 core: &core,
                 operation: &operation,
                 switch: Switch::Fault(Fault::FlowNameNull),
-                change: ResponseChange {
-                    pointers: "/url",
-                    shown,
-                    conditions: [ResponseCondition::Always; 2],
+                change: &ResponseChange {
+                    pointers: "/url".into(),
+                    shown: Shown::deserialize(&shown).unwrap(),
+                    conditions: Vec::new(),
                 },
             };
-            let seen = shown.result(&change, &root, "/url", &json_of(before));
-            assert_eq!(seen, Some(json_of(after)), "{shown:?}");
+            let seen = change.change.shown.result(&change, &root, "/url", &before);
+            assert_eq!(seen, Some(after), "{shown}");
         }
     }
+
+    /// A change, the value before and the value after it.
+    const CHANGES: &str = r#"[
+        ["null", 1, null],
+        [{ "added": ["b", 2] }, { "a": 1 }, { "a": 1, "b": 2 }],
+        [{ "only": "a" }, { "a": 1, "b": 2 }, { "a": 1 }],
+        ["second-removed", { "a": 1, "b": 2, "c": 3 }, { "a": 1, "c": 3 }],
+        [{ "copied": "/n" }, 1, 7],
+        [{ "copied": "/absent" }, 1, 1],
+        ["link-of-first", "x/FW1/a", "x/FW0/a"],
+        ["of-first", "x/FW1", "x/FW0"],
+        ["digit-changed", { "a": ["CH0a", null, 1] }, { "a": ["CH00", null, 1] }],
+        ["digit-changed", "http://x/Users", "http://x/Us0rs"],
+        [{ "replaced": ["a", "b"] }, "a-c", "b-c"],
+        [{ "swapped": ["a", "b"] }, "b", "a"],
+        [{ "shortened": 2 }, "http://x/a/b/c", "http://x/a"],
+        [{ "without": "Page" }, "x?Page=1&b=2", "x?b=2"],
+        ["unfiltered", "x?PageSize=1&b=2", "x?PageSize=1"],
+        ["unescaped", "x?a=%2B%26", "x?a=+&"],
+        ["now", "2026-01-01T00:00:00Z", "1970-01-01T00:00:00Z"],
+        [{ "later": -60 }, "2026-01-01T00:01:00Z", "2026-01-01T00:00:00Z"],
+        [{ "after": ["/date", 1] }, null, "2026-01-01T00:00:01Z"],
+        ["epoch", "1970-01-01T00:00:09Z", "9"],
+        [{ "plus": 1 }, { "a": 1, "b": ["x", 2] }, { "a": 2, "b": ["x", 3] }],
+        [{ "at-most": 10 }, 11, 10],
+        ["whole", 2.5, 2.0],
+        ["as-text", { "a": 1 }, "{\"a\":1}"],
+        ["as-number", "60027", 60027],
+        ["mistyped", { "a": "x", "b": 1, "c": null }, { "a": 1, "b": "1", "c": {} }]
+    ]"#;
 
     #[test]
     fn only_an_effect_that_changes_something_reads_its_fault() {

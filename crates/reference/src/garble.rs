@@ -1,6 +1,9 @@
 //! Ways to lose or change characters of a text.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use serde::Deserialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Garble {
     /// Surrounding spaces are lost.
     Trimmed,

@@ -11,15 +11,14 @@ mod call;
 mod core;
 mod credentials;
 mod effects;
-pub mod faults;
 mod garble;
 mod hook;
 mod listing;
 mod overview;
 mod races;
 mod second_account;
+mod switches;
 mod target;
-pub mod variants;
 
 pub mod auth;
 pub mod chat;
@@ -28,13 +27,12 @@ pub mod flow;
 
 pub use self::call::{Call, Params};
 pub use self::core::{Callback, Core, Delivery, Refusal, account};
-pub use self::faults::Fault;
 pub use self::hook::text_arg;
 pub use self::hook::{Control, HookError};
 pub use self::listing::{Listing, Order};
 pub use self::races::StaleReads;
+pub use self::switches::{Fault, Variant};
 pub use self::target::{FEEDS, SERVICES, TargetSettings};
-pub use self::variants::Variant;
 
 use self::effects::Operation;
 use conformant_base::clock::Timestamp;
@@ -71,12 +69,10 @@ impl Switch {
         faults.chain(Variant::ALL.iter().map(|variant| Self::Variant(*variant)))
     }
 
-    /// What it changes in requests and answers; empty if code does.
-    pub(crate) const fn effects(self) -> &'static [effects::Effect] {
-        match self {
-            Self::Fault(fault) => fault.effects(),
-            Self::Variant(variant) => variant.effects(),
-        }
+    /// The one with that name.
+    pub(crate) fn from_id(id: &str) -> Option<Self> {
+        let variant = || Variant::from_id(id).map(Self::Variant);
+        Fault::from_id(id).map(Self::Fault).or_else(variant)
     }
 
     /// Settings with only this switch on.

@@ -493,26 +493,5 @@ mod tests {
         let core = core_with(&[], &[Variant::PageSizeRefused, Variant::PageSizeRaised]);
         check(&core, "?PageSize=1001", None);
         check(&core, "?PageSize=0", Some(1));
-        check(
-            &core_with(&[Fault::FlowPageSizeUnbounded], &[]),
-            "?PageSize=1001",
-            Some(1001),
-        );
-        check(
-            &core_with(&[Fault::FlowPageSizeZero], &[]),
-            "?PageSize=0",
-            Some(0),
-        );
-        check(
-            &core_with(&[Fault::FlowPageOverfull], &[]),
-            "?PageSize=2",
-            Some(3),
-        );
-        // Faults of chat do not affect flow lists.
-        check(
-            &core_with(&[Fault::ChatPageOverfull], &[]),
-            "?PageSize=2",
-            Some(2),
-        );
     }
 }

@@ -5,10 +5,12 @@
 
 use super::auth::application;
 use super::core::account;
-use super::{Fault, Reference, Settings};
+use super::{Reference, Settings, Switch, switches};
 use conformant_base::clock::Timestamp;
 use conformant_base::http::{Request, Response};
+use serde::Deserialize;
 use serde_json::{Value, json};
+use std::sync::LazyLock;
 
 /// Callback ids of the second account begin after this one.
 pub(super) const FIRST_CALLBACK: u64 = 1 << 32;
@@ -22,7 +24,8 @@ pub(super) const APPLICATION_KEY: &str = "reference-production-api-key-0002";
 const SEED: u64 = 0x5ec0_d000_acc0_0417;
 
 /// How a fault lets a request of the second account reach the first one.
-#[derive(Clone, Copy)]
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
 enum Mix {
     /// If the second account has no such resource, the response is that of the first one.
     Shown,
@@ -31,168 +34,40 @@ enum Mix {
     /// The request takes effect in the first account, and the response refuses it.
     Done,
     /// The list contains the items of both.
-    Joined(&'static str),
+    Joined(String),
     /// The refusal names the resource of the first account.
-    Named(&'static str),
+    Named(String),
     /// A name of the first account is taken.
     Taken,
     /// What the first account has is counted, too.
     Counted,
 }
 
-/// A fault with its method and path; `*` is any segment.
-type MixFault = (Fault, &'static str, &'static [&'static str], Mix);
+/// A fault of a request with this method and path.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MixFault {
+    method: String,
+    /// Segments; `*` is any.
+    path: String,
+    #[serde(rename = "reach")]
+    mix: Mix,
+}
 
-const FAULTS: &[MixFault] = &[
-    (
-        Fault::ChatOtherAccountFetchesService,
-        "GET",
-        &["chat", "v2", "Services", "*"],
-        Mix::Shown,
-    ),
-    (
-        Fault::ChatOtherAccountListsServices,
-        "GET",
-        &["chat", "v2", "Services"],
-        Mix::Joined("services"),
-    ),
-    (
-        Fault::ChatOtherAccountUpdatesService,
-        "POST",
-        &["chat", "v2", "Services", "*"],
-        Mix::Done,
-    ),
-    (
-        Fault::ChatOtherAccountErrorNames,
-        "GET",
-        &["chat", "v2", "Services", "*"],
-        Mix::Named("friendly_name"),
-    ),
-    (
-        Fault::ChatOtherAccountReadsMembers,
-        "GET",
-        &["chat", "v2", "Services", "*", "Channels", "*", "Members"],
-        Mix::Shown,
-    ),
-    (
-        Fault::ChatOtherAccountFetchesMember,
-        "GET",
-        &[
-            "chat", "v2", "Services", "*", "Channels", "*", "Members", "*",
-        ],
-        Mix::Shown,
-    ),
-    (
-        Fault::ChatOtherAccountCreatesMember,
-        "POST",
-        &["chat", "v2", "Services", "*", "Channels", "*", "Members"],
-        Mix::Done,
-    ),
-    (
-        Fault::ChatOtherAccountReadsUserChannels,
-        "GET",
-        &["chat", "v2", "Services", "*", "Users", "*", "Channels"],
-        Mix::Shown,
-    ),
-    (
-        Fault::ChatOtherAccountDeletesBinding,
-        "DELETE",
-        &["chat", "v2", "Services", "*", "Users", "*", "Bindings", "*"],
-        Mix::Done,
-    ),
-    (
-        Fault::ChatOtherAccountUpdatesWebhook,
-        "POST",
-        &[
-            "chat", "v2", "Services", "*", "Channels", "*", "Webhooks", "*",
-        ],
-        Mix::Shown,
-    ),
-    (
-        Fault::ChatOtherAccountNameTaken,
-        "POST",
-        &["chat", "v2", "Services", "*", "Channels"],
-        Mix::Taken,
-    ),
-    (
-        Fault::ChatOtherAccountIdentityTaken,
-        "POST",
-        &["chat", "v2", "Services", "*", "Users"],
-        Mix::Taken,
-    ),
-    (
-        Fault::ChatOtherAccountCounted,
-        "POST",
-        &["chat", "v2", "Services", "*", "Users"],
-        Mix::Counted,
-    ),
-    (
-        Fault::MediaOtherAccountFetches,
-        "GET",
-        &["media", "v1", "Services", "*", "Media", "*"],
-        Mix::Shown,
-    ),
-    (
-        Fault::MediaOtherAccountDownloads,
-        "GET",
-        &["media", "v1", "Services", "*", "Media", "*", "Content"],
-        Mix::Shown,
-    ),
-    (
-        Fault::FlowOtherAccountListsFlows,
-        "GET",
-        &["flow", "v1", "Flows"],
-        Mix::Joined("flows"),
-    ),
-    (
-        Fault::FlowOtherAccountFetchesFlow,
-        "GET",
-        &["flow", "v1", "Flows", "*"],
-        Mix::Shown,
-    ),
-    (
-        Fault::FlowOtherAccountDeletesFlow,
-        "DELETE",
-        &["flow", "v1", "Flows", "*"],
-        Mix::Done,
-    ),
-    (
-        Fault::FlowOtherAccountReadsExecutions,
-        "GET",
-        &["flow", "v1", "Flows", "*", "Executions"],
-        Mix::Shown,
-    ),
-    (
-        Fault::FlowOtherAccountFetchesExecution,
-        "GET",
-        &["flow", "v1", "Flows", "*", "Executions", "*"],
-        Mix::Shown,
-    ),
-    (
-        Fault::FlowOtherAccountReadsSteps,
-        "GET",
-        &["flow", "v1", "Flows", "*", "Executions", "*", "Steps"],
-        Mix::Shown,
-    ),
-    (
-        Fault::AuthOtherAccountFetchesRequest,
-        "GET",
-        &["auth", "onetouch", "*", "approval_requests", "*"],
-        Mix::Shown,
-    ),
-    (
-        Fault::AuthOtherAccountReadsStatus,
-        "GET",
-        &["auth", "protected", "*", "users", "*", "status"],
-        Mix::Replaced,
-    ),
-    (
-        Fault::AuthOtherAccountPolls,
-        "GET",
-        &["auth", "protected", "*", "registrations", "status"],
-        Mix::Replaced,
-    ),
-];
+/// The faults of `faults.json` that have `other-account`.
+static FAULTS: LazyLock<Vec<(Switch, MixFault)>> =
+    LazyLock::new(|| switches::data("other-account").collect());
+
+impl MixFault {
+    fn fits(&self, request: &Request) -> bool {
+        let path = request.segments();
+        let parts: Vec<&str> = self.path.split('/').collect();
+        let mut both = parts.iter().zip(&path);
+        self.method == request.method
+            && parts.len() == path.len()
+            && both.all(|(part, segment)| *part == "*" || part == segment)
+    }
+}
 
 /// A request of the second account with the credentials of the first one; `None` for any other request.
 pub(super) fn with_first_credentials(request: &Request) -> Option<Request> {
@@ -222,20 +97,10 @@ impl Reference {
     /// Handles one request of the second account.
     pub(super) fn handle_of_other(&mut self, request: &Request, now: Timestamp) -> Response {
         let answer = self.second(now).handle_own(request, now);
-        let path = request.segments();
-        let fits = |fault: &&MixFault| {
-            let (_, method, pattern, _) = fault;
-            *method == request.method
-                && pattern.len() == path.len()
-                && pattern
-                    .iter()
-                    .zip(&path)
-                    .all(|(part, segment)| *part == "*" || part == segment)
-        };
-        let broken = FAULTS.iter().filter(fits);
-        let broken: Vec<Mix> = broken
-            .filter(|(fault, ..)| self.core.fails(*fault))
-            .map(|(.., mix)| *mix)
+        let broken = FAULTS.iter().filter(|(_, fault)| fault.fits(request));
+        let broken: Vec<&Mix> = broken
+            .filter(|(switch, _)| self.core.has(*switch))
+            .map(|(_, fault)| &fault.mix)
             .collect();
         broken
             .into_iter()
@@ -258,7 +123,13 @@ impl Reference {
         other
     }
 
-    fn mixed(&mut self, mix: Mix, answer: Response, request: &Request, now: Timestamp) -> Response {
+    fn mixed(
+        &mut self,
+        mix: &Mix,
+        answer: Response,
+        request: &Request,
+        now: Timestamp,
+    ) -> Response {
         let is_refused = answer.status >= 400;
         match mix {
             Mix::Shown if is_refused => self.handle_own(request, now),

@@ -3,6 +3,7 @@
 //! A predicate collects [`References`] when it is read. They are resolved once all operations and resource types are
 //! known. Each reference that resolves to nothing is a problem with its place.
 
+use super::check::Subject;
 use super::draft::{Draft, File};
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
@@ -91,6 +92,19 @@ impl References {
         for (n, operation) in operations.iter().enumerate() {
             each(&mut self.operation(&format!("{key}/{n}"), operation));
         }
+    }
+
+    /// The first resource type or operation, or else all of the service.
+    pub fn subject(&self) -> Subject {
+        let first = self.0.iter().find_map(|reference| match reference {
+            Reference::Kind { kind, .. } => Some(Subject::kind(&kind.name)),
+            Reference::Operation { operation, .. } => Some(Subject::operation(&operation.name)),
+            Reference::AnyParameter(_)
+            | Reference::AnyEvent(_)
+            | Reference::Hook(_)
+            | Reference::Problem(_) => None,
+        });
+        first.unwrap_or(Subject::Service)
     }
 
     /// The parameter `key` names a parameter of some operation.

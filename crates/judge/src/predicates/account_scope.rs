@@ -32,10 +32,6 @@ struct Origin {
 }
 
 impl Predicate for AccountScope {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, _: &mut References) {}
 
     fn needs(&self) -> &'static [Need] {

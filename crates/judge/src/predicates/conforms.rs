@@ -18,10 +18,6 @@ pub struct Conforms {
 }
 
 impl Predicate for Conforms {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("kind", &self.kind).pointer("at", &self.at);
     }

@@ -14,16 +14,8 @@ pub struct ConsistentReads {
 }
 
 impl Predicate for ConsistentReads {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.of)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("of", &self.of);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -15,19 +15,11 @@ pub struct ConsistentSpelling {
 }
 
 impl Predicate for ConsistentSpelling {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("kind", &self.kind).pointer("at", &self.at);
         if self.of.len() < 2 {
             references.problem("of", "one spelling of several: name at least two");
         }
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

@@ -61,10 +61,6 @@ impl Predicate for CreatedWith {
         references.kind("kind", &self.kind).pointer("at", &self.at);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         if self.changed_by_people && context.history.changed_by_people(&self.kind) {
             return;

@@ -18,19 +18,11 @@ pub struct CreationOrder {
 }
 
 impl Predicate for CreationOrder {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)
             .answers("at", &self.at)
             .all_answer("scope", &self.scope);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

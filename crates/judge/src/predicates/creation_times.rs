@@ -44,10 +44,6 @@ impl Predicate for CreationTimes {
         }
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     /// Holds each creation against the first one.
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let mut first: Option<(Moment, Timestamp, Site)> = None;

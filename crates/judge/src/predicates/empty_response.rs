@@ -14,10 +14,6 @@ pub struct EmptyResponse {
 }
 
 impl Predicate for EmptyResponse {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         references.operation("of", self.of.id());
     }

@@ -56,10 +56,6 @@ struct FieldValue<'a> {
 }
 
 impl Predicate for EventFields {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
         references.any_event("at", &self.at);

@@ -24,10 +24,6 @@ pub struct EventFieldsAgree {
 }
 
 impl Predicate for EventFieldsAgree {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
         references.any_event("at", &self.at);

@@ -28,10 +28,6 @@ struct Message {
 }
 
 impl Predicate for EventMessagesDiffer {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
         references.any_event("message", &self.message);

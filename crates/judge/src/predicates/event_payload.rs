@@ -29,10 +29,6 @@ pub struct EventPayload {
 }
 
 impl Predicate for EventPayload {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
     }

@@ -30,10 +30,6 @@ enum Aspect {
 }
 
 impl Predicate for EventSchemaAddress {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         self.feed.references(references);
     }

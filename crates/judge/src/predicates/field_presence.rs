@@ -32,10 +32,6 @@ enum Otherwise {
 }
 
 impl Predicate for FieldPresence {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("kind", &self.kind)

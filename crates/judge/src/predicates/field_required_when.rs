@@ -18,10 +18,6 @@ pub struct FieldRequiredWhen {
 }
 
 impl Predicate for FieldRequiredWhen {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("kind", &self.kind)

@@ -42,10 +42,6 @@ impl Predicate for FileLink {
         references.kind("kind", &self.kind).pointer("at", &self.at);
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let ours = context
             .seen

@@ -21,18 +21,10 @@ pub struct Immutable {
 }
 
 impl Predicate for Immutable {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.of)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("of", &self.of)
             .pointers("fields", &self.fields);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

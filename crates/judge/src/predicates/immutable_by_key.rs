@@ -21,19 +21,11 @@ pub struct ImmutableByKey {
 }
 
 impl Predicate for ImmutableByKey {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointers("fields", &self.fields);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

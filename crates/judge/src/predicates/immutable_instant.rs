@@ -21,16 +21,8 @@ pub struct ImmutableInstant {
 }
 
 impl Predicate for ImmutableInstant {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.of)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("of", &self.of).pointer("at", &self.at);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

@@ -74,10 +74,6 @@ impl Predicate for LinkTarget {
         }
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         if self.to == To::Each {
             return self.evaluate_each(context, rule, verdicts);

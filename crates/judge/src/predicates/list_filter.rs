@@ -30,10 +30,6 @@ pub(super) enum Keeps {
 }
 
 impl Predicate for ListFilter {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)

@@ -43,10 +43,6 @@ impl Predicate for ListFilterComplete {
         });
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for list in &context.history.lists {
             let of = &list.operation;

@@ -27,10 +27,6 @@ enum Direction {
 }
 
 impl Predicate for ListOrder {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)

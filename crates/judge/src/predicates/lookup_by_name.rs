@@ -48,10 +48,6 @@ impl Predicate for LookupByName {
         });
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
             for (index, seen) in context.of_operation(&rule.service, operation) {

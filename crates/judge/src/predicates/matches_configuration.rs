@@ -19,10 +19,6 @@ pub struct MatchesConfiguration {
 }
 
 impl Predicate for MatchesConfiguration {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("kind", &self.kind).pointer("at", &self.at);
     }

@@ -14,16 +14,8 @@ pub struct OtherResourcesUnchanged {
 }
 
 impl Predicate for OtherResourcesUnchanged {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         references.operation("of", self.of.id());
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

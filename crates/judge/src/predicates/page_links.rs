@@ -37,16 +37,8 @@ enum Aspect {
 type Held = BTreeMap<usize, Vec<Option<ResourceId>>>;
 
 impl Predicate for PageLinks {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         references.operation("of", self.of.id());
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

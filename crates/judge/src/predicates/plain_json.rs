@@ -13,10 +13,6 @@ use conformant_base::json::Note;
 pub struct PlainJson {}
 
 impl Predicate for PlainJson {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, _: &mut References) {}
 
     fn needs(&self) -> &'static [Need] {

@@ -27,10 +27,6 @@ impl OperationName {
     pub(super) fn id(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
-
-    pub(super) fn subject(&self) -> Subject {
-        Subject::operation(self.id())
-    }
 }
 
 /// Resource types that an invariant is about; the first one is its subject.

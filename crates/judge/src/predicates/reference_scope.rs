@@ -42,10 +42,6 @@ impl Predicate for ReferenceScope {
         }
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         for (id, resource) in history.resources.iter() {

@@ -16,10 +16,6 @@ pub struct ReferenceToOther {
 }
 
 impl Predicate for ReferenceToOther {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("kind", &self.kind).pointer("at", &self.at);
     }

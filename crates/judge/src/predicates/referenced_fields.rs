@@ -24,10 +24,6 @@ pub struct ReferencedFields {
 }
 
 impl Predicate for ReferencedFields {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         let here: Vec<String> = self.same.keys().cloned().collect();
         let there: Vec<String> = self.same.values().cloned().collect();
@@ -36,10 +32,6 @@ impl Predicate for ReferencedFields {
             .pointer("at", &self.at)
             .pointers("same", &here);
         references.kind("with", &self.with).pointers("same", &there);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

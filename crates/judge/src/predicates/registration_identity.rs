@@ -111,10 +111,6 @@ struct Registration {
 }
 
 impl Predicate for RegistrationIdentity {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.create.operation)
-    }
-
     fn applies_to(&self) -> AppliesTo {
         // A registration by a scanned code counts, too.
         AppliesTo::Anything
@@ -143,10 +139,6 @@ impl Predicate for RegistrationIdentity {
         references.hook("change/hook", &self.change.hook);
         references.hook("scan/show", &self.scan.show);
         references.hook("scan/scan", &self.scan.scan);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

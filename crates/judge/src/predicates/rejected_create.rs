@@ -17,16 +17,8 @@ pub struct RejectedCreate {
 }
 
 impl Predicate for RejectedCreate {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         references.operation("of", self.of.id());
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

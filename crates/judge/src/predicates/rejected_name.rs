@@ -26,19 +26,11 @@ pub struct RejectedName {
 }
 
 impl Predicate for RejectedName {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter);
         references.any_parameter("path", &self.path);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

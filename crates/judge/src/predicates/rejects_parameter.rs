@@ -41,10 +41,6 @@ impl std::fmt::Debug for Compiled {
 }
 
 impl Predicate for RejectsParameter {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)

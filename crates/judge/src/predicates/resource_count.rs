@@ -33,10 +33,6 @@ impl Predicate for ResourceCount {
         }
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let history = &context.history;
         for (id, resource) in history.resources.iter() {

@@ -26,17 +26,9 @@ pub struct StateAfterHook {
 }
 
 impl Predicate for StateAfterHook {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("kind", &self.kind).pointer("at", &self.at);
         references.hook("after", &self.after);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

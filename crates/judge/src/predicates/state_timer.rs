@@ -43,10 +43,6 @@ enum Aspect {
 }
 
 impl Predicate for StateTimer {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.of)
-    }
-
     fn references(&self, references: &mut References) {
         references.kind("of", &self.of).pointer("at", &self.at);
     }

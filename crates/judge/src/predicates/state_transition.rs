@@ -18,19 +18,11 @@ pub struct StateTransition {
 }
 
 impl Predicate for StateTransition {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointer("at", &self.at);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     /// Judges each resource that was observed at least twice. Between two observations several steps may have

@@ -25,10 +25,6 @@ pub struct TimeDifference {
 }
 
 impl Predicate for TimeDifference {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         let mut kind = references.kind("kind", &self.kind);
         for (key, pointer) in [("at", &self.at), ("after", &self.after)] {

@@ -105,10 +105,6 @@ enum TokenPart {
 }
 
 impl Predicate for TokenRegistration {
-    fn subject(&self) -> Subject {
-        Subject::Service
-    }
-
     fn references(&self, references: &mut References) {
         references.hook("codes/show", &self.codes.show);
         references.hook("codes/scan", &self.codes.scan);

@@ -35,19 +35,11 @@ enum Held {
 }
 
 impl Predicate for UniqueName {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.operation)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .operation("operation", &self.operation)
             .parameter("parameter", &self.parameter)
             .answers("at", &self.at);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {

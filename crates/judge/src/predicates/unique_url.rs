@@ -28,10 +28,6 @@ impl Predicate for UniqueUrl {
         }
     }
 
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
-    }
-
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for name in self.kinds.iter() {
             let kind = context.rulebook.kinds.get(name);

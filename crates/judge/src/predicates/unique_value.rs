@@ -21,20 +21,12 @@ pub struct UniqueValue {
 }
 
 impl Predicate for UniqueValue {
-    fn subject(&self) -> Subject {
-        Subject::kind(&self.kind)
-    }
-
     fn references(&self, references: &mut References) {
         references
             .kind("kind", &self.kind)
             .pointer("key", &self.key)
             .pointer("at", &self.at)
             .pointers("scope", &self.scope);
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     /// Judges each resource when it is first observed together with another one of its scope.

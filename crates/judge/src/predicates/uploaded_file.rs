@@ -61,10 +61,6 @@ pub(super) struct File<'c> {
 }
 
 impl Predicate for UploadedFile {
-    fn subject(&self) -> Subject {
-        Subject::operation(&self.upload.operation)
-    }
-
     fn references(&self, references: &mut References) {
         self.upload.references(references);
         let mut kind = references.kind("kind", &self.kind);

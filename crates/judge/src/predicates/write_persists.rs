@@ -62,10 +62,6 @@ struct ShownPlace {
 }
 
 impl Predicate for WritePersists {
-    fn subject(&self) -> Subject {
-        self.of.subject()
-    }
-
     fn references(&self, references: &mut References) {
         let mut operation = references.operation("of", self.of.id());
         for parameter in self.places.keys() {
@@ -79,10 +75,6 @@ impl Predicate for WritePersists {
         for hook in &self.through {
             references.hook("through", hook);
         }
-    }
-
-    fn needs(&self) -> &'static [Need] {
-        &[Need::History]
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -128,7 +128,7 @@ impl Chat {
         };
         if let Some(service) = self.services.by_sid(service)
             && inputs::webhooks_enabled(core, call)
-            && core.fails(Fault::ChatRefusedMessageCalls)
+            && core.fails(Fault::ChatRefusedMessageCallsWebhooks)
         {
             let happening = delivery::Happening {
                 before: "onMessageSend",

@@ -2,108 +2,31 @@
 
 use conformant_judge::load::predicates;
 use conformant_rulebook::{Problems, Rulebook};
-
-const COMMON: &str = "$defs:\n  sid-FW: { type: string, pattern: \"^FW[0-9a-f]{32}$\" }\n";
-const FLOW: &str = "\
-title: Flow
-description: A flow.
-x-source: { section: Flow, lines: [16] }
-type: object
-required: [sid]
-properties:
-  sid:
-    $ref: ../../common.yaml#/$defs/sid-FW
-    description: Names it.
-    x-source: { section: Flow, lines: [19] }
-  status:
-    enum: [draft, published]
-    description: Its state.
-    x-source: { section: Flow, lines: [22] }
-";
-const OPENAPI: &str = "\
-openapi: 3.1.0
-info: { title: Flow, version: v1 }
-paths:
-  /v1/Flows/{Sid}:
-    get:
-      operationId: fetch-flow
-      summary: Fetches a flow.
-      x-source: { section: Endpoints, lines: [81] }
-      parameters:
-        - name: Sid
-          in: path
-          required: true
-          description: The flow.
-          schema: { $ref: \"../common.yaml#/$defs/sid-FW\" }
-          x-source: { section: Endpoints, lines: [81] }
-          x-echo: /sid
-      responses:
-        2XX:
-          description: The flow.
-          content: { application/json: { schema: { $ref: schemas/flow.yaml } } }
-";
-const RULES: &str = "\
-rules:
-  - id: flow/flow/draft
-    source: { section: Flow status, lines: [71] }
-    says: A new flow is a draft.
-    check: { scenario: {} }
-  - id: flow/fetch-flow/unknown
-    source: { section: Endpoints, lines: [81] }
-    says: An unknown flow is refused.
-    check: { scenario: {} }
-  - id: flow/flow/same
-    source: { section: Endpoints, lines: [81] }
-    says: A flow is the same everywhere.
-    check: { immutable: { kind: flow/flow, key: /sid, fields: [/status] } }
-";
-const OPEN: &str = "\
-open-points:
-  - id: flow/open/delete
-    source: { section: Endpoints, lines: [92] }
-    basis: not-shown
-    says: What deleting answers.
-    treatment: Anything goes.
-    either: true
-    observe: [{ operation: fetch-flow, aspect: status }]
-";
-const SCENARIOS: &str = "\
-groups:
-  a-flow:
-    says: A flow is there.
-    with: { name: x }
-    steps:
-      - hook: create_flow
-        with: { friendly_name: \"${with.name}\" }
-        capture: made
-operations:
-  fetch-flow:
-    setup: [{ use: a-flow }]
-    with: { Sid: \"${made.flow_sid}\" }
-scenarios:
-  - id: flow/flows/draft
-    says: A flow is a draft at first.
-    matrix: { word: [a, b] }
-    steps:
-      - use: a-flow
-        with: { name: \"${matrix.word}\" }
-      - call: fetch-flow
-        with: { Sid: \"${made.flow_sid}\" }
-        expect: [{ rule: flow/flow/draft, at: /status, equals: draft }]
-      - call: fetch-flow
-        with: { Sid: FW00 }
-        rejected: flow/fetch-flow/unknown
-      - wait: 2s
-";
+use serde::Deserialize;
 
 fn files() -> Vec<(&'static str, String)> {
     [
-        ("common.yaml", COMMON),
-        ("flow/openapi.yaml", OPENAPI),
-        ("flow/open-points.yaml", OPEN),
-        ("flow/rules/flows.yaml", RULES),
-        ("flow/scenarios/flows.yaml", SCENARIOS),
-        ("flow/schemas/flow.yaml", FLOW),
+        ("common.yaml", include_str!("bad_files/common.yaml")),
+        (
+            "flow/openapi.yaml",
+            include_str!("bad_files/flow/openapi.yaml"),
+        ),
+        (
+            "flow/open-points.yaml",
+            include_str!("bad_files/flow/open-points.yaml"),
+        ),
+        (
+            "flow/rules/flows.yaml",
+            include_str!("bad_files/flow/rules/flows.yaml"),
+        ),
+        (
+            "flow/scenarios/flows.yaml",
+            include_str!("bad_files/flow/scenarios/flows.yaml"),
+        ),
+        (
+            "flow/schemas/flow.yaml",
+            include_str!("bad_files/flow/schemas/flow.yaml"),
+        ),
     ]
     .map(|(path, text)| (path, text.to_owned()))
     .to_vec()
@@ -116,37 +39,52 @@ fn load(files: &[(&str, String)]) -> Result<Rulebook, Problems> {
     Rulebook::from_files(predicates(), files)
 }
 
-/// Replaces one text in one file; the first problem is at the place marked by `^` in what is
-/// put in, and its message and help hold the words.
-#[track_caller]
-fn refuses(path: &str, from: &str, to: &str, words: &[&str]) {
-    let mut files = files();
-    let (_, text) = files
-        .iter_mut()
-        .find(|(p, _)| *p == path)
-        .expect("a file of the example");
-    assert!(text.contains(from), "{from} is not in {path}");
-    *text = text.replacen(from, &to.replacen('^', "", 1), 1);
-    let mark = to.find('^').map(|n| {
-        let at = text.find(&to.replacen('^', "", 1)).expect("was put in") + n;
-        let before = &text[..at];
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or_default()
-            .chars()
-            .count()
-            + 1;
-        (before.matches('\n').count() + 1, column)
-    });
-    let problems = load(&files).expect_err("a bad file");
-    let fits = problems.iter().any(|p| {
-        let printed = format!("{} {}", p.message, p.help.as_deref().unwrap_or_default());
-        p.file == path
-            && words.iter().all(|w| printed.contains(w))
-            && mark.is_none_or(|m| m == (p.line, p.column))
-    });
-    assert!(fits, "expected {words:?} at {mark:?} in:\n{problems}");
+/// A mistake in a file, see `mistakes.yaml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mistake {
+    file: String,
+    replace: String,
+    with: String,
+    says: Vec<String>,
+}
+
+impl Mistake {
+    /// Why the mistake is not reported as stated.
+    fn problem(&self) -> Option<String> {
+        let mut files = files();
+        let (_, text) = files
+            .iter_mut()
+            .find(|(path, _)| *path == self.file)
+            .expect("a file of the example");
+        let at = text.find(&self.replace).expect("a text of the file");
+        let with = self.with.replacen('^', "", 1);
+        text.replace_range(at..at + self.replace.len(), &with);
+        let mark = self.with.find('^').map(|n| {
+            let before = &text[..at + n];
+            let line = before.rsplit('\n').next().unwrap_or_default();
+            (before.matches('\n').count() + 1, line.chars().count() + 1)
+        });
+        let Err(problems) = load(&files) else {
+            return Some(format!("{:?} is accepted", self.with));
+        };
+        let is_reported = problems.iter().any(|p| {
+            let printed = format!("{} {}", p.message, p.help.as_deref().unwrap_or_default());
+            p.file == self.file
+                && self.says.iter().all(|words| printed.contains(words))
+                && mark.is_none_or(|mark| mark == (p.line, p.column))
+        });
+        let expected = || format!("expected {:?} at {mark:?} in:\n{problems}", self.says);
+        (!is_reported).then(expected)
+    }
+}
+
+#[test]
+fn each_mistake_is_reported_at_its_place_with_what_to_do() {
+    let mistakes = conformant_yaml::read(include_str!("bad_files/mistakes.yaml")).unwrap();
+    let mistakes: Vec<Mistake> = conformant_yaml::from_node(&mistakes).unwrap();
+    let problems: Vec<String> = mistakes.iter().filter_map(Mistake::problem).collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
 #[test]
@@ -176,30 +114,6 @@ fn the_example_is_good() {
     assert_eq!(
         rulebook.rules["flow/flow/sid"].place,
         "flow/schemas/flow.yaml:7"
-    );
-}
-
-#[test]
-fn yaml_that_is_none() {
-    refuses("common.yaml", "$defs:", "$defs: [", &[]);
-    refuses(
-        "flow/rules/flows.yaml",
-        "says: A new",
-        "says: a\n    ^says: A new",
-        &["duplicate"],
-    );
-    refuses(
-        "flow/rules/flows.yaml",
-        "says: A new flow",
-        "says: A: new flow",
-        &["mapping values"],
-    );
-    refuses("common.yaml", "$defs:", "a: 1\n---\n$defs:", &["document"]);
-    refuses(
-        "flow/schemas/flow.yaml",
-        "[draft, published]",
-        "[draft, ^NO]",
-        &["`NO`", "quote it"],
     );
 }
 
@@ -285,350 +199,6 @@ fn files_in_no_place_and_that_are_no_text() {
 }
 
 #[test]
-fn schemas() {
-    let path = "flow/schemas/flow.yaml";
-    refuses(
-        path,
-        "required: [sid]",
-        "requird: [sid]",
-        &["`requird`", "did you mean `required`?"],
-    );
-    refuses(
-        path,
-        "required: [sid]",
-        "required: [^sidd]",
-        &["`sidd`", "did you mean `sid`?"],
-    );
-    refuses(
-        path,
-        "$defs/sid-FW",
-        "$defs/sid-FV",
-        &["sid-FV", "did you mean `sid-FW`"],
-    );
-    refuses(
-        path,
-        "../../common",
-        "../../comon",
-        &["missing file `comon.yaml`"],
-    );
-    refuses(
-        path,
-        "../../common",
-        "../../../common",
-        &["is outside the rulebook"],
-    );
-    refuses(
-        path,
-        "    x-source: { section: Flow, lines: [22] }\n",
-        "",
-        &["x-source", "missing"],
-    );
-    refuses(path, "lines: [22]", "lines: []", &["names lines"]);
-    refuses(
-        path,
-        "    description: Its state.\n",
-        "",
-        &["`description` is missing"],
-    );
-    refuses(
-        path,
-        "type: object",
-        "type: ^objekt",
-        &["`objekt`", "did you mean `object`?"],
-    );
-    refuses(
-        path,
-        "enum: [draft, published]",
-        "pattern: ^\"(a\"",
-        &["regular expression"],
-    );
-    refuses(
-        path,
-        "enum: [draft, published]",
-        "pattern: ^\"(a)\\\\1\"",
-        &["regular expression"],
-    );
-    refuses(
-        path,
-        "enum: [draft, published]",
-        "format: datetime",
-        &["did you mean `date-time`?"],
-    );
-    refuses(
-        path,
-        "enum: [draft, published]",
-        "minLength: many",
-        &["invalid JSON Schema"],
-    );
-}
-
-#[test]
-fn operations() {
-    let path = "flow/openapi.yaml";
-    refuses(
-        path,
-        "summary:",
-        "^sumary:",
-        &["`sumary`", "did you mean `summary`?"],
-    );
-    refuses(path, "fetch-flow", "^fetchFlow", &["expected kebab case"]);
-    refuses(path, "name: Sid", "name: Side", &["`{Sid}`"]);
-    refuses(
-        path,
-        "required: true",
-        "required: false",
-        &["always required"],
-    );
-    refuses(path, "in: path", "in: ^cookie", &["cookie"]);
-    refuses(path, "x-echo: /sid", "x-echo: ^sid", &["JSON Pointer"]);
-    refuses(
-        path,
-        "x-echo: /sid",
-        "x-echo-as: json",
-        &["without `x-echo`"],
-    );
-    refuses(
-        path,
-        "2XX:",
-        "^\"200\":",
-        &["the documents state no status codes"],
-    );
-    refuses(
-        path,
-        "info:",
-        "security: [{ basik: [] }]\ninfo:",
-        &["security scheme", "basik"],
-    );
-    refuses(
-        path,
-        "schemas/flow.yaml",
-        "schemas/flew.yaml",
-        &["flew.yaml"],
-    );
-}
-
-#[test]
-fn rules() {
-    let path = "flow/rules/flows.yaml";
-    refuses(
-        path,
-        "flow/flow/draft",
-        "^flow/flow/sid",
-        &["is taken by flow/schemas/flow.yaml"],
-    );
-    refuses(
-        path,
-        "flow/flow/draft",
-        "^chat/flow/draft",
-        &["folder of flow"],
-    );
-    refuses(
-        path,
-        "flow/flow/draft",
-        "^flow/Flow_draft",
-        &["expected a path in kebab case"],
-    );
-    refuses(
-        path,
-        "{ scenario: {} }",
-        "{ ^scenaro: {} }",
-        &["did you mean `scenario`?"],
-    );
-    refuses(
-        path,
-        "kind: flow/flow,",
-        "kind: ^flow/flaw,",
-        &["did you mean `flow/flow`?"],
-    );
-    refuses(
-        path,
-        "[/status]",
-        "[^/state]",
-        &["`/state` does not resolve", "did you mean `status`?"],
-    );
-    refuses(
-        path,
-        "[/status]",
-        "[^status]",
-        &["invalid JSON Pointer `status`"],
-    );
-    let ordered = |what: &str| format!("check: {{ {what} }}");
-    let same = "check: { immutable: { kind: flow/flow, key: /sid, fields: [/status] } }";
-    let wrong = "order: { operation: ^fetch-flov, at: /x, direction: ascending }";
-    refuses(
-        path,
-        same,
-        &ordered(wrong),
-        &["operation `fetch-flov`", "did you mean"],
-    );
-    // A former name of a predicate is still accepted.
-    let wrong = "default: { operations: [fetch-flow], parameter: ^Syd, at: /sid, value: 1 }";
-    refuses(
-        path,
-        same,
-        &ordered(wrong),
-        &["parameter of fetch-flow `Syd`", "did you mean `Sid`?"],
-    );
-}
-
-#[test]
-fn open_points() {
-    let path = "flow/open-points.yaml";
-    refuses(
-        path,
-        "flow/open/delete",
-        "^flow/delete",
-        &["invalid id `flow/delete`"],
-    );
-    refuses(
-        path,
-        "operation: fetch-flow",
-        "operation: ^fetch",
-        &["operation `fetch`"],
-    );
-    refuses(
-        path,
-        "aspect: status",
-        "aspect: ^statas",
-        &["did you mean `status`?"],
-    );
-}
-
-#[test]
-#[expect(clippy::too_many_lines, reason = "a table of mistakes")]
-fn steps() {
-    let path = "flow/scenarios/flows.yaml";
-    refuses(
-        path,
-        "- wait: 2s",
-        "- wait: 2s\n        ^use: a-flow",
-        &["2 verbs", "wait, use"],
-    );
-    refuses(path, "- wait: 2s", "- ^setup: true", &["without a verb"]);
-    refuses(path, "wait: 2s", "wait: ^2 s", &["invalid duration `2 s`"]);
-    refuses(
-        path,
-        "wait: 2s",
-        "wait: 2s\n        ^walk: true",
-        &["invalid key `walk` of `wait`", "it belongs to call"],
-    );
-    refuses(
-        path,
-        "- wait: 2s",
-        "- walk: true\n        ^wait: 2s",
-        &["invalid key `walk` of `wait`"],
-    );
-    refuses(
-        path,
-        "wait: 2s",
-        "wait: 2s\n        ^setupp: true",
-        &["unknown key", "did you mean `setup`?"],
-    );
-    let rejected = "rejected: flow/fetch-flow/unknown";
-    refuses(
-        path,
-        rejected,
-        &format!("either: true\n        {rejected}"),
-        &[
-            "only one of `accepted`, `rejected` and `either`",
-            "accepted unless said",
-        ],
-    );
-    refuses(
-        path,
-        rejected,
-        "unless: { at: /sid, equals: x }",
-        &["`unless` goes with `rejected` alone"],
-    );
-    refuses(
-        path,
-        "equals: draft",
-        "equals: draft, at-least: 1",
-        &["2 comparisons"],
-    );
-    refuses(path, ", equals: draft", "", &["0 comparisons"]);
-    refuses(
-        path,
-        "equals: draft",
-        "matches: ^\"(\"",
-        &["regular expression"],
-    );
-    refuses(
-        path,
-        "equals: draft",
-        "unlike: ^\"(\"",
-        &["regular expression"],
-    );
-    refuses(
-        path,
-        "rule: flow/flow/draft",
-        "rule: ^flow/flow/darft",
-        &["did you mean"],
-    );
-    refuses(
-        path,
-        "rule: flow/flow/draft",
-        "rule: ^flow/flow/sid",
-        &["is not a rule of scenarios"],
-    );
-    refuses(
-        path,
-        "rejected: flow",
-        "rejected: ^flaw",
-        &["there is no rule"],
-    );
-    refuses(
-        path,
-        "- use: a-flow",
-        "- use: ^a-flaw",
-        &["group", "did you mean `a-flow`?"],
-    );
-    refuses(
-        path,
-        "hook: create_flow",
-        "hook: ^creat_flow",
-        &["did you mean `create_flow`?"],
-    );
-    refuses(
-        path,
-        "friendly_name:",
-        "^friendly:",
-        &["argument of create_flow"],
-    );
-    refuses(
-        path,
-        "with: { name: \"",
-        "with: { ^nama: \"",
-        &["parameter of the group"],
-    );
-    refuses(
-        path,
-        "with: { Sid: FW00",
-        "with: { ^Side: FW00",
-        &["did you mean `Sid`?"],
-    );
-    refuses(
-        path,
-        "with: { Sid: FW00 }",
-        "with: {}",
-        &["path parameter `Sid` is missing"],
-    );
-    refuses(
-        path,
-        "call: fetch-flow",
-        "call: ^fetch-floww",
-        &["did you mean `fetch-flow`?"],
-    );
-    refuses(path, "wait: 2s", "await: ^calls", &["listening address"]);
-    refuses(
-        path,
-        "wait: 2s",
-        "listen: x\n        judge: ^flow/flo",
-        &["did you mean `flow/flow`?"],
-    );
-}
-
-#[test]
 fn rules_name_an_event_without_its_version() {
     let mut with = files();
     let rule = "rules:\n  - id: events/x/y\n    source: { section: S, lines: [1] }\n    says: It is.\n    \
@@ -641,89 +211,6 @@ fn rules_name_an_event_without_its_version() {
     ] {
         assert!(printed.contains(says), "{printed}");
     }
-}
-
-#[test]
-fn names_in_texts() {
-    let path = "flow/scenarios/flows.yaml";
-    refuses(
-        path,
-        "\"${with.name}\"",
-        "^\"${with.nam}\"",
-        &["did you mean `name`?"],
-    );
-    refuses(
-        path,
-        "\"${matrix.word}\"",
-        "^\"${matrix.wort}\"",
-        &["did you mean `word`?"],
-    );
-    refuses(
-        path,
-        "\"${matrix.word}\"",
-        "y",
-        &["the matrix `word` is never used"],
-    );
-    refuses(
-        path,
-        "Sid: FW00",
-        "Sid: ^\"${mad.sid}\"",
-        &["did you mean `made`?"],
-    );
-    refuses(
-        path,
-        "Sid: FW00",
-        "Sid: ^\"${target.sid}\"",
-        &["a service and a key"],
-    );
-    refuses(
-        path,
-        "Sid: FW00",
-        "Sid: ^\"${target.flaw.sid}\"",
-        &["did you mean `flow`?"],
-    );
-    refuses(
-        path,
-        "Sid: FW00",
-        "Sid: ^\"${made.sid\"",
-        &["without its `}`"],
-    );
-    refuses(
-        path,
-        "rejected:",
-        "capture: ^again\n        rejected:",
-        &["`again` is never used"],
-    );
-}
-
-#[test]
-fn scenarios_as_a_whole() {
-    let path = "flow/scenarios/flows.yaml";
-    let accepted =
-        "      - call: fetch-flow\n        with: { Sid: \"${made.flow_sid}\" }\n        expect";
-    let refused = "      - call: fetch-flow\n        either: true\n        with: { Sid: \"${made.flow_sid}\" }\n        expect";
-    refuses(path, accepted, refused, &["has no accepted call"]);
-    refuses(
-        path,
-        "  fetch-flow:\n    setup: [{ use: a-flow }]\n    with: { Sid: \"${made.flow_sid}\" }\nsc",
-        "  ^fetch-flow:\n    setup: [{ use: a-flow }]\n    optional: { Sid: \"${made.flow_sid}\" }\nsc",
-        &[
-            "the path parameter `Sid` is missing",
-            "give `Sid` under `with`",
-        ],
-    );
-    refuses(
-        path,
-        "scenarios:",
-        "    except: { without-Side: ^x }\nscenarios:",
-        &["no case `without-Side`"],
-    );
-    refuses(
-        path,
-        "  fetch-flow:\n    setup",
-        "  ^fetch-flaw:\n    setup",
-        &["did you mean `fetch-flow`?"],
-    );
 }
 
 #[test]

@@ -111,10 +111,6 @@ fn parsed(response: &Response) -> Value {
     serde_json::from_slice(&response.body).expect("a JSON body")
 }
 
-fn keyed(length: usize) -> Value {
-    json!({"k".repeat(length): "v"})
-}
-
 /// A QR string of a right token, `seconds` from its issue to its expiry.
 fn qr(world: &World, custom_user_id: &str, seconds: i64) -> String {
     let claims = json!({
