@@ -1,6 +1,7 @@
 //! `lookup-by-name`: a name in a path selects the resource of that name. Acceptance is judged by the operation's own rule.
 
 use super::prelude::*;
+use conformant_rulebook::scenario::Credentials;
 use crate::acceptance::Acceptance;
 use crate::compare::spelled;
 use crate::context::Seen;
@@ -51,8 +52,11 @@ impl Predicate for LookupByName {
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         for operation in &self.operations {
             for (index, seen) in context.of_operation(&rule.service, operation) {
-                let flawed = !seen.exchange.credentials.sees_ours();
-                let is_refused = matches!(seen.exchange.status(), Some(400..=499));
+                let credentials = seen.exchange.credentials;
+                let flawed = !credentials.sees_ours();
+                // A user name in another letter case may be rejected.
+                let is_refused = credentials != Credentials::UserOtherCase
+                    && matches!(seen.exchange.status(), Some(400..=499));
                 let is_answered = seen.acceptance == Acceptance::Accepted || is_refused;
                 if !is_answered || flawed {
                     continue;
