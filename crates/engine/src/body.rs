@@ -77,8 +77,12 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
             let start =
                 String::from_utf8_lossy(&response.body[..response.body.len().min(EXCERPT_BYTES)]);
             let shown = media_type_or(&media_type);
+            let what = match shown.contains("json") {
+                true => "whose body is not JSON",
+                false => "in place of JSON",
+            };
             Body::Unreadable(format!(
-                "with {shown} in place of JSON ({fault}): {}",
+                "with {shown} {what} ({fault}): {}",
                 text::escape_line(&start)
             ))
         }
