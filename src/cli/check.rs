@@ -112,7 +112,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         (1.., _, _) => Exit::Usage,
         (0, 1.., _) => Exit::Trouble,
         (0, 0, 1..) if strict => Exit::Usage,
-        (0, 0, _) => concluded(&record, counts.documents, strict),
+        (0, 0, _) => concluded(&record, &kind, counts.documents, strict),
     })
 }
 
@@ -145,10 +145,13 @@ fn judge_files(
             }
         };
         checked.map_err(|error| {
+            let text = error.to_string();
+            let of_input = text.strip_prefix("- ").filter(|_| name == STANDARD_INPUT);
+            let text = of_input.map_or(text.clone(), |rest| format!("standard input {rest}"));
             if error.is_usage() {
-                Failure::Usage(error.to_string())
+                Failure::Usage(text)
             } else {
-                Failure::Trouble(error.to_string())
+                Failure::Trouble(text)
             }
         })?;
     }
@@ -203,7 +206,7 @@ fn schema_ids(record: &RunRecord) -> Option<String> {
     let ids = &record.archive.as_ref()?.schema_ids;
     let shown = ids.iter().take(SCHEMA_IDS_MAX);
     let mut shown: Vec<String> = shown
-        .map(|(id, n)| format!("{id} ({n} documents)"))
+        .map(|(id, n)| format!("{id} ({})", text::count(*n, "document")))
         .collect();
     if ids.len() > SCHEMA_IDS_MAX {
         shown.push(format!("and {} more", ids.len() - SCHEMA_IDS_MAX));
@@ -250,7 +253,7 @@ fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
 }
 
 /// The exit code; reports why nothing was judged.
-fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
+fn concluded(record: &RunRecord, kind: &Kind, documents: usize, strict: bool) -> Exit {
     let failing = |level: Level| level == Level::Must || strict;
     let failed = record
         .rules
@@ -263,10 +266,16 @@ fn concluded(record: &RunRecord, documents: usize, strict: bool) -> Exit {
     } else if any(&[Verdict::Error]) {
         Exit::Trouble
     } else if documents == 0 || !is_judged {
-        let why = if documents == 0 {
-            "no file holds a document"
-        } else {
-            "no rule applies to what the files hold"
+        let why = match (documents, kind) {
+            (0, Kind::Events(_)) => {
+                "no file holds an event; --type-at and --payload-at name where type and payload are, and `--as` names \
+                 another type of documents"
+            }
+            (0, Kind::Har) => {
+                "no file holds an exchange; record one first, or name another type with `--as`"
+            }
+            (0, Kind::Representation(_) | Kind::Token | Kind::Qr) => "no file holds a document",
+            (_, _) => "no rule applies to what the files hold",
         };
         note(&format!("nothing was judged: {why}"));
         Exit::NothingJudged
