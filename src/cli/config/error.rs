@@ -152,7 +152,7 @@ fn credentials_for(at: &str, source: &UrlError) -> String {
         return String::new();
     }
     match at.strip_suffix(".url") {
-        Some(hook) if hook.ends_with(".http") => {
+        Some(hook) if at.starts_with("hooks.") => {
             format!("; send them in {hook}.headers, such as Authorization")
         }
         Some(target) => format!("; set {target}.username and {target}.password"),
