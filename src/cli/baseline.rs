@@ -50,18 +50,9 @@ fn unusable(rulebook: &Rulebook, waiver: &Waiver) -> Vec<String> {
     if let Some(id) = &waiver.operation
         && rulebook.operation_by_id(id).is_none()
     {
-        let services = rulebook.services.values();
-        let operations = services.flat_map(|s| s.operations.values());
-        let known: Vec<String> = operations
-            .map(|o| format!("{}/{}", o.service, o.id))
-            .collect();
-        let known: Vec<&str> = known.iter().map(String::as_str).collect();
-        let hint = conformant_base::text::did_you_mean(id, &known);
-        let hint = hint
-            .map(|id| format!("; did you mean {id}?"))
-            .unwrap_or_default();
         problems.push(format!(
-            "--waivers: {rule}: no operation is named {id}{hint} (`conformant list operations` shows them)"
+            "--waivers: {rule}: {}",
+            super::no_operation(rulebook, id)
         ));
     }
     if let Some(pointer) = waiver
@@ -187,19 +178,23 @@ fn is_fixed(waiver: &Waiver, record: &RunRecord) -> bool {
 }
 
 fn expiry(text: Option<&str>) -> Result<Date, Failure> {
-    match text {
-        Some(text) => text.parse().map_err(|_| {
-            Failure::Usage(format!(
-                "invalid --expires `{text}`: expected a date, such as 2027-01-31"
-            ))
-        }),
-        None => {
-            let today = conformant_base::clock::now()
-                .to_zoned(jiff::tz::TimeZone::UTC)
-                .date();
-            Ok(today.saturating_add(jiff::Span::new().days(DAYS)))
-        }
+    let today = conformant_base::clock::now()
+        .to_zoned(jiff::tz::TimeZone::UTC)
+        .date();
+    let Some(text) = text else {
+        return Ok(today.saturating_add(jiff::Span::new().days(DAYS)));
+    };
+    let date: Date = text.parse().map_err(|_| {
+        Failure::Usage(format!(
+            "invalid --expires `{text}`: expected a date, such as 2027-01-31"
+        ))
+    })?;
+    if date < today {
+        return Err(Failure::Usage(format!(
+            "--expires {date} is in the past: the waivers would not accept anything; name {today} or a later day"
+        )));
     }
+    Ok(date)
 }
 
 fn write(path: &Path, waivers: &[Waiver]) -> Result<(), Failure> {

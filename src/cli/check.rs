@@ -84,7 +84,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
     }
     record.invocation = invocation::invocation();
     let strict = args.output.strict;
-    let (exit, reasons) = conclusion(&record, counts, unread, strict);
+    let (exit, reasons) = conclusion(&record, &kind, counts, unread, strict);
     record.exit = Some(exit as u8);
     let settings = Settings { strict };
     let redactor = Redactor::new(&known.secrets);
@@ -120,6 +120,7 @@ pub(super) fn check(args: &CheckArgs) -> Done {
 /// The exit code and its reasons. Files that cannot be read or are cut are reported before.
 fn conclusion(
     record: &RunRecord,
+    kind: &Kind,
     counts: Counts,
     unread: usize,
     strict: bool,
@@ -133,8 +134,20 @@ fn conclusion(
         (0, 1.., _, _) => (Exit::Trouble, Vec::new()),
         (0, 0, 1.., _) if strict => (Exit::Usage, Vec::new()),
         (0, 0, _, 0) => {
-            let why = "nothing was judged: no file holds a document";
-            (Exit::NothingJudged, vec![why.to_owned()])
+            let why = match kind {
+                Kind::Events(_) => {
+                    "no file holds an event; --type-at and --payload-at name where type and payload are, and `--as` names \
+                     another type of documents"
+                }
+                Kind::Har => {
+                    "no file holds an exchange; record one first, or name another type with `--as`"
+                }
+                Kind::Representation(_) | Kind::Token | Kind::Qr => "no file holds a document",
+            };
+            (
+                Exit::NothingJudged,
+                vec![format!("nothing was judged: {why}")],
+            )
         }
         (0, 0, _, _) => {
             let (conclusion, reasons) = gate(demands, record, &[], false);
@@ -172,10 +185,13 @@ fn judge_files(
             }
         };
         checked.map_err(|error| {
+            let text = error.to_string();
+            let of_input = text.strip_prefix("- ").filter(|_| name == STANDARD_INPUT);
+            let text = of_input.map_or(text.clone(), |rest| format!("standard input {rest}"));
             if error.is_usage() {
-                Failure::Usage(error.to_string())
+                Failure::Usage(text)
             } else {
-                Failure::Trouble(error.to_string())
+                Failure::Trouble(text)
             }
         })?;
     }
@@ -230,7 +246,7 @@ fn schema_ids(record: &RunRecord) -> Option<String> {
     let ids = &record.archive.as_ref()?.schema_ids;
     let shown = ids.iter().take(SCHEMA_IDS_MAX);
     let mut shown: Vec<String> = shown
-        .map(|(id, n)| format!("{id} ({n} documents)"))
+        .map(|(id, n)| format!("{id} ({})", text::count(*n, "document")))
         .collect();
     if ids.len() > SCHEMA_IDS_MAX {
         shown.push(format!("and {} more", ids.len() - SCHEMA_IDS_MAX));

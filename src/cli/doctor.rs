@@ -22,7 +22,7 @@ use conformant_base::text;
 use conformant_engine::{NEW_CELLPHONE, features};
 use conformant_rulebook::{Rulebook, hook_rules};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The hook that moves the target's clock.
 const ADVANCE_CLOCK: &str = "advance_clock";
@@ -37,6 +37,8 @@ struct Check {
     says: String,
     /// What to do about it.
     todo: Option<String>,
+    /// The rules that are not judged without it, if the check was not tried.
+    rules: usize,
 }
 
 impl Check {
@@ -46,6 +48,7 @@ impl Check {
             is_ok: Some(true),
             says,
             todo: None,
+            rules: 0,
         }
     }
 
@@ -55,6 +58,7 @@ impl Check {
             is_ok: Some(false),
             says,
             todo: Some(todo),
+            rules: 0,
         }
     }
 
@@ -64,6 +68,7 @@ impl Check {
             is_ok: None,
             says,
             todo,
+            rules: 0,
         }
     }
 }
@@ -73,6 +78,8 @@ impl Check {
 struct Diagnosis {
     /// What makes judging impossible.
     headlines: Vec<String>,
+    /// The services that answer at their address.
+    answering: BTreeSet<String>,
     checks: Vec<Check>,
     left_out: Vec<LeftOut>,
     /// Settings that are not set, each with the scenarios that read it.
@@ -110,15 +117,22 @@ pub(super) fn doctor(args: &DoctorArgs) -> Done {
         ..RunArgs::default()
     })?;
     if config.settings.targets.is_empty() {
-        let help = "write a configuration with `conformant init`, or give --target SERVICE=URL";
-        return Err(Failure::Usage(format!("no target is configured: {help}")));
+        let help = match config::found(args.config.as_deref()) {
+            Some(path) => format!("name one in {} under `targets`", path.display()),
+            None => "write a configuration with `conformant init --target SERVICE=URL`".to_owned(),
+        };
+        return Err(Failure::Usage(format!(
+            "no target is configured: {help}, or give --target SERVICE=URL"
+        )));
     }
     let rulebook = super::load(&args.specs)?;
     config::check_values(&rulebook, &config)?;
     let targets = Targets::new(&config, &rulebook)?;
     let mut diagnosis = Diagnosis::default();
     for service in config.settings.targets.keys() {
-        targets::check(service, &targets, &rulebook, &mut diagnosis);
+        if targets::check(service, &targets, &rulebook, &mut diagnosis) {
+            diagnosis.answering.insert(service.clone());
+        }
     }
     accounts::check(&config, &targets, &rulebook, &mut diagnosis);
     let client = &targets.client;
@@ -216,39 +230,43 @@ fn unset(config: &Config, rulebook: &Rulebook) -> Vec<(String, Vec<String>)> {
     unset
 }
 
-/// What to do: failed checks first, then what makes a run judge more or faster.
+/// What to do: failed checks first, then what makes a run faster, then what makes it judge more, most of it first.
 fn tasks(diagnosis: &Diagnosis, config: &Config) -> Vec<String> {
-    let mut checks: Vec<&Check> = diagnosis.checks.iter().collect();
-    checks.sort_by_key(|check| check.is_ok.is_none());
-    let mut tasks: Vec<String> = checks
-        .iter()
-        .filter_map(|check| check.todo.clone())
-        .collect();
-    // Several hooks have the same task.
-    tasks.dedup();
+    let todos = |is_failed: bool| {
+        let checks = diagnosis.checks.iter();
+        let checks = checks.filter(move |check| (check.is_ok == Some(false)) == is_failed);
+        checks.filter_map(|check| Some((check.rules, check.todo.clone()?)))
+    };
+    let mut tasks: Vec<String> = todos(true).map(|(_, task)| task).collect();
     if !config.settings.hooks.contains_key(ADVANCE_CLOCK) {
         tasks.push(format!(
             "configure the hook {ADVANCE_CLOCK}: a run is then about six times faster, because it does not wait in real time"
         ));
     }
+    let mut others: Vec<(usize, String)> = todos(false).collect();
     for (key, scenarios) in &diagnosis.unset {
-        let scenarios = match scenarios.len() {
+        let shown = match scenarios.len() {
             1 => "1 scenario reads".to_owned(),
             n => format!("{n} scenarios read"),
         };
-        tasks.push(format!(
-            "set {key}, which {scenarios}: `conformant explain {key}` describes it"
-        ));
+        let task = format!("set {key}, which {shown}: `conformant explain {key}` describes it");
+        others.push((scenarios.len(), task));
     }
     let hooks = diagnosis.left_out.iter();
     let mut hooks: Vec<&LeftOut> = hooks.filter(|one| one.hook != ADVANCE_CLOCK).collect();
     hooks.sort_by_key(|one| std::cmp::Reverse(one.rules.len()));
     for LeftOut { hook, rules, .. } in hooks.into_iter().take(TASKS_OF_HOOKS_MAX) {
-        tasks.push(format!(
+        let task = format!(
             "implement the hook {hook}, needed by {}: `conformant explain {hook}` describes it",
             text::count(rules.len(), "rule")
-        ));
+        );
+        others.push((rules.len(), task));
     }
+    others.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    tasks.extend(others.into_iter().map(|(_, task)| task));
+    // Several hooks have the same task.
+    let mut seen = BTreeSet::new();
+    tasks.retain(|task| seen.insert(task.clone()));
     tasks
 }
 
@@ -265,7 +283,8 @@ fn as_text(diagnosis: &Diagnosis) -> String {
         };
         out.push_str(&format!("{mark} {}: {}\n", check.what, check.says));
     }
-    if diagnosis.left_out.is_empty() && diagnosis.unset.is_empty() {
+    let has_failed = diagnosis.checks.iter().any(|c| c.is_ok == Some(false));
+    if diagnosis.left_out.is_empty() && diagnosis.unset.is_empty() && !has_failed {
         out.push_str("all rules of these services can be judged\n");
     }
     let hooks = diagnosis.left_out.iter();

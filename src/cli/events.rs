@@ -1,7 +1,8 @@
 //! `events new` creates the next version of an event from its last one; `events check` checks the levels of all events.
 
 use super::args::{EventsArgs, EventsCommand, ListFormat, Specs};
-use super::{Done, Exit, Failure, diff, load, print};
+use super::{Done, Exit, Failure, diff, load, note, print};
+use conformant_base::text;
 use conformant_versions::{EventsCheck, NextVersion, Released, next_version};
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -36,6 +37,9 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         return Err(Failure::Usage(
             "--release writes into a rulebook: name its folder with --specs".to_owned(),
         ));
+    }
+    if folder.is_none() {
+        note("the events of the embedded rulebook are checked; --specs DIR names another one");
     }
     if release {
         released = released.with_current(&rulebook);
@@ -73,17 +77,41 @@ fn begin(name: &str, specs: &Path) -> Done {
     let known = conformant_versions::event_named(&rulebook, name);
     let name = known.map_err(|e| Failure::Usage(e.to_string()))?;
     let next = next_version(&rulebook, &name).expect("a known event has a version");
+    refuse_unedited(specs, &next)?;
     copy(specs, &next)?;
+    let shown = specs.display();
     print(&format!(
-        "{} is a copy of {}. Edit it, add it to events/asyncapi.yaml, and check what breaks:\n  \
+        "{shown}/{} is a copy of {}. Edit it, add it to {shown}/events/asyncapi.yaml, and check what breaks:\n  \
          conformant diff --specs {} {} {}\n",
         next.to,
         next.from,
-        specs.display(),
+        text::shell_quoted(&shown.to_string()),
         kind(&next.from),
         kind(&next.to),
     ));
     Ok(Exit::Conformant)
+}
+
+/// Refuses to copy a version that is itself still a copy of the one before it.
+fn refuse_unedited(specs: &Path, next: &NextVersion) -> Result<(), Failure> {
+    let Some(before) = &next.before else {
+        return Ok(());
+    };
+    let read = |path: &str| super::read_file(&specs.join(path));
+    let (last, before_last) = (read(&next.from)?, read(before)?);
+    if without_modeline(&last) != without_modeline(&before_last) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} is still equal to {}: edit {} before the next version",
+        kind(&next.from),
+        kind(before),
+        specs.join(&next.from).display()
+    )))
+}
+
+fn without_modeline(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(MODELINE.as_bytes()).unwrap_or(bytes)
 }
 
 /// Writes the new file; an existing one is never overwritten.

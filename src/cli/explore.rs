@@ -33,13 +33,15 @@ pub(super) fn explore(args: &ExploreArgs) -> Done {
     if let Some(folder) = &args.save {
         can_be_written(folder)?;
     }
-    let mut config = config::read(&RunArgs {
+    let run_args = RunArgs {
         config: args.config.clone(),
         targets: args.targets.clone(),
         hooks: args.hooks.clone(),
         specs: args.specs.clone(),
         ..RunArgs::default()
-    })?;
+    };
+    let mut config = config::read(&run_args)?;
+    config::check_hooks(&run_args, &config)?;
     if args.only_safe {
         // Hooks change state, too.
         config.settings.hooks.clear();

@@ -31,6 +31,7 @@ pub(super) fn describe(rulebook: &Rulebook, planned: &[Planned<'_>], name: &str)
     variable(name, &mut text);
     cause(name, &mut text);
     report_word(name, &mut text);
+    document(rulebook, name, &mut text);
     text
 }
 
@@ -51,7 +52,23 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
 }
 
 /// Words of reports: levels, bases and verdicts of rules, and terms of mutation testing.
-const WORDS: [(&str, &str); 21] = [
+const WORDS: [(&str, &str); 25] = [
+    (
+        "rule",
+        "A statement that can be checked on evidence. It has an id and a source. `conformant list rules` shows them.",
+    ),
+    (
+        "scenario",
+        "A sequence of requests, hooks and waits. `conformant list scenarios` shows them.",
+    ),
+    (
+        "evidence",
+        "Everything that a scenario records: exchanges, callbacks and results of hooks.",
+    ),
+    (
+        "target",
+        "The service under test: --target SERVICE=URL, or `targets` in conformant.yaml.",
+    ),
     ("must", "Level of a rule: a violation fails the run."),
     (
         "should",
@@ -125,8 +142,21 @@ const WORDS: [(&str, &str); 21] = [
 
 fn report_word(name: &str, text: &mut String) {
     let name = name.replace(' ', "-");
-    if let Some((word, says)) = WORDS.iter().find(|(word, _)| *word == name) {
+    let singular = name.strip_suffix('s').unwrap_or(&name);
+    let mut words = WORDS.iter();
+    if let Some((word, says)) = words.find(|(word, _)| *word == name || *word == singular) {
         let _ = writeln!(text, "word {word}\n  {says}");
+    }
+}
+
+/// One of the documents, such as `D3`.
+fn document(rulebook: &Rulebook, name: &str, text: &mut String) {
+    let documents = rulebook.index.documents();
+    if let Some((id, title)) = documents.iter().find(|(id, _)| id.to_string() == name) {
+        let _ = writeln!(
+            text,
+            "document {id}\n  \"{title}\", a source of the rules; `conformant list rules` shows the lines"
+        );
     }
 }
 

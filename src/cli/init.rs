@@ -6,6 +6,7 @@
 use super::args::{Forge, InitArgs};
 use super::{Done, Exit, Failure, config, note, print};
 use conformant_base::http::Request;
+use conformant_base::text::shell_quoted;
 use conformant_engine::probe::is_page;
 use conformant_engine::split_url;
 use conformant_net::transport::{BaseUrl, Client, Limits};
@@ -14,7 +15,7 @@ use conformant_rulebook::service::ServiceIndex;
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Value, context};
 use std::io::{BufRead, IsTerminal};
-use std::path::Path;
+use std::path::{Component, Path};
 
 const CONFIGURATION: &str = include_str!("init/conformant.yaml.jinja");
 const SHELL: &str = include_str!("init/hook.sh.jinja");
@@ -45,6 +46,7 @@ pub(super) fn init(args: &InitArgs) -> Done {
             context! { name => service, upper => service.to_uppercase(), url, probed, settings, header }
         })
         .collect();
+    let secrets = secrets(&index, &targets);
     let hooks: Vec<_> = hooks_for(&index, &targets)
         .into_iter()
         .map(described)
@@ -61,9 +63,10 @@ pub(super) fn init(args: &InitArgs) -> Done {
         files.push(("hooks/hook.sh", rendered(SHELL, &values)?));
         files.push(("hooks/hook.py", rendered(PYTHON, &values)?));
     }
+    let of_ci = |template| ci_file(template, args, &secrets);
     match forge(args) {
-        Forge::Github => files.push((".github/workflows/conformant.yml", GITHUB.to_owned())),
-        Forge::Gitlab => files.push((".gitlab-ci.yml", GITLAB.to_owned())),
+        Forge::Github => files.push((".github/workflows/conformant.yml", of_ci(GITHUB))),
+        Forge::Gitlab => files.push((".gitlab-ci.yml", of_ci(GITLAB))),
         Forge::None => {}
     }
     let mut is_all_new = true;
@@ -76,10 +79,62 @@ pub(super) fn init(args: &InitArgs) -> Done {
                 .to_owned(),
         ));
     }
-    note(
-        "next: check the targets with `conformant doctor`, and see the requests with `conformant run --dry-run`",
-    );
+    let options = options(args);
+    let first = match targets.is_empty() {
+        true => format!(
+            "name a target in {}, ",
+            args.out.join("conformant.yaml").display()
+        ),
+        false => String::new(),
+    };
+    note(&format!(
+        "next: {first}check the targets with `conformant doctor{options}`, and see the requests with `conformant run{options} --dry-run`",
+    ));
     Ok(Exit::Conformant)
+}
+
+/// The options with which commands in the current folder find the configuration and the rulebook.
+fn options(args: &InitArgs) -> String {
+    let mut options = specs_option(args);
+    let out = args.out.components().any(|part| part != Component::CurDir);
+    if out {
+        let path = args.out.join("conformant.yaml").display().to_string();
+        options.push_str(&format!(" --config {}", shell_quoted(&path)));
+    }
+    options
+}
+
+fn specs_option(args: &InitArgs) -> String {
+    let specs = args.specs.specs.as_ref();
+    specs.map_or_else(String::new, |specs| {
+        let specs = specs.display().to_string();
+        format!(" --specs {}", shell_quoted(&specs))
+    })
+}
+
+/// The variables with the credentials of the targets, as the configuration names them.
+fn secrets(index: &ServiceIndex, targets: &[(String, String)]) -> Vec<String> {
+    let named = targets.iter().filter_map(|(service, _)| {
+        let upper = service.to_uppercase();
+        let has_header = index.get(service)?.credential_header().is_some();
+        Some(match has_header {
+            true => vec![format!("{upper}_API_KEY")],
+            false => vec![format!("{upper}_KEY"), format!("{upper}_SECRET")],
+        })
+    });
+    named.flatten().collect()
+}
+
+/// A CI file with the rulebook and the secrets of this configuration.
+fn ci_file(template: &str, args: &InitArgs, secrets: &[String]) -> String {
+    let specs = specs_option(args);
+    let passed = secrets
+        .iter()
+        .map(|name| format!("{name}: \"${{{{ secrets.{name} }}}}\""));
+    let passed = passed.collect::<Vec<_>>().join(", ");
+    template
+        .replace("conformant run ", &format!("conformant run{specs} "))
+        .replace("SECRETS", &passed)
 }
 
 /// Addresses by service, from the flags or the terminal.

@@ -109,7 +109,7 @@ pub enum Failure {
     #[error("{0}")]
     Trouble(String),
     /// Problems with their places.
-    #[error("{} in the rulebook or configuration", conformant_base::text::count(.0.len(), "problem"))]
+    #[error("{} found", conformant_base::text::count(.0.len(), "problem"))]
     Problems(conformant_rulebook::Problems),
 }
 
@@ -260,6 +260,19 @@ pub(crate) fn of_reference(
         [] => all.filter(|name| is_implemented(name)).collect(),
         _ => selected.to_vec(),
     })
+}
+
+/// The message about an unknown operation, with a similar one.
+pub(crate) fn no_operation(rulebook: &Rulebook, id: &str) -> String {
+    let services = rulebook.services.values();
+    let operations = services.flat_map(|s| s.operations.values());
+    let known: Vec<String> = operations
+        .map(|o| format!("{}/{}", o.service, o.id))
+        .collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let hint = text::did_you_mean(id, &known);
+    let hint = hint.map_or_else(String::new, |id| format!("; did you mean {id}?"));
+    format!("no operation is named {id}{hint} (`conformant list operations` shows them)")
 }
 
 /// The same for commands that only print from it: the embedded rulebook is not checked again, and is never freed,

@@ -2,7 +2,7 @@
 
 use super::args::{ConsoleArgs, When};
 use super::{Failure, config};
-use conformant_base::redact::Redactor;
+use conformant_base::redact::{Redactor, redact_userinfo};
 use conformant_record::RunRecord;
 use conformant_report::console::{Look, Progress, Verbosity};
 use conformant_report::{Console, Destination, EventLines, Format, Report, Settings};
@@ -138,11 +138,12 @@ pub(super) fn hide(secrets: &[String]) {
     SECRETS.get_or_init(|| Redactor::new(secrets));
 }
 
-/// Text for standard error: without secrets and control characters.
+/// Text for standard error: without secrets, credentials in URLs and control characters.
 pub(super) fn sayable(text: &str) -> String {
+    let text = redact_userinfo(text);
     let text = match SECRETS.get() {
-        Some(secrets) => secrets.redact(text),
-        None => text.into(),
+        Some(secrets) => secrets.redact(&text),
+        None => text,
     };
     conformant_base::text::escape(&text).into_owned()
 }

@@ -70,6 +70,9 @@ pub(super) fn run(args: &RunArgs) -> Done {
         }
     }
     check_filters(&rulebook, &selection)?;
+    if let Some(exit) = without_target(args, &config) {
+        return Ok(exit);
+    }
     let mut planned = plan::plan(&rulebook, &selection, args.shuffle.then_some(seed));
     if args.races == Races::Off {
         planned.retain(|planned| !planned.is_race());
@@ -101,6 +104,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
 fn configuration(args: &RunArgs) -> Result<Config, Failure> {
     let mut config = config::read(args)?;
     config::check_target(args, &config)?;
+    config::check_hooks(args, &config)?;
     let is_live = !config.settings.targets.is_empty();
     config.settings.rounds = match args.rounds {
         Some(rounds) => usize::from(rounds),
@@ -802,7 +806,15 @@ fn selection(args: &RunArgs, config: &Config) -> Result<Selection, Failure> {
         services,
         filters: args.filters.clone(),
         only,
-        partition: partition.map_err(|why| Failure::Usage(format!("--partition: {why}")))?,
+        partition: partition.map_err(|why| {
+            let given = args.partition.as_deref().unwrap_or_default();
+            let hashed = format!("hash:{given}");
+            let near = match hashed.parse::<Partition>() {
+                Ok(_) => format!("; did you mean `{hashed}`?"),
+                Err(_) => String::new(),
+            };
+            Failure::Usage(format!("--partition: {why}{near}"))
+        })?,
     })
 }
 
@@ -863,6 +875,29 @@ pub(super) fn read_waivers(path: &Path) -> Result<WaiverFile, Failure> {
     conformant_rulebook::parse_file(&shown, &bytes).map_err(Failure::Problems)
 }
 
+/// Names the services of `--service` that have no target although others have one; ends the run if none is left.
+fn without_target(args: &RunArgs, config: &Config) -> Option<Exit> {
+    let targets = &config.settings.targets;
+    let has_none = |service: &&String| {
+        config.settings.index.is_target(service) && !targets.contains_key(*service)
+    };
+    let (without, with): (Vec<&String>, Vec<&String>) = args.services.iter().partition(has_none);
+    if targets.is_empty() || without.is_empty() {
+        return None;
+    }
+    for service in without {
+        note(&format!(
+            "nothing of {service} is judged: {}",
+            no_target(service)
+        ));
+    }
+    with.is_empty().then_some(Exit::NothingJudged)
+}
+
+fn no_target(service: &str) -> String {
+    format!("{service} has no target; configure targets.{service} or add --target {service}=URL")
+}
+
 /// Prints that the selection is empty.
 fn nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String]) -> Exit {
     let mut filtered = args.filters.iter();
@@ -873,9 +908,7 @@ fn nothing_selected(args: &RunArgs, rulebook: &Rulebook, services: &[String]) ->
         (args.services.is_empty() && is_service && is_left_out).then_some(service)
     });
     if let Some(service) = without_target {
-        note(&format!(
-            "nothing was judged: {service} has no target; configure targets.{service} or add --target {service}=URL"
-        ));
+        note(&format!("nothing was judged: {}", no_target(service)));
         return Exit::NothingJudged;
     }
     let mut options: Vec<String> = args

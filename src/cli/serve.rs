@@ -72,6 +72,11 @@ fn settings(args: &ServeArgs, rulebook: &Rulebook) -> Result<server::Settings, F
         let scripted = text.parse();
         let scripted: server::Scripted =
             scripted.map_err(|e| Failure::Usage(format!("--answer: {e}")))?;
+        let is_id = !scripted.on.contains([' ', '*']);
+        if is_id && rulebook.operation_by_id(&scripted.on).is_none() {
+            let why = super::no_operation(rulebook, &scripted.on);
+            return Err(Failure::Usage(format!("--answer {text}: {why}")));
+        }
         if let Some((_, path)) = scripted.on.split_once(' ')
             && !is_of_service(rulebook, path)
         {

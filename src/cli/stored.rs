@@ -106,8 +106,12 @@ pub(super) fn merge(args: &MergeArgs) -> Done {
         .iter()
         .map(|path| read(path))
         .collect::<Result<Vec<_>, _>>()?;
-    let mut whole =
-        conformant_versions::merge(&parts).map_err(|e| Failure::Usage(e.to_string()))?;
+    let merged = conformant_versions::merge(&parts);
+    let mut whole = merged.map_err(|error| {
+        let path = error.record().and_then(|n| args.runs.get(n - 1));
+        let path = path.map_or_else(String::new, |path| format!("{}: ", path.display()));
+        Failure::Usage(format!("{path}{error}"))
+    })?;
     conformant_record::add_defects(&mut whole, &known_defects(None), args.output.strict);
     let demands = Demands {
         strict: args.output.strict,

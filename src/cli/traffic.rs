@@ -13,11 +13,15 @@ use std::collections::BTreeSet;
 
 /// Most credentials of clients that are kept for redaction.
 const SECRETS_MAX: usize = 1_000;
+/// Most requests without a documented operation that are named.
+const UNKNOWN_MAX: usize = 3;
 
 /// A judge of passing traffic that prints findings at once.
 pub(super) struct Watch<'a> {
     inline: Inline<'a>,
     secrets: Secrets,
+    /// The first requests without a documented operation: method and path.
+    unknown: Vec<String>,
 }
 
 impl<'a> Watch<'a> {
@@ -26,6 +30,7 @@ impl<'a> Watch<'a> {
         Self {
             inline,
             secrets: Secrets::new(secrets),
+            unknown: Vec::new(),
         }
     }
 
@@ -37,7 +42,13 @@ impl<'a> Watch<'a> {
     /// Judges an exchange and prints its findings.
     pub(super) fn take(&mut self, passed: Passed) {
         self.secrets.learn(&passed.request.headers);
+        let shown = format!("{} {}", passed.request.method, passed.request.path());
+        let (_, foreign) = self.inline.counts();
         let found = self.inline.take(passed);
+        let is_unknown = self.inline.counts().1 > foreign;
+        if is_unknown && self.unknown.len() < UNKNOWN_MAX && !self.unknown.contains(&shown) {
+            self.unknown.push(shown);
+        }
         print_findings(&found, &self.secrets.redactor);
     }
 
@@ -49,7 +60,7 @@ impl<'a> Watch<'a> {
         how: &OutputArgs,
         conclude: impl FnOnce(Exit) -> (Exit, Vec<String>),
     ) -> Done {
-        let (passed, foreign) = self.inline.counts();
+        let (seen, foreign) = self.inline.counts();
         let (unlisted, has_infrastructure_error) = (
             self.inline.unlisted(),
             self.inline.had_infrastructure_error(),
@@ -78,9 +89,17 @@ impl<'a> Watch<'a> {
             .record
             .ok_or_else(|| Failure::Trouble("the judge wrote no record".to_owned()))?;
         output::write_reports(reports, &record, settings)?;
+        let named = match self.unknown.as_slice() {
+            [] => String::new(),
+            first => self
+                .secrets
+                .redactor
+                .redact(&format!(", such as {}", first.join(", ")))
+                .into_owned(),
+        };
         note(&format!(
-            "{} passed, {foreign} of them without a documented operation",
-            text::count(passed, "request")
+            "{} seen, {foreign} of them without a documented operation{named}",
+            text::count(seen, "request")
         ));
         if unlisted > 0 {
             note(&format!(

@@ -155,7 +155,13 @@ fn the_rulebook_is_exported_for_the_next_event_version() {
     let own = std::fs::read(root().join("specs/README.md")).expect("it is there");
     assert_eq!(guide, own);
     let (out, _) = folder.run(0, "events new MessageSent");
-    assert!(out.contains("events/MessageSent/5.yaml is a copy"), "{out}");
+    let copied = "specs/events/MessageSent/5.yaml is a copy";
+    assert!(out.contains(copied), "{out}");
+    let (_, err) = folder.run(2, "events new MessageSent");
+    let unedited = "MessageSent/5 is still equal to MessageSent/4";
+    assert!(err.contains(unedited), "{err}");
+    let (_, err) = folder.run(0, "events check");
+    assert!(err.contains("embedded rulebook"), "{err}");
     // Nothing is overwritten.
     let (_, err) = folder.run(2, "specs export specs");
     assert!(err.contains("specs exists and is kept"), "{err}");
@@ -241,6 +247,77 @@ fn an_unreachable_or_unauthorized_target_is_the_last_line_and_the_exit_code() {
     let options = format!("--target all={} --hooks http://127.0.0.1:9", served.url);
     let line = format!("run {options} --filter flow/read-flows/beyond-a-page");
     let (_, err) = folder.run(3, &line);
-    let expected = "error: hook create_flow failed and left 1 scenario inconclusive: ";
-    assert_eq!(err.matches(expected).count(), 1, "{err}");
+    let expected = "error: --hooks http://127.0.0.1:9: nothing answers there: ";
+    assert!(err.starts_with(expected), "{err}");
+    let line = line.replace("http://127.0.0.1:9", &served.url);
+    let (_, err) = folder.run(2, &line);
+    assert!(
+        err.contains(&format!("did you mean {}/_control?", served.url)),
+        "{err}"
+    );
+}
+
+#[test]
+fn mistakes_about_hooks_services_and_credentials_are_named_before_a_run() {
+    let folder = Folder::new();
+    folder.write(
+        "c.yaml",
+        "targets: { flow: { url: 'http://127.0.0.1:9', username: key, password: '${SECRET' } }\nproxy: http://u:hidden-1@p.test:1\n",
+    );
+    let reachable = "run --target flow=http://127.0.0.1:9";
+    for (code, line, expected) in [
+        (
+            2,
+            "run --hooks http://127.0.0.1:9",
+            "--hooks: expected a target",
+        ),
+        (
+            2,
+            "run --target flow=http://u:hidden-1@127.0.0.1:9",
+            "flow.url: http://[redacted]@127.0.0.1:9: it contains credentials, which are configured apart from the \
+             address; set targets.flow.username",
+        ),
+        (
+            2,
+            &format!("{reachable} --hooks http://u:hidden-1@127.0.0.1:9"),
+            "set a token in CONFORMANT_CONTROL_TOKEN",
+        ),
+        (
+            2,
+            "proxy --upstream flow=http://u:hidden-1@127.0.0.1:9",
+            "--upstream flow=http://[redacted]@127.0.0.1:9",
+        ),
+        (
+            2,
+            "run --config c.yaml",
+            "targets.flow.password: `${SECRET` is not closed",
+        ),
+        (
+            4,
+            &format!("{reachable} --service auth"),
+            "auth has no target",
+        ),
+        (2, "run --partition 1/2", "did you mean `hash:1/2`?"),
+    ] {
+        let (out, err) = folder.run(code, line);
+        assert!(err.contains(expected), "{line}: {out}{err}");
+        assert!(!format!("{out}{err}").contains("hidden-1"), "{line}: {err}");
+    }
+}
+
+#[test]
+fn hook_commands_are_found_beside_the_configuration() {
+    let folder = Folder::new();
+    folder.run(0, "init --out own --target flow=http://127.0.0.1:9");
+    let (out, _) = folder.run(3, "doctor --config own/conformant.yaml");
+    assert!(!out.contains("hook.sh"), "{out}");
+    folder.write(
+        "own/hooks/hook.sh",
+        "echo '{\"now\": \"2026-01-01T00:00:00Z\"}'\n",
+    );
+    let (out, _) = folder.run(3, "doctor --config own/conformant.yaml");
+    assert!(
+        out.contains("hook advance_clock: it is \"2026-01-01T"),
+        "{out}"
+    );
 }

@@ -358,7 +358,10 @@ fn invalid_settings_are_reported_at_start() {
             ["--seed-data", "bad.ndjson"],
             "failed to seed the default sandbox: request 1 of the seed data",
         ),
-        (["--answer", "chat/nothing=cut"], "matches no operation"),
+        (
+            ["--answer", "chat/nothing=cut"],
+            "no operation is named chat/nothing",
+        ),
         (
             ["--answer", "chat/create-service"],
             "invalid scripted answer",

@@ -172,12 +172,28 @@ pub fn did_you_mean<'a>(word: &str, candidates: &[&'a str]) -> Option<&'a str> {
             return None;
         }
         let ratio = diff_ratio(&diff_ops(&word, &other), word.len(), other.len());
-        (ratio >= RATIO_MIN).then_some((ratio, *candidate))
+        (ratio >= RATIO_MIN && has_similar_end(&word, &other)).then_some((ratio, *candidate))
     };
     let likest = candidates.iter().filter_map(alike);
     // Ties go to the first by name.
     let likest = likest.max_by(|(a, one), (b, other)| a.total_cmp(b).then(other.cmp(one)));
     likest.map(|(_, candidate)| candidate)
+}
+
+/// Whether two paths are similar also without the names that both begin with.
+fn has_similar_end(word: &[&str], other: &[&str]) -> bool {
+    const RATIO_MIN: f32 = 0.5;
+    let shared = word.iter().zip(other).take_while(|(a, b)| a == b).count();
+    let Some(slash) = word[..shared].iter().rposition(|c| *c == "/") else {
+        return true;
+    };
+    let (word, other) = (&word[slash + 1..], &other[slash + 1..]);
+    // Versions: `MessageSent/9` and `MessageSent/4`.
+    let is_number = |text: &[&str]| text.iter().all(|c| c.as_bytes()[0].is_ascii_digit());
+    if is_number(word) && is_number(other) {
+        return true;
+    }
+    diff_ratio(&diff_ops(word, other), word.len(), other.len()) >= RATIO_MIN
 }
 
 fn characters(word: &str) -> Vec<&str> {
@@ -619,6 +635,13 @@ mod tests {
             Some("junit")
         );
         assert_eq!(did_you_mean("pdf", &["json", "junit"]), None);
+        let ids = ["flow/delete-open", "flow/open/errors", "flow/read-flows"];
+        assert_eq!(did_you_mean("flow/nope", &ids), None);
+        assert_eq!(
+            did_you_mean("Sent/9", &["Sent/4", "Read/4"]),
+            Some("Sent/4")
+        );
+        assert_eq!(did_you_mean("flow/read-flow", &ids), Some(ids[2]));
     }
 
     #[test]

@@ -421,7 +421,8 @@ impl<'a> Checker<'a> {
                         STANDARD_INPUT => String::new(),
                         file => format!(" {}", conformant_judge::shell_word(file)),
                     },
-                    kind: kind.clone(),
+                    // Each item is a resource, not a list page.
+                    kind: kind.trim_end_matches("[]").to_owned(),
                 });
             }
             return one_document(name, &bytes, lines, aside);
@@ -649,6 +650,8 @@ mod tests {
         let expected = "my list.json is a list of 2 documents, expected one document; judge each of them: \
                         jq -c '.[]' 'my list.json' | conformant check - --as flow/flow";
         assert_eq!(error, expected);
+        let of_page = self::error("flow/flow[]", "my list.json", "[{},{}]");
+        assert_eq!(of_page, expected);
         // The answer of a service that should be an object.
         assert_eq!(found("flow/flow", "answer.json", "[]"), [""]);
     }

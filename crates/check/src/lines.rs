@@ -10,9 +10,11 @@ use super::wire;
 use conformant_judge::Judgment;
 use conformant_record::{ArchiveSums, Level};
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Read};
 use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -158,20 +160,29 @@ impl Judged {
 
 /// Whether a file has one document per line, by its name.
 pub(super) fn has_lines_by_name(name: &str) -> bool {
+    extension(name).is_some_and(|e| e == "ndjson" || e == "jsonl")
+}
+
+/// The extension of a file, without that of its compression.
+fn extension(name: &str) -> Option<&OsStr> {
     let plain = name
         .strip_suffix(".gz")
         .or_else(|| name.strip_suffix(".zst"));
-    let extension = std::path::Path::new(plain.unwrap_or(name)).extension();
-    extension.is_some_and(|e| e == "ndjson" || e == "jsonl")
+    Path::new(plain.unwrap_or(name)).extension()
 }
 
-/// Whether a file has one document per line, by its name or its first lines; extends the start of standard input.
+/// Whether the name of a file is that of one document.
+fn is_named_document(name: &str) -> bool {
+    extension(name).is_some_and(|e| e == "json" || e == "xml" || e == "har")
+}
+
+/// Whether a file has one document per line, by its name or, without a known extension, by its first lines. Extends the start.
 pub(super) fn has_lines(
     name: &str,
     start: &mut Vec<u8>,
     source: &mut dyn Read,
 ) -> io::Result<bool> {
-    if name != super::STANDARD_INPUT {
+    if has_lines_by_name(name) || is_named_document(name) {
         return Ok(has_lines_by_name(name));
     }
     let rest = START_BYTES.saturating_sub(start.len() as u64);

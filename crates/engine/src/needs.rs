@@ -15,44 +15,49 @@ const GROUP_DEPTH_MAX: usize = 16;
 /// Needs of the scenarios that did not apply.
 #[derive(Debug, Default)]
 pub(super) struct Needs {
-    /// By resource type, and by operation as `SERVICE/ID`.
+    /// Ids of scenarios by resource type, and by operation as `SERVICE/ID`.
     by_subject: BTreeMap<String, BTreeSet<String>>,
+    /// The need of each scenario.
+    by_scenario: BTreeMap<String, String>,
 }
 
 /// Collects the needs of the scenarios that did not apply.
 pub(super) fn needs_of(rulebook: &Rulebook, scenarios: &[ScenarioResult]) -> Needs {
-    let reasons: BTreeMap<&str, String> = scenarios
+    let by_scenario: BTreeMap<String, String> = scenarios
         .iter()
         .filter(|scenario| scenario.verdict == Verdict::NotApplicable)
-        .filter_map(|scenario| Some((scenario.id.as_str(), need_in(&scenario.reason)?)))
+        .filter_map(|scenario| Some((scenario.id.clone(), need_in(&scenario.reason)?)))
         .collect();
+    let ids = by_scenario.keys().map(String::as_str).collect();
     Needs {
-        by_subject: by_subject(rulebook, &reasons),
+        by_subject: by_subject(rulebook, &ids),
+        by_scenario,
     }
 }
 
 /// The scenarios that stopped before their last step.
 #[derive(Debug, Default)]
 pub(super) struct Stopped {
-    /// By resource type, and by operation as `SERVICE/ID`.
+    /// By resource type, and by operation as `SERVICE/ID`; only what no other scenario used.
     by_subject: BTreeMap<String, BTreeSet<String>>,
+    /// The same with what others used.
+    with_used: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl Stopped {
     /// The arguments are the ids of scenarios that stopped early, and of those that did not. A rule about an operation or a
     /// type that one of the latter used is not attributed: it was not exercised there either.
     pub(super) fn new(rulebook: &Rulebook, stopped: &[&str], ended: &[&str]) -> Self {
-        let of = |ids: &[&str]| {
-            let ids = ids.iter().map(|id| (*id, (*id).to_owned())).collect();
-            by_subject(rulebook, &ids)
-        };
-        let mut of_stopped = of(stopped);
+        let of = |ids: &[&str]| by_subject(rulebook, &ids.iter().copied().collect());
+        let with_used = of(stopped);
+        let mut of_stopped = with_used.clone();
         if !of_stopped.is_empty() {
             let of_ended = of(ended);
             of_stopped.retain(|subject, _| !of_ended.contains_key(subject));
         }
         Self {
             by_subject: of_stopped,
+            with_used,
         }
     }
 
@@ -75,39 +80,47 @@ impl Stopped {
     }
 }
 
-/// The values of scenarios by what their steps call and receive.
-fn by_subject(
-    rulebook: &Rulebook,
-    of_scenarios: &BTreeMap<&str, String>,
-) -> BTreeMap<String, BTreeSet<String>> {
+/// The ids of these scenarios by what their steps call and receive.
+fn by_subject(rulebook: &Rulebook, ids: &BTreeSet<&str>) -> BTreeMap<String, BTreeSet<String>> {
     let mut by_subject: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    if of_scenarios.is_empty() {
+    if ids.is_empty() {
         return by_subject;
     }
     for planned in plan::all(rulebook) {
-        let Some(value) = of_scenarios.get(planned.scenario.id.as_str()) else {
+        let id = &planned.scenario.id;
+        if !ids.contains(id.as_str()) {
             continue;
-        };
+        }
         let mut subjects = BTreeSet::new();
         for step in &planned.scenario.steps {
             subjects_of(rulebook, planned.service, step, 0, &mut subjects);
         }
         for subject in subjects {
-            by_subject.entry(subject).or_default().insert(value.clone());
+            by_subject.entry(subject).or_default().insert(id.clone());
         }
     }
     by_subject
 }
 
 impl Needs {
-    /// The needs of a rule, given the reason why it was not judged.
-    pub(super) fn for_rule(&self, rule: &Rule, reason: &str) -> Vec<String> {
+    /// The needs of a rule, given the reason why it was not judged. None if more scenarios stopped early that would have
+    /// judged it.
+    pub(super) fn for_rule(&self, rule: &Rule, reason: &str, stopped: &Stopped) -> Vec<String> {
         if let Some(need) = need_in(reason) {
             return vec![need];
         }
         // Most operations are also called by scenarios that need nothing.
-        let needs = rule.kind().and_then(|kind| self.by_subject.get(kind));
-        needs.into_iter().flatten().cloned().collect()
+        let of_kind = |by_subject: &BTreeMap<String, BTreeSet<String>>| {
+            let ids = rule.kind().and_then(|kind| by_subject.get(kind));
+            ids.cloned().unwrap_or_default()
+        };
+        let ids = of_kind(&self.by_subject);
+        if of_kind(&stopped.with_used).len() > ids.len() {
+            return Vec::new();
+        }
+        let needs = ids.iter().filter_map(|id| self.by_scenario.get(id));
+        let needs: BTreeSet<String> = needs.cloned().collect();
+        needs.into_iter().collect()
     }
 }
 

@@ -111,7 +111,7 @@ pub struct VoidService {
 impl VoidService {
     /// A service that rejected every request: wrong credentials are not a finding.
     pub fn denied(service: String) -> Self {
-        let why = format!("{service} rejects all credentials");
+        let why = format!("{service} rejects every request with 401 or 403");
         Self { service, why }
     }
 
@@ -374,7 +374,7 @@ fn rules_of(
             result.reason = ONLY_IN_FILES.to_owned();
             result.needs = vec!["check".to_owned()];
         } else if result.judged == 0 {
-            result.needs = needs.for_rule(rule, &result.reason);
+            result.needs = needs.for_rule(rule, &result.reason, stopped);
         }
         if result.reason == NOT_EXERCISED && result.needs.is_empty() {
             let before = stopped.before(rule);

@@ -33,11 +33,16 @@ pub(super) fn evaluate(context: &Context<'_>, verdicts: &mut Verdicts<'_>) {
                 }
             }
             Acceptance::Rejected(why) if wanted => {
+                let status = seen.exchange.status().unwrap_or_default();
+                let was = match status {
+                    200..=299 => "was not answered as documented",
+                    _ => "was refused",
+                };
                 let fact = Fact {
                     kind: "refused",
                     expected: "an accepted request: 2xx with the documented representation".into(),
                     actual: why.clone(),
-                    message: format!("{} was refused: {why}", seen.exchange.operation),
+                    message: format!("{} {was}: {why}", seen.exchange.operation),
                 };
                 verdicts
                     .instance(rule, Site::Exchange(index))

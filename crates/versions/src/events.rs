@@ -67,6 +67,8 @@ fn versions(ledger: &mut Ledger, old: &Rulebook, new: &Rulebook) {
 pub struct NextVersion {
     /// Path of the last version in the rulebook: `events/MessageSent/4.yaml`.
     pub from: String,
+    /// Path of the version before the last one.
+    pub before: Option<String>,
     /// Path of the next one.
     pub to: String,
 }
@@ -79,8 +81,13 @@ pub fn next_version(rulebook: &Rulebook, name: &str) -> Option<NextVersion> {
         *known = version.max(*known);
     }
     let version = last.get(name)?;
+    let has = |version: u64| {
+        let mut kinds = rulebook.kinds.keys().filter_map(|kind| event_version(kind));
+        kinds.any(|known| known == (name, version))
+    };
     let path = |version: u64| format!("events/{name}/{version}.yaml");
     Some(NextVersion {
+        before: version.checked_sub(1).filter(|n| has(*n)).map(path),
         from: path(*version),
         to: path(version + 1),
     })

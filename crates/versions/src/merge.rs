@@ -33,7 +33,8 @@ pub enum MergeError {
     SamePart { record: usize, part: u64, of: u64 },
     /// Missing parts.
     #[error(
-        "failed to merge: of {of} parts no record is given of {}",
+        "failed to merge: no record is given of {} {} of {of}",
+        if missing.len() == 1 { "part" } else { "parts" },
         numbers(missing)
     )]
     Missing {
@@ -41,6 +42,17 @@ pub enum MergeError {
         /// The first ones.
         missing: Vec<u64>,
     },
+}
+
+impl MergeError {
+    /// The record that does not fit, counted from 1.
+    pub fn record(&self) -> Option<usize> {
+        match self {
+            Self::Different { part, .. } | Self::Twice { part, .. } => Some(*part),
+            Self::SamePart { record, .. } => Some(*record),
+            Self::Nothing | Self::Missing { .. } => None,
+        }
+    }
 }
 
 fn numbers(parts: &[u64]) -> String {
@@ -128,8 +140,26 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         archive: ArchiveCounts::sum(parts.iter().filter_map(|part| part.archive.as_ref())),
         // The runs of one part are not those of another.
         repeats: None,
+        invocation: match parts.len() {
+            1 => first.invocation.clone(),
+            _ => without_partition(&first.invocation),
+        },
         ..first.clone()
     })
+}
+
+/// A command line without `--partition`.
+fn without_partition(invocation: &str) -> String {
+    let mut words = invocation.split(' ');
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "--partition" => drop(words.next()),
+            _ if word.starts_with("--partition=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept.join(" ")
 }
 
 /// Parts with live targets run in parallel: the longest one determines the time.
@@ -199,8 +229,15 @@ fn waivers(parts: &[RunRecord]) -> Vec<WaiverResult> {
 
 fn belong_together(first: &RunRecord, parts: &[RunRecord]) -> Result<(), MergeError> {
     type Value = fn(&RunRecord) -> String;
-    let same: [(&str, Value); 5] = [
+    let same: [(&str, Value); 6] = [
         ("rulebook digest", |run| run.rulebook.digest.clone()),
+        ("target", |run| {
+            let target = match run.is_live() {
+                true => "live",
+                false => "the built-in reference",
+            };
+            target.to_owned()
+        }),
         // Parts on a live target may have different seeds.
         ("seed", |run| {
             let seed = (!run.is_live()).then_some(run.seed);
@@ -468,14 +505,16 @@ mod tests {
                 part,
                 of,
             }),
+            invocation: format!("conformant run --partition hash:{part}/{of} --strict"),
             ..run(&format!("flow/{part}"), &[])
         };
         let whole = merge(&[part(2, 2), part(1, 2)]).unwrap();
+        assert_eq!(whole.invocation, "conformant run --strict");
         assert_eq!((whole.partition, whole.scenarios.len()), (None, 2));
         let refused = |parts: &[RunRecord]| merge(parts).unwrap_err().to_string();
         assert_eq!(
             refused(&[part(1, 4), part(3, 4)]),
-            "failed to merge: of 4 parts no record is given of 2, 4"
+            "failed to merge: no record is given of parts 2, 4 of 4"
         );
         let mut again = part(1, 2);
         again.scenarios.clear();

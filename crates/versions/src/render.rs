@@ -5,7 +5,7 @@
 use super::ledger::Change;
 use super::runs::{RunDifference, VerdictDifference};
 use super::{Class, Comparison, LevelVerdict};
-use conformant_base::text::{count, escape_line, safe_json};
+use conformant_base::text::{count, escape_line, excerpt, safe_json};
 use conformant_record::junit::{self, Case, Failure, Status, Suite};
 use conformant_record::{Defect, Finding, Verdict};
 use std::fmt::Write as _;
@@ -372,11 +372,23 @@ impl RunDifference {
                 .collect()
         };
         let answer = |words: &[String]| {
-            if words.is_empty() {
-                "not observed".to_owned()
-            } else {
-                words.join(", ")
+            /// Answers of one run that are shown.
+            const SHOWN_MAX: usize = 3;
+            /// Bytes of one answer that are shown.
+            const EXCERPT_BYTES_MAX: usize = 120;
+            let first = words.iter().take(SHOWN_MAX);
+            let mut shown: Vec<String> = first
+                .map(|word| excerpt(word, EXCERPT_BYTES_MAX).into_owned())
+                .collect();
+            match words.len() {
+                0 => return "not observed".to_owned(),
+                n if n > SHOWN_MAX => {
+                    let more = n - SHOWN_MAX;
+                    shown.push(format!("… {more} more (all: --report json=-)"));
+                }
+                _ => {}
             }
+            shown.join(", ")
         };
         let findings = |list: &[Finding]| -> Vec<String> {
             list.iter()

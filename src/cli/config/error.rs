@@ -19,7 +19,11 @@ pub(super) enum ConfigError {
     )]
     NoUrl { service: String },
     /// An invalid URL.
-    #[error("{at}: {url}: {source}{}", scheme_for(url))]
+    #[error(
+        "{at}: {url}: {source}{}{}",
+        credentials_for(at, source),
+        scheme_for(url)
+    )]
     Url {
         /// The key or the flag.
         at: String,
@@ -75,6 +79,9 @@ pub(super) enum ConfigError {
         at: String,
         name: String,
     },
+    /// A variable without its closing brace.
+    #[error("{at}: `${{{name}` is not closed: write `${{{name}}}`")]
+    Unclosed { at: String, name: String },
     /// A variable that is empty.
     #[error("{at}: {text} is empty; set it to the value that the service expects")]
     Empty { at: String, text: String },
@@ -136,6 +143,23 @@ fn with_unit(text: &str, unit: &str) -> String {
     match text.parse::<u64>() {
         Ok(number) => format!("; did you mean `{number}{unit}`?"),
         Err(_) => String::new(),
+    }
+}
+
+/// Where the credentials of an address belong, if it contains any.
+fn credentials_for(at: &str, source: &UrlError) -> String {
+    if *source != UrlError::Credentials {
+        return String::new();
+    }
+    match at.strip_suffix(".url") {
+        Some(hook) if at.starts_with("hooks.") => {
+            format!("; send them in {hook}.headers, such as Authorization")
+        }
+        Some(target) => format!("; set {target}.username and {target}.password"),
+        None if at == "--hooks" => "; set a token in CONFORMANT_CONTROL_TOKEN, or configure \
+             `hooks: {NAME: {http: {url, headers}}}` in conformant.yaml"
+            .to_owned(),
+        None => String::new(),
     }
 }
 

@@ -3,9 +3,27 @@
 use super::error::ConfigError;
 use super::file::{CommandLine, HookEntry};
 use super::reader::Reader;
+use conformant_base::redact::redact_userinfo;
 use conformant_engine::settings::{Hook, HookTransport};
+use conformant_net::transport::UrlError;
+use std::path::Path;
 
 impl Reader {
+    /// A command in which relative paths of files in the folder of the configuration lead there from the current folder.
+    pub(super) fn in_folder(&self, command: Vec<String>) -> Vec<String> {
+        let here = std::env::current_dir().unwrap_or_default();
+        let is_here = self.folder.as_os_str().is_empty() || self.folder == here;
+        let words = command.into_iter().map(|word| {
+            let path = self.folder.join(&word);
+            let is_path = word.contains('/') && Path::new(&word).is_relative();
+            match is_path && !is_here && path.is_file() {
+                true => path.display().to_string(),
+                false => word,
+            }
+        });
+        words.collect()
+    }
+
     pub(super) fn hook(&mut self, name: &str, entry: HookEntry) -> Option<Hook> {
         if self.index.hook(name).is_none() {
             let known: Vec<&str> = self.index.hooks().map(|h| h.name.as_str()).collect();
@@ -16,9 +34,19 @@ impl Reader {
             });
             return None;
         }
+        if let Some(http) = &entry.http
+            && redact_userinfo(&http.url) != http.url
+        {
+            self.problems.push(ConfigError::Url {
+                at: format!("hooks.{name}.http.url"),
+                url: http.url.clone(),
+                source: UrlError::Credentials,
+            });
+            return None;
+        }
         let transport = match (entry.command, entry.http) {
             (Some(CommandLine::Words(command)), None) if !command.is_empty() => {
-                HookTransport::Command(command)
+                HookTransport::Command(self.in_folder(command))
             }
             (None, Some(http)) => HookTransport::Http {
                 method: http.method.unwrap_or_else(|| "POST".to_owned()),

@@ -104,6 +104,11 @@ impl Reader {
     pub(super) fn reach(&mut self, file: &ConfigFile) -> Reach {
         if let Some(proxy) = &file.proxy {
             let filled = self.fill_secret("proxy", proxy);
+            if let Ok(url) = url::Url::parse(&filled)
+                && let Some(password) = url.password()
+            {
+                self.secrets.push(password.to_owned());
+            }
             match proxies(&filled, &environment) {
                 Ok(proxies) => self.proxies = proxies,
                 Err(why) => self.problems.push(why.into()),

@@ -100,6 +100,13 @@ impl Reader {
 
     pub(super) fn secret(&mut self, at: &str, text: &str) -> Option<String> {
         let named = text.strip_prefix("${").and_then(|t| t.strip_suffix('}'));
+        if let Some(name) = unclosed(text) {
+            self.problems.push(ConfigError::Unclosed {
+                at: at.to_owned(),
+                name: name.to_owned(),
+            });
+            return None;
+        }
         let Some(name) = named else {
             // It stays out of all output.
             self.secrets.push(text.to_owned());
@@ -127,12 +134,6 @@ impl Reader {
 
     /// Warns of a variable that is written as in a shell, without braces.
     pub(super) fn warn_of_missing_braces(&mut self, at: &str, text: &str) {
-        let is_name = |name: &str| {
-            name.starts_with(|c: char| c.is_ascii_uppercase())
-                && name
-                    .bytes()
-                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
-        };
         if let Some(name) = text.strip_prefix('$').filter(|name| is_name(name)) {
             self.warnings.push(format!(
                 "{at}: `{text}` is used as it is written; for the value of the variable write `${{{name}}}`"
@@ -174,6 +175,12 @@ impl Reader {
         let mut rest = text;
         while let Some(start) = rest.find("${") {
             let Some(end) = rest[start..].find('}').map(|e| start + e) else {
+                if let Some(name) = unclosed(&rest[start..]) {
+                    self.problems.push(ConfigError::Unclosed {
+                        at: at.to_owned(),
+                        name: name.to_owned(),
+                    });
+                }
                 break;
             };
             let name = &rest[start + 2..end];
@@ -194,6 +201,20 @@ impl Reader {
         filled.push_str(rest);
         filled
     }
+}
+
+/// Whether a text is the name of a variable as configurations write them.
+fn is_name(text: &str) -> bool {
+    let is_letter = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
+    text.starts_with(|c: char| c.is_ascii_uppercase()) && text.bytes().all(is_letter)
+}
+
+/// The variable at the start of a text that lacks its closing brace: `${NAME`.
+fn unclosed(text: &str) -> Option<&str> {
+    let name = text.strip_prefix("${")?;
+    let is_end = |c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let name = name.split(is_end).next()?;
+    (is_name(name) && !text.contains('}')).then_some(name)
 }
 
 /// A name for the variable of a secret: `targets.flow.password` -> `FLOW_PASSWORD`.

@@ -7,8 +7,11 @@ use super::file::{ConfigFile, HookEntry, TargetEntry};
 use super::reader::{Reader, open};
 use crate::cli::args::RunArgs;
 use crate::cli::{Failure, note};
+use conformant_base::http::Request;
 use conformant_engine::sessions::hooks_of_reference;
 use conformant_engine::settings::{Hook, Settings};
+use conformant_engine::split_url;
+use conformant_net::transport::{BaseUrl, Limits};
 use conformant_rulebook::service::ServiceIndex;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -68,6 +71,50 @@ pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<()
     )))
 }
 
+/// Refuses `--hooks` without a target, or with an address at which nothing answers or that lacks the path of the
+/// reference's hooks. Otherwise their failures would be blamed on the target.
+pub(in crate::cli) fn check_hooks(args: &RunArgs, config: &Config) -> Result<(), Failure> {
+    const HOOKS_OF_REFERENCE: &str = "/_control";
+    let Some(base) = args.hooks.as_deref().filter(|_| !args.reference) else {
+        return Ok(());
+    };
+    if config.settings.targets.is_empty() {
+        return Err(Failure::Usage(
+            "--hooks: expected a target whose hooks these are, got none; add --target SERVICE=URL, or set `targets` in \
+             conformant.yaml"
+                .to_owned(),
+        ));
+    }
+    let (origin, path) = split_url(base);
+    let Ok(origin) = BaseUrl::parse(origin) else {
+        return Ok(());
+    };
+    if args.dry_run {
+        return Ok(());
+    }
+    let limits = Limits {
+        connect: config.connect,
+        timeout: config.timeout,
+        ..Limits::default()
+    };
+    let client = config.settings.reach.client(limits, &BTreeMap::new());
+    let path = if path.is_empty() { "/" } else { path };
+    if let Err(fault) = client.send(&origin, &Request::new("GET", path), limits.timeout)
+        && fault.cause.is_unreachable()
+    {
+        return Err(Failure::Trouble(format!(
+            "--hooks {base}: nothing answers there: {fault}"
+        )));
+    }
+    let control = format!("{}{HOOKS_OF_REFERENCE}", base.trim_end_matches('/'));
+    match !hooks_of_reference(base) && hooks_of_reference(&control) {
+        true => Err(Failure::Usage(format!(
+            "--hooks {base}: no hooks are there; did you mean {control}?"
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Reads file, environment and flags. `--reference` leaves out every target.
 pub(in crate::cli) fn read(args: &RunArgs) -> Result<Config, Failure> {
     let (mut file, mut reader) = open(args.config.as_deref(), args.specs.specs.as_deref())?;
@@ -97,7 +144,7 @@ impl Reader {
             ];
             let own = own.map(|key| format!("CONFORMANT_{upper}_{key}"));
             // As `init` writes them.
-            let written = ["SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
+            let written = ["KEY", "SECRET", "API_KEY"].map(|key| format!("{upper}_{key}"));
             let settings = file.settings.iter().flat_map(|(_, setting)| {
                 let members = setting.members.iter().map(|(_, member)| member);
                 members.chain([setting]).filter_map(|s| s.variable.clone())

@@ -97,7 +97,7 @@ impl Reader {
             shell.headers = headers.into_iter().map(spelled).collect();
         }
         if let Some(credentials) = &entry.credentials {
-            let bearer = Bearer::new(credentials.command.clone(), COMMAND_MAX);
+            let bearer = Bearer::new(self.in_folder(credentials.command.clone()), COMMAND_MAX);
             if !self.is_dry {
                 // Run now, so that a failing command is an error of the configuration and not a finding.
                 match bearer.token() {
@@ -165,13 +165,15 @@ impl Reader {
             return Some(ConfiguredText { value, text });
         }
         let text = in_file?.to_owned();
+        let problems = self.problems.len();
         let value = if is_secret {
             self.secret(&at, &text)?
         } else {
             self.warn_of_missing_braces(&at, &text);
             self.fill(&at, &text)
         };
-        if value.is_empty() && !is_secret {
+        // A variable that is not set is one problem.
+        if value.is_empty() && !is_secret && self.problems.len() == problems {
             self.problems.push(ConfigError::Empty {
                 at,
                 text: text.clone(),

@@ -26,7 +26,9 @@ pub(super) fn check(
             continue;
         }
         if target.other_account.is_some() {
-            diagnosis.push(access(service, targets));
+            if diagnosis.answering.contains(service) {
+                diagnosis.push(access(service, targets));
+            }
         } else {
             missing.push(service.as_str());
             rules += own;
@@ -42,11 +44,11 @@ pub(super) fn check(
     );
     let todo = "configure `accounts`, credentials of a second account by service, so that a run checks that accounts are \
                 separate: `conformant explain accounts` describes it";
-    diagnosis.push(Check::untried(
-        "second account".to_owned(),
-        says,
-        Some(todo.to_owned()),
-    ));
+    let what = "second account".to_owned();
+    diagnosis.push(Check {
+        rules,
+        ..Check::untried(what, says, Some(todo.to_owned()))
+    });
 }
 
 fn access(service: &str, targets: &Targets<'_>) -> Check {

@@ -5,6 +5,7 @@
 
 use super::{Check, Diagnosis, rules_by_hook};
 use crate::cli::config::{Config, environment};
+use crate::cli::invocation::invocation;
 use conformant_base::http::Request;
 use conformant_base::text;
 use conformant_engine::session::HookFault;
@@ -15,14 +16,12 @@ use conformant_net::transport::{BaseUrl, Client, Fault, UrlError};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::hooks::Hook as KnownHook;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// The hook that moves the target's clock.
 const ADVANCE_CLOCK: &str = "advance_clock";
 /// The hook that the check of callbacks calls.
 const CALL_BACK: &str = "call_back";
-
-/// The task of all hooks that declare a harmless call.
-const TRY_HOOKS: &str = "try the hooks by harmless calls: conformant doctor --probe";
 
 /// What is known of a hook.
 enum State {
@@ -45,12 +44,23 @@ pub(super) fn check(
     diagnosis: &mut Diagnosis,
 ) -> Vec<String> {
     let mut unsupported = Vec::new();
+    let silent = silent_origins(config, client);
+    for (origin, (error, hooks)) in &silent {
+        let says = format!("{error}; {} have this address", text::count(*hooks, "hook"));
+        let todo = format!(
+            "start what answers hooks at {origin}, or correct its address (--hooks, `hooks` in conformant.yaml)"
+        );
+        diagnosis.push(Check::failed("hooks".to_owned(), says, todo));
+    }
     let by_hook = rules_by_hook(config, rulebook);
     for known in rulebook.index.hooks().filter(|hook| hook.name != CALL_BACK) {
         let name = &known.name;
         let Some(hook) = config.settings.hooks.get(name) else {
             continue;
         };
+        if origin_of(hook).is_some_and(|origin| silent.contains_key(origin)) {
+            continue;
+        }
         let given = config.probes.get(name).or(known.probe.as_ref());
         let count = by_hook.get(name).map_or(0, Vec::len);
         let needed = match count {
@@ -66,8 +76,14 @@ pub(super) fn check(
         diagnosis.push(match state {
             State::Works(result) => Check::ok(what, format!("{result}{needed}")),
             State::Untried(why, is_probeable) => {
-                let todo = is_probeable.then(|| TRY_HOOKS.to_owned());
-                Check::untried(what, format!("{why}{needed}"), todo)
+                let command = invocation();
+                let todo = is_probeable
+                    .then(|| format!("try the hooks by harmless calls: {command} --probe"));
+                let says = format!("{why}{needed}");
+                Check {
+                    rules: count,
+                    ..Check::untried(what, says, todo)
+                }
             }
             State::Unsupported => {
                 unsupported.push(name.clone());
@@ -82,6 +98,29 @@ pub(super) fn check(
         });
     }
     unsupported
+}
+
+/// Addresses of several hooks at which nothing answers, each with the error and the number of its hooks.
+fn silent_origins(config: &Config, client: &Client) -> BTreeMap<String, (String, usize)> {
+    let mut counts: BTreeMap<&str, (&Hook, usize)> = BTreeMap::new();
+    for hook in config.settings.hooks.values() {
+        if let Some(origin) = origin_of(hook) {
+            counts.entry(origin).or_insert((hook, 0)).1 += 1;
+        }
+    }
+    let several = counts.into_iter().filter(|(_, (_, count))| *count > 1);
+    let silent = several.filter_map(|(origin, (hook, count))| {
+        let error = answers(hook, client).err()?;
+        Some((origin.to_owned(), (error.to_string(), count)))
+    });
+    silent.collect()
+}
+
+fn origin_of(hook: &Hook) -> Option<&str> {
+    match &hook.transport {
+        HookTransport::Http { url, .. } => Some(split_url(url).0),
+        HookTransport::Command(_) => None,
+    }
 }
 
 fn state(

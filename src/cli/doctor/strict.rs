@@ -15,7 +15,7 @@ pub(super) fn check(config: &Config, diagnosis: &mut Diagnosis) {
     let last = earlier::last().filter(|last| is_of(last, config));
     diagnosis.push(last.map_or_else(
         || {
-            let says = "unknown: reports/run.json has no run of all rules of these targets";
+            let says = "unknown: the last run of all rules of these targets shows it, and reports/run.json has none; run `conformant run` first";
             Check::untried("strict".to_owned(), says.to_owned(), None)
         },
         |last| of_run(&last),

@@ -10,12 +10,13 @@ use conformant_rulebook::{Operation, ParameterLocation, Rulebook};
 /// A larger clock offset makes short-lived tokens fail.
 const CLOCK_OFF_SECONDS_MAX: i64 = 30;
 
+/// Checks one target; returns whether the service answers at its address.
 pub(super) fn check(
     service: &str,
     targets: &Targets<'_>,
     rulebook: &Rulebook,
     diagnosis: &mut Diagnosis,
-) {
+) -> bool {
     let what = |what: &str| format!("{service}: {what}");
     let url = targets.target(service).url.clone();
     let access = targets.access(service);
@@ -25,7 +26,7 @@ pub(super) fn check(
         Access::Unreachable(error) => {
             let todo = format!("start {service}, or correct targets.{service}.url ({url})");
             diagnosis.push(Check::failed(what("reachable"), error.to_string(), todo));
-            return;
+            return false;
         }
         Access::Refused(answer) => (answer, None),
         Access::Granted { answer, is_needed } => (answer, Some(*is_needed)),
@@ -52,7 +53,7 @@ pub(super) fn check(
             format!("{status} {why}"),
             todo,
         ));
-        return;
+        return false;
     }
     let has_credentials = targets.target(service).has_credentials();
     let says = match (has_credentials, is_granted) {
@@ -96,6 +97,7 @@ pub(super) fn check(
             encodings(service, operation, targets, diagnosis);
         }
     }
+    true
 }
 
 /// Sends an empty body in both encodings of an operation. Required parameters are missing, so nothing is created.

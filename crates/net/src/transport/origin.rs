@@ -25,7 +25,7 @@ pub enum UrlError {
     NotAbsolute(String),
     #[error("its scheme is {0}, neither http nor https")]
     Scheme(String),
-    #[error("it contains credentials: set username and password instead")]
+    #[error("it contains credentials, which are configured apart from the address")]
     Credentials,
     #[error("a base URL must not have a query or fragment")]
     NotABase,
@@ -246,11 +246,11 @@ mod tests {
             ("ftp://h/", "its scheme is ftp, neither http nor https"),
             (
                 "http://u@h/",
-                "it contains credentials: set username and password instead",
+                "it contains credentials, which are configured apart from the address",
             ),
             (
                 "http://u:p@h/",
-                "it contains credentials: set username and password instead",
+                "it contains credentials, which are configured apart from the address",
             ),
             (
                 "http://h/?a=b",
@@ -324,7 +324,7 @@ mod tests {
             ),
             (
                 "http://h:81@evil/chat",
-                "it contains credentials: set username and password instead",
+                "it contains credentials, which are configured apart from the address",
             ),
             (
                 "//h:81/chat/x",
