@@ -46,7 +46,7 @@ super::faults::switches! {
         EmptyLastPage = "empty-last-page": "A walk ends on an empty page.",
         ShortPages = "short-pages": "A page may hold fewer items than its size although more follow.",
         PageUrlsNull = "page-urls-null": "The first and own urls of pages are null.",
-        OtherMediaType = "other-media-type": "JSON and XML responses have the media type text/plain.",
+        OtherMediaType = "other-media-type": "JSON and XML responses have the media type text/html.",
         WithoutMediaType = "without-media-type": "Responses have no Content-Type.",
         Gzipped = "gzipped": "JSON and XML responses are compressed with gzip.",
         UserNameAnyCase = "user-name-any-case": "The user name of credentials is accepted in another letter case.",
