@@ -76,7 +76,9 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }),
         Comparison::AtLeast(least) => {
             let least = size(Some(least), &[], false);
-            let size = size(one, &list, many);
+            // Of several places, those with null are not counted.
+            let given: Vec<&Value> = list.iter().copied().filter(|v| !v.is_null()).collect();
+            let size = size(one, &given, many);
             (size < least).then(|| (format!("at least {}", size_text(least)), size_text(size)))
         }
         Comparison::AtMost(most) => {
