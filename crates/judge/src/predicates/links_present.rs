@@ -23,11 +23,11 @@ struct Linked {
     /// The resources that they lead to, in the document's words.
     #[serde(rename = "things")]
     resources: Vec<String>,
-    /// A field with the key of one of them, which may not exist if the field is empty.
+    /// A field with the key of the last of them, which may not exist if the field is empty.
     given: Option<String>,
-    /// How many of them always exist, so that their links are not null.
+    /// Those that always exist: as many links are not null, and none of them that has such a name.
     #[serde(default)]
-    always: usize,
+    always: Vec<String>,
 }
 
 impl Predicate for LinksPresent {
@@ -76,12 +76,18 @@ impl Predicate for LinksPresent {
                     continue;
                 };
                 let least = linked.resources.len() - usize::from(references_no_resource);
-                let always = linked.always.min(least);
+                let always = linked.always.len().min(least);
+                let is_null = |(name, link): (&String, &Value)| {
+                    let is_for_nothing =
+                        references_no_resource && linked.resources.last() == Some(name);
+                    link.is_null() && linked.always.contains(name) && !is_for_nothing
+                };
                 // What is null now may lead somewhere later; one address leads to one resource.
                 let null = links.values().filter(|link| link.is_null()).count();
                 let led = links.values().filter_map(Value::as_str);
                 let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
-                let few = led.len() + null < least || led.len() < always;
+                let few =
+                    led.len() + null < least || led.len() < always || links.iter().any(is_null);
                 let fact = Fact {
                     kind: "missing-link",
                     expected: format!("a link of its own to {}", linked.resources.join(", ")),
@@ -117,7 +123,7 @@ impl Predicate for LinksPresent {
         let channel = || json!({"channel": "/a", "member": ""});
         let always = |links: Value| {
             let parameters = json!({
-                "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"], "always": 2}],
+                "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"], "always": ["bindings"]}],
             });
             Example::for_rule("chat", parameters).payload(kind, json!({"links": links}))
         };
@@ -134,7 +140,9 @@ impl Predicate for LinksPresent {
             with_member(Value::Null, json!({})).fails("/links"),
             with_member(json!("MB1"), channel()).fails("/links"),
             always(json!({"one": "/a", "other": "/b"})).passes(),
-            always(json!({"one": "/a", "other": null})).fails("/links"),
+            always(json!({"one": "/a", "other": null})).passes(),
+            always(json!({"one": null, "other": null})).fails("/links"),
+            always(json!({"channels": "/a", "bindings": null})).fails("/links"),
         ]
     }
 }

@@ -68,7 +68,11 @@ impl Predicate for TimeDifference {
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Document, Need::Clock]
+        if self.unless.is_empty() {
+            &[Need::Document, Need::Clock]
+        } else {
+            &[Need::History]
+        }
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
