@@ -55,7 +55,7 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
     // No document states a media type: what the body begins with decides.
     let media_type = response.headers.media_type().unwrap_or_default();
     let mut characters = response.body.iter().filter(|b| b.is_ascii_graphic());
-    let is_xml = characters.next() == Some(&b'<') && !media_type.ends_with("html");
+    let is_xml = characters.next() == Some(&b'<') && !begins_as_page(&response.body);
     if is_xml && operation.has_xml {
         return match xml::to_value(&response.body, kind.map(|k| &k.schema)) {
             Ok(value) => Body::Document {
@@ -86,6 +86,19 @@ pub fn read(response: &Response, operation: &Operation, kind: Option<&Kind>) -> 
             ))
         }
     }
+}
+
+/// Whether a body begins as an HTML document does, with or without an XML declaration.
+pub(crate) fn begins_as_page(body: &[u8]) -> bool {
+    let start =
+        String::from_utf8_lossy(&body[..body.len().min(EXCERPT_BYTES)]).to_ascii_lowercase();
+    let start = start.trim_start_matches(|c: char| !c.is_ascii_graphic());
+    let start = match start.strip_prefix("<?xml") {
+        Some(declaration) => declaration.split_once("?>").map_or("", |(_, rest)| rest),
+        None => start,
+    };
+    let start = start.trim_start();
+    start.starts_with("<!doctype html") || start.starts_with("<html")
 }
 
 /// Where no document shows the key of a list, the key is the value of `meta.key` (D2, Paging). The items are moved to
@@ -148,6 +161,29 @@ fn media_type_or(media_type: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_body_decides_whether_it_is_a_page() {
+        for page in [
+            "<!DOCTYPE html><p>",
+            "\u{feff} <HTML lang=en>",
+            "<?xml version=\"1.0\"?>\n<html/>",
+        ] {
+            assert!(begins_as_page(page.as_bytes()), "{page}");
+        }
+        for document in ["", "{}", "<hash/>", "<?xml version=\"1.0\"?><hash/>"] {
+            assert!(!begins_as_page(document.as_bytes()), "{document}");
+        }
+        let rulebook = conformant_judge::load::shared();
+        let operation = rulebook
+            .operation("auth", "poll-registration-status")
+            .unwrap();
+        let answer = Response::new(200, "text/html", "<hash><success>true</success></hash>");
+        assert!(matches!(
+            read(&answer, operation, None),
+            Body::Document { .. }
+        ));
+    }
 
     #[test]
     fn a_list_with_an_undocumented_key_is_found_by_its_meta_key() {

@@ -1,6 +1,8 @@
 //! The probe of a service: a documented request that changes nothing, and what its answer shows about the address.
 
+use crate::body::begins_as_page;
 use conformant_base::http::Response;
+use conformant_base::json::{self, Limits};
 use conformant_rulebook::Rulebook;
 use std::collections::BTreeMap;
 
@@ -61,8 +63,28 @@ impl Probe {
     }
 }
 
-/// Whether an answer is a page for people.
+/// Whether an answer is a page for people. No document states a media type: JSON and XML under `text/html` are answers of
+/// the service.
 pub fn is_page(answer: &Response) -> bool {
-    let media_type = answer.headers.get("content-type").unwrap_or_default();
-    media_type.starts_with("text/html")
+    let media_type = answer.headers.media_type().unwrap_or_default();
+    let is_document = || {
+        let is_xml = answer.body.starts_with(b"<?xml") && !begins_as_page(&answer.body);
+        is_xml || json::parse(&answer.body, Limits::default()).is_ok()
+    };
+    media_type == "text/html" && !is_document()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_under_text_html_is_no_page() {
+        let is_page = |body: &str| is_page(&Response::new(200, "text/html; charset=utf-8", body));
+        assert!(is_page("<!doctype html><title>Welcome</title>"));
+        assert!(is_page("<h1>It works</h1>"));
+        assert!(is_page(""));
+        assert!(!is_page("{\"meta\": {}}"));
+        assert!(!is_page("<?xml version=\"1.0\"?><hash/>"));
+    }
 }

@@ -76,7 +76,7 @@ pub(super) fn differs(expect: &Expect, result: &Value) -> Option<Fact> {
         }),
         Comparison::AtLeast(least) => {
             let least = size(Some(least), &[], false);
-            let size = size(one, &list, many);
+            let size = size(one, &without_null(&list), many);
             (size < least).then(|| (format!("at least {}", size_text(least)), size_text(size)))
         }
         Comparison::AtMost(most) => {
@@ -253,6 +253,11 @@ fn size(one: Option<&Value>, list: &[&Value], many: bool) -> Option<u64> {
         Value::String(text) => Some(length(text.chars().count())),
         Value::Null | Value::Bool(_) | Value::Object(_) => None,
     }
+}
+
+/// The values of several places, of which those with null are not counted.
+fn without_null<'v>(list: &[&'v Value]) -> Vec<&'v Value> {
+    list.iter().copied().filter(|v| !v.is_null()).collect()
 }
 
 fn size_text(size: Option<u64>) -> String {

@@ -368,7 +368,7 @@ impl Core {
             return;
         }
         if self.varies(Variant::OtherMediaType) {
-            response.headers.set("Content-Type", "text/plain");
+            response.headers.set("Content-Type", "text/html");
         }
         if self.varies(Variant::WithoutMediaType) {
             response.headers.remove("Content-Type");

@@ -29,6 +29,9 @@ struct LinkSource {
     /// one of the addresses must lead to, if `to` is `each`.
     #[serde(default)]
     lists: Option<String>,
+    /// A field with the key of what one of the addresses must lead to, if `to` is `each`. Not judged where it is empty.
+    #[serde(default)]
+    given: Option<String>,
 }
 
 impl LinkSource {
@@ -70,6 +73,9 @@ impl Predicate for LinkTarget {
                 .pointer("at", place.at.trim_end_matches("/*"));
             if let Some(lists) = &place.lists {
                 references.kind("lists", lists);
+            }
+            if let Some(given) = &place.given {
+                references.kind("kind", &place.kind).pointer("given", given);
             }
         }
     }
@@ -265,20 +271,35 @@ impl LinkTarget {
                 let (Some(links), Some(wanted)) = (links, place.lists.as_deref()) else {
                     continue;
                 };
+                let key = place.given.as_deref().map(|given| {
+                    let key = shown.value(given).and_then(Value::as_str);
+                    key.unwrap_or_default()
+                });
+                if key == Some("") {
+                    continue;
+                }
                 let site = shown.site(above);
                 let id = shows(&context.history, representation);
                 let Some(id) = id.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
                 };
-                // An address that is null may lead there later.
-                let led = links.iter().map(|(key, link)| {
-                    link.as_str().filter(|link| !link.is_empty())?;
-                    let key = key.replace('~', "~0").replace('/', "~1");
-                    let pointer = format!("{}{above}/{key}", shown.prefix);
+                // Where it must lead exists from the start, so that null leads nowhere.
+                let led = links.iter().map(|(name, link)| {
+                    if link.is_null() || link == "" {
+                        return Some((source, false));
+                    }
+                    let name = name.replace('~', "~0").replace('/', "~1");
+                    let pointer = format!("{}{above}/{name}", shown.prefix);
                     let followed = context.seen.iter().position(|seen| {
                         let via = seen.exchange.via.as_ref();
                         via.is_some_and(|via| via.exchange == source && via.pointer == pointer)
                     })?;
+                    // An address of no operation may show it as well.
+                    let seen = &context.seen[followed];
+                    let is_it = key.is_some_and(|key| names(context, followed, key));
+                    if seen.operation.is_none() && is_it {
+                        return None;
+                    }
                     Some((followed, lead(context, (source, followed), id, wanted)?))
                 });
                 let led: Vec<Option<(usize, bool)>> = led.collect();
@@ -290,7 +311,13 @@ impl LinkTarget {
                 let fact = there.is_none().then(|| Fact {
                     kind: "missing-link",
                     expected: format!("one link that leads to {wanted}"),
-                    actual: format!("{} links, all followed, none of which does", led.len()),
+                    actual: match links.values().filter(|link| link.is_null()).count() {
+                        0 => format!("{} links, all followed, none of which does", led.len()),
+                        null => format!(
+                            "{} links, {null} of them null, none of which does",
+                            led.len()
+                        ),
+                    },
                     ..Fact::default()
                 });
                 let followed = there.map(|(followed, _)| Site::answer(*followed, ""));

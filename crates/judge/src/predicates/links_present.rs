@@ -23,8 +23,11 @@ struct Linked {
     /// The resources that they lead to, in the document's words.
     #[serde(rename = "things")]
     resources: Vec<String>,
-    /// A field with the key of one of them, which may not exist if the field is empty.
+    /// A field with the key of the last of them, which may not exist if the field is empty.
     given: Option<String>,
+    /// Those that always exist: as many links are not null, and none of them that has such a name.
+    #[serde(default)]
+    always: Vec<String>,
 }
 
 impl Predicate for LinksPresent {
@@ -69,15 +72,22 @@ impl Predicate for LinksPresent {
                         .and_then(Value::as_str)
                         .is_none_or(str::is_empty)
                 });
-                let is_open = references_no_resource || verdicts.has_finding_at(&site);
-                let Some(links) = links.filter(|_| !is_open) else {
+                let Some(links) = links.filter(|_| !verdicts.has_finding_at(&site)) else {
                     continue;
+                };
+                let least = linked.resources.len() - usize::from(references_no_resource);
+                let always = linked.always.len().min(least);
+                let is_null = |(name, link): (&String, &Value)| {
+                    let is_for_nothing =
+                        references_no_resource && linked.resources.last() == Some(name);
+                    link.is_null() && linked.always.contains(name) && !is_for_nothing
                 };
                 // What is null now may lead somewhere later; one address leads to one resource.
                 let null = links.values().filter(|link| link.is_null()).count();
                 let led = links.values().filter_map(Value::as_str);
                 let led: BTreeSet<&str> = led.filter(|link| !link.is_empty()).collect();
-                let few = led.len() + null < linked.resources.len();
+                let few =
+                    led.len() + null < least || led.len() < always || links.iter().any(is_null);
                 let fact = Fact {
                     kind: "missing-link",
                     expected: format!("a link of its own to {}", linked.resources.join(", ")),
@@ -100,15 +110,22 @@ impl Predicate for LinksPresent {
         let parameters = json!({
             "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"]}],
         });
-        let with_member = |sid: Value| {
+        let with_member = |sid: Value, links: Value| {
             let parameters = json!({
                 "shown": [{
                     "kind": "chat/user-channel", "at": "/links", "things": ["channel", "member"],
                     "given": "/member_sid",
                 }],
             });
-            let shown = json!({"member_sid": sid, "links": {"channel": "/a", "member": ""}});
+            let shown = json!({"member_sid": sid, "links": links});
             Example::for_rule("chat", parameters).payload("chat/user-channel", shown)
+        };
+        let channel = || json!({"channel": "/a", "member": ""});
+        let always = |links: Value| {
+            let parameters = json!({
+                "shown": [{"kind": kind, "at": "/links", "things": ["channels", "bindings"], "always": ["bindings"]}],
+            });
+            Example::for_rule("chat", parameters).payload(kind, json!({"links": links}))
         };
         let shown = |links: Value| {
             Example::for_rule("chat", parameters.clone()).payload(kind, json!({"links": links}))
@@ -119,8 +136,13 @@ impl Predicate for LinksPresent {
             shown(json!({"one": "/a", "other": "/a"})).fails("/links"),
             shown(json!({"channels": "/a"})).fails("/links"),
             shown(json!("/a")).not_judged(),
-            with_member(Value::Null).not_judged(),
-            with_member(json!("MB1")).fails("/links"),
+            with_member(Value::Null, channel()).passes(),
+            with_member(Value::Null, json!({})).fails("/links"),
+            with_member(json!("MB1"), channel()).fails("/links"),
+            always(json!({"one": "/a", "other": "/b"})).passes(),
+            always(json!({"one": "/a", "other": null})).passes(),
+            always(json!({"one": null, "other": null})).fails("/links"),
+            always(json!({"channels": "/a", "bindings": null})).fails("/links"),
         ]
     }
 }

@@ -14,34 +14,71 @@ const SKEW_SECONDS: f64 = 5.0;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TimeDifference {
-    /// The representation.
-    kind: String,
+    /// The representation, or several.
+    kind: OneOrMore,
     /// The later time; the current time if omitted.
     at: Option<String>,
     /// The earlier time; the current time if omitted. At least one of the two is given.
     after: Option<String>,
     /// How long.
     seconds: u64,
+    /// Parameters of a restored backup, which may set a time. With them, only resources are judged whose creation was seen.
+    #[serde(default)]
+    unless: Vec<String>,
+}
+
+/// One resource type, or a list of them.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum OneOrMore {
+    One(String),
+    More(Vec<String>),
+}
+
+impl OneOrMore {
+    fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(kind) => std::slice::from_ref(kind),
+            Self::More(kinds) => kinds,
+        }
+    }
 }
 
 impl Predicate for TimeDifference {
+    fn subject(&self) -> Subject {
+        Subject::kind(self.kind.as_slice().first().map_or("", String::as_str))
+    }
+
+    fn applies_to(&self) -> AppliesTo {
+        AppliesTo::Kinds(self.kind.as_slice().to_vec())
+    }
+
     fn references(&self, references: &mut References) {
-        let mut kind = references.kind("kind", &self.kind);
-        for (key, pointer) in [("at", &self.at), ("after", &self.after)] {
-            if let Some(pointer) = pointer {
-                kind.pointer(key, pointer);
+        for kind in self.kind.as_slice() {
+            let mut kind = references.kind("kind", kind);
+            for (key, pointer) in [("at", &self.at), ("after", &self.after)] {
+                if let Some(pointer) = pointer {
+                    kind.pointer(key, pointer);
+                }
             }
+        }
+        for parameter in &self.unless {
+            references.any_parameter("unless", parameter);
         }
     }
 
     fn needs(&self) -> &'static [Need] {
-        &[Need::Document, Need::Clock]
+        if self.unless.is_empty() {
+            &[Need::Document, Need::Clock]
+        } else {
+            &[Need::History]
+        }
     }
 
     fn evaluate(&self, context: &Context<'_>, rule: &Rule, verdicts: &mut Verdicts<'_>) {
         let with_now = self.at.is_none() || self.after.is_none();
         let skew = if with_now { SKEW_SECONDS } else { 0.0 };
-        for resource in context.of_kind(&self.kind) {
+        for resource in self.representations(context) {
             let (Some(later), Some(earlier)) = (
                 seconds_at(context, resource, self.at.as_deref()),
                 seconds_at(context, resource, self.after.as_deref()),
@@ -90,6 +127,34 @@ impl Predicate for TimeDifference {
         let fresh = json!({"kind": kind, "after": "/claims/exp", "seconds": 0});
         let fresh = Example::for_rule("auth", fresh).payload(kind, token(0, 900));
         let at = |seconds: i64| clock::from_unix_ms(seconds * 1000);
+        let dates = |kinds: Value, unless: Value| {
+            json!({
+                "kind": kinds, "at": "/date_created", "after": "/date_updated", "seconds": 1, "unless": unless,
+            })
+        };
+        let of_a_role = |updated: &str| {
+            let dates = dates(json!(["chat/user", "chat/role"]), json!([]));
+            let role = json!({"date_created": "2026-01-31T10:20:29.7Z", "date_updated": updated});
+            Example::for_rule("chat", dates).payload("chat/role", role)
+        };
+        let of_a_channel = |restored: Value| {
+            let sid = |kind: &str| format!("{kind}{}", "1".repeat(32));
+            let mut sent = json!({"ServiceSid": sid("IS"), "UniqueName": "c"});
+            sent.as_object_mut()
+                .unwrap()
+                .extend(restored.as_object().unwrap().clone());
+            let channel = json!({
+                "sid": sid("CH"), "account_sid": "AC1", "service_sid": sid("IS"), "friendly_name": null,
+                "unique_name": "c", "attributes": "{}", "type": "public", "date_created": "2026-01-31T10:20:30Z",
+                "date_updated": "2020-01-03T03:04:05Z", "created_by": "system", "members_count": 0,
+                "messages_count": 0, "url": "", "links": {},
+            });
+            Example::for_rule(
+                "chat",
+                dates(json!(["chat/channel"]), json!(["DateUpdated"])),
+            )
+            .answered("create-channel", sent, channel)
+        };
         vec![
             lifetime.clone().payload(kind, token(100, 1000)).passes(),
             lifetime
@@ -99,10 +164,40 @@ impl Predicate for TimeDifference {
             lifetime
                 .payload(kind, json!({"claims": {"exp": 1000}}))
                 .not_judged(),
+            of_a_role("2026-01-31T10:20:30Z").passes(),
+            of_a_role("2026-01-31T10:20:28Z").fails("/date_created"),
+            of_a_channel(json!({"DateUpdated": "2020-01-03T03:04:05Z"})).not_judged(),
+            of_a_channel(json!({})).fails("/date_created"),
             fresh.clone().now(at(905)).passes(),
             fresh.clone().now(at(906)).fails("/claims/exp"),
             fresh.not_judged(),
         ]
+    }
+}
+
+impl TimeDifference {
+    /// What is judged.
+    fn representations<'c>(&'c self, context: &'c Context<'_>) -> Vec<&'c Representation<'c>> {
+        let kinds = self.kind.as_slice();
+        if self.unless.is_empty() {
+            let shown = kinds.iter().flat_map(|kind| context.of_kind(kind));
+            return shown.collect();
+        }
+        let history = &context.history;
+        let resources = history.resources.iter().filter(|(_, resource)| {
+            let made = resource
+                .made
+                .and_then(|made| history.writes[made].exchange());
+            made.is_some_and(|index| {
+                let sent = &context.seen[index].exchange.sent;
+                !self.unless.iter().any(|name| sent.contains_key(name))
+            })
+        });
+        let observations = resources.flat_map(|(_, resource)| &resource.observations);
+        let shown = observations.filter(|shown| kinds.iter().any(|kind| kind == shown.shown_type));
+        shown
+            .filter_map(|observation| observation.representation(context))
+            .collect()
     }
 }
 

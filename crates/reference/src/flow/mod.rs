@@ -45,6 +45,9 @@ impl Flow {
             self.act_though_refused(core, call);
             return Err(refusal);
         }
+        if core.fails(Fault::FlowPromptEndsByItself) {
+            self.end_prompts(core);
+        }
         let (method, path) = call.route();
         match (method, path.as_slice()) {
             ("GET", ["v1", "Flows"]) => self.read_flows(core, call),
