@@ -48,6 +48,9 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
     if core.fails(Fault::AuthDeviceDetailsMissing) {
         details.clear();
     }
+    if core.fails(Fault::AuthDetailsTimestampMissing) {
+        details.remove("timestamp");
+    }
     if core.fails(Fault::AuthDeviceHiddenDetailsShown) {
         details.extend(request.hidden_details.clone());
     }
