@@ -180,7 +180,7 @@ fn a_folder_without_a_service_file_is_refused() {
 fn a_hook_of_two_services_is_refused() {
     let err = refused(|specs| twice(specs, "shipping"));
     assert!(
-        err.contains("`ship_order` is one of orders already"),
+        err.contains("orders already has a hook `ship_order`"),
         "{err}"
     );
     assert!(err.contains("shipping/service.yaml:3"), "{err}");
