@@ -266,10 +266,13 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
     if warnings > 0 {
         // Defects are counted, as in the heading of their list.
         let cards = cards::cards(record, settings);
-        let defects = cards.iter().filter(|card| card.effect == Effect::Warns);
-        let warned = match defects.count() {
-            n if n == 0 || n == warnings => count(warnings, "warning"),
-            n => format!("{} ({})", count(n, "warning"), count(warnings, "rule")),
+        let warns = || cards.iter().filter(|card| card.effect == Effect::Warns);
+        // Further rules that only warn belong to defects that fail.
+        let rules: usize = warns().map(|card| card.rules.len()).sum();
+        let warned = match warns().count() {
+            0 => count(warnings, "warning"),
+            n if n == rules => count(n, "warning"),
+            n => format!("{} ({})", count(n, "warning"), count(rules, "rule")),
         };
         line = format!("{line}, {warned}");
     }
