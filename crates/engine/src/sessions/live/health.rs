@@ -67,6 +67,8 @@ struct Service {
 #[derive(Clone, Debug)]
 struct Doubt {
     since: Instant,
+    /// When the last sign was seen. An answer to an earlier request does not refute it.
+    seen_at: Instant,
     why: String,
     /// How long it must last.
     lasting: Duration,
@@ -192,8 +194,11 @@ impl Service {
         let now = clock::monotonic();
         self.answered_at = Some(now);
         self.slowest = self.slowest.max(now.saturating_duration_since(began));
-        self.doubt = None;
         self.unreached = None;
+        match &mut self.doubt {
+            Some(doubt) if began < doubt.seen_at => doubt.since = doubt.since.max(now),
+            doubt => *doubt = None,
+        }
     }
 
     fn doubt(&mut self, since: Instant, why: String, lasting: Duration) {
@@ -203,9 +208,11 @@ impl Service {
         };
         let known = self.doubt.get_or_insert_with(|| Doubt {
             since: since.max(answered_at),
+            seen_at: since,
             why: why.clone(),
             lasting,
         });
+        known.seen_at = clock::monotonic();
         known.why = why;
         known.lasting = known.lasting.max(lasting);
         known.since = known.since.min(since.max(answered_at));
@@ -356,8 +363,25 @@ fn sign_in_answer(response: &Response) -> Option<(String, Duration)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SILENT_AFTER, silent_after};
+    use super::{Health, SILENT_AFTER, silent_after};
+    use crate::session::SendFault;
+    use conformant_base::http::{Request, Response};
     use std::time::Duration;
+
+    #[test]
+    fn only_the_answer_to_a_later_request_shows_that_a_service_is_there() {
+        let health = Health::default();
+        let ask = Request::new("POST", "/");
+        let answered: Result<_, SendFault> = Ok(Response::new(200, "text/plain", ""));
+        let failed: Result<_, SendFault> = Ok(Response::new(502, "text/plain", ""));
+        health.begin("chat").note(&ask, &answered);
+        let earlier = health.begin("chat");
+        health.begin("chat").note(&ask, &failed);
+        earlier.note(&ask, &answered);
+        assert!(health.is_in_doubt("chat"));
+        health.begin("chat").note(&ask, &answered);
+        assert!(!health.is_in_doubt("chat"));
+    }
 
     #[test]
     fn a_slow_service_may_be_silent_for_longer() {
