@@ -70,12 +70,33 @@ impl Planned<'_> {
 
     /// Whether it draws phone numbers that the target must not know yet.
     pub fn draws_numbers(&self) -> bool {
-        self.any_step(&|step| {
-            let values = step.with().into_iter().flat_map(|with| with.values());
-            values
-                .filter_map(serde_json::Value::as_object)
-                .any(|object| object.contains_key("$number"))
-        })
+        draws_numbers(self.service, &self.scenario)
+    }
+
+    /// The first number that an attempt of it draws. All scenarios and attempts of a run draw different ones; those of
+    /// other runs (name and seed) begin elsewhere.
+    pub(super) fn first_number(&self, rulebook: &Rulebook, run: &str, attempt: usize) -> u64 {
+        /// The largest number of numbers that an attempt draws (`place` is 0 or 1).
+        const EACH: usize = 2;
+        if !self.draws_numbers() {
+            return 0;
+        }
+        let services = rulebook.services.values();
+        let written = services.flat_map(|service| {
+            let scenarios = service.scenarios.iter();
+            scenarios.map(move |(id, (scenario, _))| (id, service, scenario))
+        });
+        let drawing = written.filter(|(_, service, scenario)| draws_numbers(service, scenario));
+        let drawing: Vec<&String> = drawing.map(|(id, ..)| id).collect();
+        let id = self.scenario.id.split('[').next();
+        let rank = drawing.iter().position(|known| Some(known.as_str()) == id);
+        let digest = Sha256::digest(format!("{run}\n$number").as_bytes());
+        let start = digest.iter().take(6);
+        let start = start.fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
+        // Attempts draw other digits even if there are ten numbers only.
+        let of_attempt = (drawing.len() * EACH).next_multiple_of(10) + 3;
+        let before = attempt * of_attempt + rank.unwrap_or_default() * EACH;
+        start + u64::try_from(before).unwrap_or_default()
     }
 
     /// Services that its steps call or change. The steps of a group belong to the group's service.
@@ -164,6 +185,16 @@ fn length_of(service: &Service, steps: &[Step], depth: usize) -> Duration {
         .iter()
         .map(length)
         .fold(Duration::ZERO, Duration::saturating_add)
+}
+
+fn draws_numbers(service: &Service, scenario: &Scenario) -> bool {
+    let draws = |step: &Step| {
+        let values = step.with().into_iter().flat_map(|with| with.values());
+        values
+            .filter_map(Value::as_object)
+            .any(|object| object.contains_key("$number"))
+    };
+    any_step(service, &scenario.steps, &draws, 0)
 }
 
 fn any_step(service: &Service, steps: &[Step], is: &dyn Fn(&Step) -> bool, depth: usize) -> bool {

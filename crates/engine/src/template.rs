@@ -31,6 +31,8 @@ pub(super) struct Scope<'a> {
     target: Value,
     /// Makes `unique.NAME` unique: the run's seed and the scenario's id.
     salt: String,
+    /// The number of which `$number` uses the last digits; see `Planned::first_number`.
+    first_number: u64,
     captured: BTreeMap<String, Captured>,
     /// `with`, `matrix`, `index`.
     local: BTreeMap<String, Value>,
@@ -116,6 +118,7 @@ impl<'a> Scope<'a> {
             schemas,
             target,
             salt,
+            first_number: 0,
             captured: BTreeMap::new(),
             local: BTreeMap::new(),
             now: Timestamp::UNIX_EPOCH,
@@ -402,13 +405,14 @@ impl<'a> Scope<'a> {
             .map(|(_, rule)| rule.clone())
     }
 
-    /// The pattern with digits for each `#`. They are those of a number that depends on the scenario, the run and the
-    /// seed; `place` is added to it.
+    /// Sets the first number that `$number` draws.
+    pub(super) fn set_first_number(&mut self, first: u64) {
+        self.first_number = first;
+    }
+
+    /// The pattern with a digit for each `#`: those of the first number plus `place`.
     fn number(&self, pattern: &str, place: u64) -> String {
-        let digest = Sha256::digest(format!("{}\n$number", self.salt).as_bytes());
-        let first = digest.iter().take(6);
-        let first = first.fold(0, |number: u64, byte| number << 8 | u64::from(*byte));
-        let mut number = first + place;
+        let mut number = self.first_number + place;
         let mut digits: Vec<char> = pattern.chars().collect();
         for digit in digits.iter_mut().rev().filter(|c| **c == '#') {
             *digit = char::from(b"0123456789"[usize::try_from(number % 10).unwrap_or_default()]);

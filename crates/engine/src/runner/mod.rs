@@ -85,11 +85,12 @@ pub fn run_scenario(
     let ScenarioRun {
         rulebook,
         schemas,
-        planned: Planned { service, scenario },
+        planned,
         attempt: (seed, attempt),
         earlier,
         looks_early,
     } = run;
+    let Planned { service, scenario } = planned;
     let names = &session.settings().names;
     let name_seed = match attempt {
         0 => format!("{names}{seed}/{}", scenario.id),
@@ -127,6 +128,8 @@ pub fn run_scenario(
         listeners: Vec::new(),
         callbacks_checked_at: session.now(),
     };
+    let first_number = planned.first_number(rulebook, &format!("{names}{seed}"), attempt);
+    runner.scope.set_first_number(first_number);
     let matrix: Map<String, Value> = scenario
         .matrix
         .iter()

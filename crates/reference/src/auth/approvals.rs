@@ -6,7 +6,7 @@ use super::answer::{Done, Failure};
 use super::application;
 use super::callbacks::{self, Callbacks, Kind};
 use super::parameters::Parameters;
-use super::users::{Phone, User, record_id};
+use super::users::{User, record_id};
 use crate::effects::Operation;
 use crate::{Call, Core, Fault, HookError, Variant};
 use conformant_base::clock::Timestamp;
@@ -242,6 +242,12 @@ impl Approvals {
             add(&mut asked.details, &first.asked.details);
         }
         let given = super::input::body(call).unwrap_or_default();
+        if let Some(last) = all.last()
+            && !given.contains_key("logos")
+            && core.fails(Fault::AuthLogoOfLastRequest)
+        {
+            asked.logos.clone_from(&last.asked.logos);
+        }
         if let Some(other) = all.iter().rev().find(|other| !is_of_user(other))
             && !given.contains_key("hidden_details")
             && core.fails(Fault::AuthHiddenOfOtherUser)
@@ -292,7 +298,7 @@ impl Approvals {
     pub(super) fn on_device(
         &mut self,
         core: &Core,
-        phone: &Phone,
+        owners: &[u64],
         now: Timestamp,
     ) -> Vec<OnDevice<'_>> {
         for approval in self.by_uuid.values_mut() {
@@ -301,8 +307,10 @@ impl Approvals {
         let mut pending: Vec<&Approval> = self
             .by_uuid
             .values()
-            .filter(|one| one.status == Status::Pending && one.user.has_app)
-            .filter(|one| one.user.phone == *phone)
+            .filter(|one| one.status == Status::Pending)
+            .filter(|one| owners.contains(&one.user.auth_id))
+            // The app fetches what was not pushed, such as requests before it was installed.
+            .filter(|one| one.user.has_app || !core.fails(Fault::AuthAppShowsPushedOnly))
             .collect();
         pending.sort_by_key(|approval| approval.created_at);
         let shown = pending.into_iter().map(|approval| OnDevice {
@@ -389,7 +397,7 @@ impl Approvals {
         let is_silent = core.fails(match reaction {
             Reaction::Approve => Fault::AuthApproveCallbackMissing,
             Reaction::Deny => Fault::AuthDenyCallbackMissing,
-        });
+        }) || is_endless && core.fails(Fault::AuthEndlessCallbackMissing);
         if !is_silent && !only_first && !has_stopped {
             approval.call_back(core, callbacks);
         }
@@ -541,7 +549,10 @@ impl Approval {
 
     /// The payload is not shown (D1, Events); the uuid refers to the request.
     fn call_back(&self, core: &mut Core, callbacks: &Callbacks) {
-        let Some(url) = callbacks.url(Kind::Approval) else {
+        let registration = callbacks.url(Kind::Registration);
+        let registration =
+            registration.filter(|_| core.fails(Fault::AuthCallbackToRegistrationUrl));
+        let Some(url) = registration.or(callbacks.url(Kind::Approval)) else {
             return;
         };
         let body = json!({

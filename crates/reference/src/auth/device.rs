@@ -15,8 +15,10 @@ impl Auth {
         now: Timestamp,
     ) -> Result<Value, HookError> {
         let phone = phone_arg(core, args)?.ok_or(HookError::missing("cellphone", "a string"))?;
-        let pending = self.approvals.on_device(core, &phone, now);
+        let owners = self.users.with_app_on(core, &phone);
+        let pending = self.approvals.on_device(core, &owners, now);
         let first = pending.first().map_or("", |request| request.message);
+        let newest = pending.last().map_or("", |request| request.message);
         let shown = pending.iter().enumerate().filter_map(|(place, request)| {
             let is_lost = place == 0
                 && (core.varies(Variant::AuthFirstPushLost)
@@ -27,7 +29,11 @@ impl Auth {
             {
                 return None;
             }
-            Some(item(core, request, first, is_pushed))
+            let push = match core.fails(Fault::AuthPushOfNewest) {
+                true => newest,
+                false => request.message,
+            };
+            Some(item(core, request, first, is_pushed.then_some(push)))
         });
         let mut shown: Vec<Value> = shown.collect();
         if core.varies(Variant::AuthDeviceShowsOthers) {
@@ -39,7 +45,7 @@ impl Auth {
     }
 }
 
-fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Value {
+fn item(core: &Core, request: &OnDevice<'_>, first: &str, push: Option<&str>) -> Value {
     let message = match core.fails(Fault::AuthDeviceMessageOfFirst) {
         true => first,
         false => request.message,
@@ -63,13 +69,13 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
         None if core.fails(Fault::AuthDeviceDefaultLogoMissing) => Value::Null,
         None => json!(application::LOGO),
     };
-    let mut push = message.to_owned();
+    let mut text = push.unwrap_or_default().to_owned();
     for (fault, carried) in [
         (Fault::AuthPushCarriesDetails, &details),
         (Fault::AuthPushCarriesHidden, request.hidden_details),
     ] {
         if core.fails(fault) {
-            push = format!("{push} {}", Value::Object(carried.clone()));
+            text = format!("{text} {}", Value::Object(carried.clone()));
         }
     }
     json!({
@@ -77,7 +83,7 @@ fn item(core: &Core, request: &OnDevice<'_>, first: &str, is_pushed: bool) -> Va
         "message": message,
         "details": details,
         "logo": logo,
-        "pushed": is_pushed,
-        "push": is_pushed.then_some(push),
+        "pushed": push.is_some(),
+        "push": push.map(|_| text),
     })
 }

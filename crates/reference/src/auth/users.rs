@@ -299,6 +299,17 @@ impl Users {
         self.installed.insert(phone);
     }
 
+    /// The users whose app is on a phone: one at most.
+    pub(super) fn with_app_on(&self, core: &Core, phone: &Phone) -> Vec<u64> {
+        let is_elsewhere = core.fails(Fault::AuthAppShowsOtherCountry);
+        let on_phone = self.list.iter().filter(|user| {
+            user.phone == *phone || is_elsewhere && user.phone.digits == phone.digits
+        });
+        let is_installed = self.installed.contains(phone);
+        let with_app = on_phone.filter(|user| user.has_app || is_elsewhere && is_installed);
+        with_app.map(|user| user.auth_id).collect()
+    }
+
     /// The person changes the number: still exactly one phone per `auth_id`.
     pub(super) fn change_phone(
         &mut self,

@@ -35,7 +35,10 @@ pub(super) fn send(core: &mut Core, callbacks: &Callbacks, outcome: Outcome<'_>,
         Outcome::Completed { .. } => Fault::AuthCompletedWebhookMissing,
         Outcome::Failed => Fault::AuthFailedWebhookMissing,
     });
-    let Some(url) = callbacks.url(Kind::Registration).filter(|_| !is_lost) else {
+    let approval = callbacks.url(Kind::Approval);
+    let approval = approval.filter(|_| core.fails(Fault::AuthWebhookToApprovalUrl));
+    let url = approval.or(callbacks.url(Kind::Registration));
+    let Some(url) = url.filter(|_| !is_lost) else {
         return;
     };
     let event = event(core, outcome, now);
