@@ -312,15 +312,21 @@ impl Ledger {
 
 /// What changed, in words: ``condition `not` ``, `enum value rcs`.
 fn subject_words(what: What, detail: &str) -> String {
-    let words = match what {
-        What::Form => "text format".to_owned(),
-        What::Shape => "condition".to_owned(),
-        _ => what.word().replace('-', " "),
-    };
-    match what {
-        _ if detail.is_empty() => words,
-        What::Bound | What::Form | What::Shape | What::Words => format!("{words} `{detail}`"),
-        _ => format!("{words} {detail}"),
+    let is_keyword = matches!(what, What::Bound | What::Form | What::Shape | What::Words);
+    let named = [
+        (What::Form, "text format"),
+        (What::Shape, "condition"),
+        (What::Words, "text"),
+    ];
+    let named = named.into_iter().find(|(one, _)| *one == what);
+    let words = named.map_or_else(
+        || what.word().replace('-', " "),
+        |(_, words)| words.to_owned(),
+    );
+    match detail {
+        "" => words,
+        keyword if is_keyword => format!("{words} `{keyword}`"),
+        detail => format!("{words} {detail}"),
     }
 }
 
