@@ -34,6 +34,7 @@ const NUMBERS: [(&str, &str, bool); 2] = [
     ("exclusiveMinimum", "minimum", false),
     ("exclusiveMaximum", "maximum", true),
 ];
+/// Keywords for the format of a text.
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
 /// Conditions whose presence narrows; `if` is compared with its `then` and `else`.
 const CONDITIONS: [&str; 7] = [
