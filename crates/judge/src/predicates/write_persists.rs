@@ -6,11 +6,11 @@
 //! - Values with `stays-while` may appear late, but must then stay.
 
 #[cfg(test)]
-mod bodies;
+mod examples;
 mod expected;
 
 #[cfg(test)]
-use self::bodies::{execution, member, sid, two_executions};
+use self::examples::{execution, member, sid, two_executions};
 use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
 use crate::evidence::Event;
