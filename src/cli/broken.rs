@@ -9,6 +9,7 @@
 use super::Failure;
 use conformant_base::files;
 use conformant_base::json::{self, Limits};
+use conformant_base::text::count;
 use conformant_judge::payload::validate_payload;
 use conformant_rulebook::Rulebook;
 use conformant_schema::Schemas;
@@ -22,6 +23,49 @@ pub(super) struct Bump<'a> {
     old: (&'a Rulebook, Schemas),
     new: (&'a Rulebook, Schemas),
     kinds: BTreeSet<(String, String)>,
+}
+
+/// The payloads of a folder.
+#[derive(Debug, Default)]
+pub(super) struct Payloads {
+    /// Those that were valid and now break a rule, with that rule.
+    pub(super) broken: Vec<String>,
+    /// Number of payloads of a changed type that were valid.
+    checked: usize,
+    /// Number of payloads of other types, and of invalid ones.
+    others: usize,
+    /// Files and lines that are not JSON.
+    unreadable: Vec<String>,
+    /// Payloads that are valid under several of the changed types.
+    ambiguous: Vec<String>,
+}
+
+impl Payloads {
+    /// One line with what was checked and what was not.
+    pub(super) fn summary(&self, folder: &Path) -> String {
+        let warning = if self.checked == 0 { "warning: " } else { "" };
+        let checked = count(self.checked, "payload");
+        let mut line = format!("{warning}--sdk {}: {checked} checked", folder.display());
+        let mut skipped = Vec::new();
+        if self.others > 0 {
+            skipped.push(format!(
+                "{} of no changed type or invalid before",
+                self.others
+            ));
+        }
+        for (places, why) in [
+            (&self.unreadable, "not JSON"),
+            (&self.ambiguous, "valid under several changed types"),
+        ] {
+            if let Some(first) = places.first() {
+                skipped.push(format!("{} {why}, such as {first}", places.len()));
+            }
+        }
+        if !skipped.is_empty() {
+            line += &format!("; skipped: {}", skipped.join("; "));
+        }
+        line
+    }
 }
 
 impl<'a> Bump<'a> {
@@ -41,9 +85,9 @@ impl<'a> Bump<'a> {
         }
     }
 
-    /// The payloads of a folder that were valid and now break a rule, with that rule.
-    pub(super) fn broken(&self, folder: &Path) -> Result<Vec<String>, Failure> {
-        let mut found = Vec::new();
+    /// Reads the payloads of a folder and judges those of a changed type.
+    pub(super) fn payloads(&self, folder: &Path) -> Result<Payloads, Failure> {
+        let mut found = Payloads::default();
         for entry in walkdir::WalkDir::new(folder).sort_by_file_name() {
             let entry = entry.map_err(|e| {
                 Failure::Usage(format!("failed to read --sdk {}: {e}", folder.display()))
@@ -68,7 +112,8 @@ impl<'a> Bump<'a> {
                 "har" => self.recording(&inside, &bytes, &mut found),
                 "json" => self.payload(&inside, &inside, &bytes, &mut found),
                 _ => {
-                    for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
+                    let lines = (1..).zip(bytes.split(|b| *b == b'\n'));
+                    for (number, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()) {
                         self.payload(&inside, &format!("{inside}:{number}"), line, &mut found);
                     }
                 }
@@ -77,8 +122,9 @@ impl<'a> Bump<'a> {
         Ok(found)
     }
 
-    fn payload(&self, path: &str, place: &str, bytes: &[u8], found: &mut Vec<String>) {
+    fn payload(&self, path: &str, place: &str, bytes: &[u8], found: &mut Payloads) {
         let Ok(parsed) = json::parse(bytes, Limits::default()) else {
+            found.unreadable.push(place.to_owned());
             return;
         };
         let named = |(old, _): &&(String, String)| is_named(path, old);
@@ -88,14 +134,24 @@ impl<'a> Bump<'a> {
         let pair = match (by_path, by_value.as_slice()) {
             (Some(pair), _) => pair,
             (None, [pair]) => *pair,
-            (None, _) => return,
+            (None, []) => {
+                found.others += 1;
+                return;
+            }
+            (None, [_, _, ..]) => {
+                found.ambiguous.push(place.to_owned());
+                return;
+            }
         };
         self.judge(pair, place, &parsed.value, found);
     }
 
     /// Checks the accepted responses of a recording, by the operation that returned them.
-    fn recording(&self, path: &str, bytes: &[u8], found: &mut Vec<String>) {
-        let recording: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    fn recording(&self, path: &str, bytes: &[u8], found: &mut Payloads) {
+        let Ok(recording) = serde_json::from_slice::<Value>(bytes) else {
+            found.unreadable.push(path.to_owned());
+            return;
+        };
         let entries = recording.pointer("/log/entries").and_then(Value::as_array);
         for (number, entry) in (1..).zip(entries.into_iter().flatten()) {
             let text = |pointer: &str| entry.pointer(pointer).and_then(Value::as_str);
@@ -118,8 +174,9 @@ impl<'a> Bump<'a> {
                 .kinds
                 .iter()
                 .find(|(old, _)| Some(old) == kind.as_ref());
-            if let Some(pair) = pair {
-                self.judge(pair, &place, &parsed.value, found);
+            match pair {
+                Some(pair) => self.judge(pair, &place, &parsed.value, found),
+                None => found.others += 1,
             }
         }
     }
@@ -150,13 +207,15 @@ impl<'a> Bump<'a> {
         (old, new): &(String, String),
         place: &str,
         value: &Value,
-        found: &mut Vec<String>,
+        found: &mut Payloads,
     ) {
         if !self.is_right(old, value) {
+            found.others += 1;
             return;
         }
+        found.checked += 1;
         let judged = validate_payload(self.new.0, &self.new.1, new, value);
-        found.extend(judged.violations.iter().map(|one| {
+        found.broken.extend(judged.violations.iter().map(|one| {
             format!(
                 "{place}: {} at `{}`: {}",
                 one.rule, one.pointer, one.message

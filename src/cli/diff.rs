@@ -96,7 +96,9 @@ pub(super) fn diff(args: &DiffArgs) -> Done {
                 return Err(Failure::Usage(why.to_owned()));
             }
         };
-        comparison.broken = bump.broken(folder)?;
+        let payloads = bump.payloads(folder)?;
+        note(&payloads.summary(folder));
+        comparison.broken = payloads.broken;
     }
     if !args.compat.is_empty() {
         if !matches!((&old, &new), (Side::Kind, Side::Kind)) {

@@ -10,7 +10,7 @@ use super::{Done, Exit, Failure, config, load, print, reports_of};
 use conformant_base::clock;
 use conformant_check::{Inline, Passed, Surroundings};
 use conformant_judge::evidence::Span;
-use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Limits, Listening};
+use conformant_net::transport::{BaseUrl, Forwarded, Gateway, Limits, ServerSettings};
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -47,10 +47,10 @@ pub(super) fn proxy(args: &ProxyArgs) -> Done {
         body: known.body_bytes_max,
         ..Limits::default()
     };
-    let listening = Listening {
+    let listening = ServerSettings {
         listen: SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)),
         body: limits.body,
-        ..Listening::default()
+        ..ServerSettings::default()
     };
     let client = known.reach.client(limits, &upstreams);
     let client = client.interrupted_by(Arc::clone(&signals.interrupted));

@@ -75,6 +75,24 @@ fn an_invented_version_is_classified_with_affected_fixtures_and_scenarios() {
         );
     }
 
+    // Payloads that are not checked are counted.
+    let recorded = folder.join("recorded");
+    std::fs::create_dir(&recorded).expect("it can be made");
+    let sdk = "diff --specs specs MessageSent/4 MessageSent/5 --sdk recorded";
+    let (_, err) = folder.run(1, sdk);
+    assert!(
+        err.contains("warning: --sdk recorded: 0 payloads checked\n"),
+        "{err}"
+    );
+    std::fs::write(recorded.join("a.json"), "{").expect("it can be written");
+    std::fs::write(recorded.join("b.ndjson"), "1\n\n2\n").expect("it can be written");
+    let (_, err) = folder.run(1, sdk);
+    let skipped = "2 of no changed type or invalid before; 1 not JSON, such as a.json";
+    assert!(
+        err.contains(&format!("0 payloads checked; skipped: {skipped}\n")),
+        "{err}"
+    );
+
     // Several versions are in use: each has its own result.
     let (out, err) = folder.run(
         1,

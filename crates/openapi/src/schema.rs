@@ -358,15 +358,26 @@ impl<'d> Schemas<'d> {
     }
 
     fn pattern(&self, part: &Part<'d>) -> Option<Value> {
+        const BYTES_MAX: usize = 2_000;
         let pattern = part.node.text()?;
-        if pattern.len() <= 2_000 && regex::Regex::new(pattern).is_ok() {
-            return Some(Value::from(pattern));
-        }
-        self.doc.problem_with_help(
-            part,
-            format!("the pattern `{pattern}` is not checked"),
-            "look-around and back references are not supported",
-        );
+        let why = if pattern.len() > BYTES_MAX {
+            format!("longer than {BYTES_MAX} bytes")
+        } else {
+            match regex::Regex::new(pattern) {
+                Ok(_) => return Some(Value::from(pattern)),
+                Err(regex::Error::CompiledTooBig(_)) => {
+                    "its repetitions need too much memory".to_owned()
+                }
+                // The last line of several names the reason: look-around, back references and others.
+                Err(error) => {
+                    let text = error.to_string();
+                    let last = text.lines().last().unwrap_or_default();
+                    last.trim_start_matches("error: ").to_owned()
+                }
+            }
+        };
+        let message = format!("the pattern `{pattern}` is not checked");
+        self.doc.problem_with_help(part, message, &why);
         None
     }
 

@@ -192,3 +192,37 @@ fn references_that_multiply_are_cut() {
         made.problems
     );
 }
+
+#[test]
+fn a_pattern_that_is_not_checked_has_its_reason() {
+    let help = |pattern: &str| {
+        let schema = serde_json::json!({
+            "type": "object",
+            "properties": {"id": {"type": "string"}, "name": {"type": "string", "pattern": pattern}},
+        });
+        let content = serde_json::json!({"application/json": {"schema": schema}});
+        let answer = serde_json::json!({"200": {"description": "It.", "content": content}});
+        let path = serde_json::json!({"get": {"operationId": "getThing", "responses": answer}});
+        let document = serde_json::json!({
+            "openapi": "3.1.0",
+            "info": {"title": "T", "version": "1"},
+            "servers": [{"url": "https://example.com"}],
+            "paths": {"/things": path},
+        });
+        let made = import("t.json", &document.to_string()).expect("it is an OpenAPI document");
+        let is_of_pattern =
+            |p: &&conformant_rulebook::Problem| p.to_string().contains("the pattern");
+        let problem = made.problems.iter().find(is_of_pattern);
+        problem.and_then(|problem| problem.help.clone())
+    };
+    assert_eq!(help("^a+$"), None);
+    let large = "^([a-z]{1,500}|[0-9a-f]{1,700}){1,90}q.{300}$";
+    for (pattern, why) in [
+        ("^(?!a)", "look-around"),
+        (large, "memory"),
+        ("[", "unclosed"),
+    ] {
+        let help = help(pattern).expect("it has a reason");
+        assert!(help.contains(why), "{pattern}: {help}");
+    }
+}

@@ -613,7 +613,7 @@ pub enum RunEvent {
     },
     /// A deliberate wait, such as for a rate limit.
     Waiting {
-        /// The service that caused it; empty for callbacks.
+        /// The service that caused it; empty if scenarios wait for callbacks, events or another state.
         service: String,
         /// The reason in words: `429, waiting 1 s`.
         why: String,

@@ -70,6 +70,9 @@ fn observation(finding: &Finding) -> String {
     if finding.kind == "not-unique" && !place.is_empty() && fits_title(actual) {
         return format!("{place} is {actual} in two resources, expected a different value in each");
     }
+    if let ("not-told", Some(event)) = (finding.kind.as_str(), expected.strip_prefix("an event ")) {
+        return format!("no event {event}");
+    }
     let is_earlier = before(expected).is_some();
     if !place.is_empty() && !is_earlier && are_long_documents(expected, actual) {
         return differing(&place, expected, actual);
@@ -223,6 +226,13 @@ fn described(finding: &Finding, place: &str) -> String {
                 .unwrap_or_default();
             if let (Some(before), true) = (before(expected), fits_title(actual)) {
                 format!("{place} {}{why}", changed(before, actual))
+            } else if let (Some(("", tail)), true, false) = (
+                comparison(rest, expected, actual),
+                fits_title(expected),
+                fits_title(actual),
+            ) {
+                // A part of the actual value would end the title in the middle of a list.
+                format!("{place} has another value, expected {expected}{tail}")
             } else if rest.len() < message.len() {
                 format!("{place}{rest}")
             } else if message.contains(&finding.pointer) {
@@ -748,6 +758,26 @@ mod tests {
                     "{both}",
                 ],
                 "read-members: a link leads to a list of chat/member, expected chat/channel CH…",
+            ),
+            (
+                "events/operation-processing/emitted",
+                ["", "/events", "not-told"],
+                [
+                    "an event com.operation.processing",
+                    "6× com.message.queued, 6× com.message.sent, 6× com.message.undelivered, 1× com.operation.completed",
+                    "/events: {both}",
+                ],
+                "operation-processing: no event com.operation.processing",
+            ),
+            (
+                "events/operation-processing/fields",
+                ["", "/events", "story"],
+                [
+                    "an event com.operation.processing",
+                    "6× com.message.queued, 6× com.message.sent, 6× com.message.undelivered, 1× com.operation.completed",
+                    "/events: {both}",
+                ],
+                "operation-processing: `events` has another value, expected an event com.operation.processing",
             ),
             (
                 "media/content/bytes",

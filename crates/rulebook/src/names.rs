@@ -70,7 +70,8 @@ impl References {
         }
     }
 
-    /// The parameter `key` names an operation; what follows belongs to it.
+    /// The parameter `key` names an operation of the rule's service, by its id or as `SERVICE/ID`; what follows belongs
+    /// to it.
     pub fn operation(&mut self, key: &str, operation: &str) -> OperationParts<'_> {
         self.0.push(Reference::Operation {
             operation: Named::new(key, operation),
@@ -98,7 +99,10 @@ impl References {
     pub fn subject(&self) -> Subject {
         let first = self.0.iter().find_map(|reference| match reference {
             Reference::Kind { kind, .. } => Some(Subject::kind(&kind.name)),
-            Reference::Operation { operation, .. } => Some(Subject::operation(&operation.name)),
+            Reference::Operation { operation, .. } => {
+                let id = operation.name.rsplit('/').next().unwrap_or_default();
+                Some(Subject::operation(id))
+            }
             Reference::AnyParameter(_)
             | Reference::AnyEvent(_)
             | Reference::Hook(_)
@@ -231,11 +235,21 @@ impl Resolver<'_> {
 
     fn operation(&mut self, named: &Named, parts: &[OperationPart]) {
         let operations = self.operations;
-        let Some(operation) = operations.and_then(|o| o.get(&named.name)) else {
+        let (service, id) = match named.name.rsplit_once('/') {
+            Some((service, id)) => (Some(service), id),
+            None => (None, named.name.as_str()),
+        };
+        let Some(operation) = operations.and_then(|o| o.get(id)) else {
             let names = operations.into_iter().flat_map(BTreeMap::keys);
             self.unknown(named, "operation", names.map(String::as_str));
             return;
         };
+        if let Some(service) = service.filter(|service| operation.service != *service) {
+            let own = &operation.service;
+            let message =
+                format!("`{service}` is another service than that of the rule: write {own}/{id}");
+            self.problem(&named.key, message);
+        }
         for part in parts {
             match part {
                 OperationPart::Parameter(named) => self.parameter(operation, named),

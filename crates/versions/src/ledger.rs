@@ -263,22 +263,17 @@ impl Ledger {
             action: note.action,
             direction: note.direction,
         };
-        let (class, why) = classify(coordinates, note.binding);
+        let (class, why) = classify(coordinates, note.binding, note.undecided);
         let mut path = subject.path();
         if !note.detail.is_empty() {
             path.push(word(&note.detail));
         }
         path.push(format!("{}-{}", note.what.word(), note.action.word()));
-        let detail = if note.detail.is_empty() {
-            String::new()
-        } else {
-            format!(" {}", note.detail)
-        };
         let message = format!(
-            "{}{detail} {}{}: {why}",
-            note.what.word().replace('-', " "),
+            "{} {}{}: {why}",
+            subject_words(note.what, &note.detail),
             note.action.word(),
-            show_change(note.old.as_deref(), note.new.as_deref()),
+            show_change(note.action, note.old.as_deref(), note.new.as_deref()),
         );
         self.changes.push(Change {
             id: path.join("/"),
@@ -315,16 +310,39 @@ impl Ledger {
     }
 }
 
-fn show_change(old: Option<&str>, new: Option<&str>) -> String {
+/// What changed, in words: ``condition `not` ``, `enum value rcs`.
+fn subject_words(what: What, detail: &str) -> String {
+    let is_keyword = matches!(what, What::Bound | What::Form | What::Shape | What::Words);
+    let named = [
+        (What::Form, "text format"),
+        (What::Shape, "condition"),
+        (What::Words, "text"),
+    ];
+    let named = named.into_iter().find(|(one, _)| *one == what);
+    let words = named.map_or_else(
+        || what.word().replace('-', " "),
+        |(_, words)| words.to_owned(),
+    );
+    match detail {
+        "" => words,
+        keyword if is_keyword => format!("{words} `{keyword}`"),
+        detail => format!("{words} {detail}"),
+    }
+}
+
+fn show_change(action: Action, old: Option<&str>, new: Option<&str>) -> String {
+    let is_named = matches!(action, Action::Added | Action::Removed);
     match (old, new) {
         (Some(old), Some(new)) => format!(" from {old} to {new}"),
-        (Some(only), None) | (None, Some(only)) => format!(" ({only})"),
+        (Some(only), None) | (None, Some(only)) if is_named => format!(" ({only})"),
+        (Some(old), None) => format!(" (removed: {old})"),
+        (None, Some(new)) => format!(" (added: {new})"),
         (None, None) => String::new(),
     }
 }
 
 /// Classes of a change with the reason.
-fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
+fn classify(at: Coordinates, binding: bool, undecided: bool) -> (Vec<Class>, String) {
     let row = at
         .row()
         .expect("the comparing modules note only changes that the table has a row for");
@@ -346,7 +364,12 @@ fn classify(at: Coordinates, binding: bool) -> (Vec<Class>, String) {
             .iter()
             .filter_map(|(class, why)| Some((*class, why.as_ref()?)))
     };
-    let class = broken().map(|(class, _)| class).collect();
+    let class: Vec<Class> = broken().map(|(class, _)| class).collect();
+    if undecided {
+        let words: Vec<&str> = class.iter().map(|class| class.words()).collect();
+        let why = "undecided which version accepts more; counts as breaking";
+        return (class, format!("{}: {why}", words.join(", ")));
+    }
     let why: Vec<String> = broken()
         .map(|(class, why)| format!("{}: {why}", class.words()))
         .collect();

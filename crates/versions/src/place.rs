@@ -1,7 +1,7 @@
 //! Compares one place of two schemas. Each difference gets the witnesses that are found for the whole place.
 //!
 //! - Canonical keywords, numbers and texts are compared as sets of values.
-//! - Conditions (`not`, `if`): an added one narrows, a removed one widens. Two different ones are undecided.
+//! - Conditions (`not`, `if`): an added one narrows, a removed one widens. Two different ones are decided by witnesses.
 //!   `if`, `then` and `else` are one condition.
 //! - Lists of branches (`anyOf`, `oneOf`, `allOf`): decided if one list contains the other. A `oneOf` whose branches
 //!   overlap rejects what two of them accept; this is decided by the search for a witness. `openapi` reads `oneOf` as `anyOf`.
@@ -17,7 +17,7 @@ use super::ledger::Note;
 use super::schemas::{Walk, is_impossible};
 use super::witness::{Probe, Witness, near, near_conditions};
 use conformant_base::json::{self, equal};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::cell::OnceCell;
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -34,6 +34,7 @@ const NUMBERS: [(&str, &str, bool); 2] = [
     ("exclusiveMinimum", "minimum", false),
     ("exclusiveMaximum", "maximum", true),
 ];
+/// Keywords for the format of a text.
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
 /// Conditions whose presence narrows; `if` is compared with its `then` and `else`.
 const CONDITIONS: [&str; 7] = [
@@ -60,12 +61,12 @@ pub(super) struct SchemaPlace<'p, 'w> {
 }
 
 impl SchemaPlace<'_, '_> {
-    /// Records everything that differs here, without fields and items. False if these are not comparable either.
+    /// Records what differs at this place. Does not descend. Returns whether fields and items are to be compared.
     pub(super) fn compare(&mut self) -> bool {
         self.compare_words();
         match (is_impossible(self.old), is_impossible(self.new)) {
             (false, false) => {}
-            (true, true) => return true,
+            (true, true) => return false,
             (was_nothing, _) => {
                 let action = if was_nothing {
                     Action::Widened
@@ -75,7 +76,7 @@ impl SchemaPlace<'_, '_> {
                 let accepted = |was_nothing| if was_nothing { "nothing" } else { "something" };
                 let sides = [self.old, self.new].map(|side| accepted(is_impossible(side)));
                 let [old, new] = sides.map(|word| Some(word.to_owned()));
-                self.note(What::Type, action, |n| n.between(old, new));
+                self.note(What::Type, &[], action, |n| n.between(old, new));
                 return false;
             }
         }
@@ -102,20 +103,21 @@ impl SchemaPlace<'_, '_> {
         true
     }
 
-    /// The key of a list of branches that one side still has, where that of the other side was simplified away.
+    /// The key of a list of branches that only one side has in its canonical form, if the sides are to be compared as a
+    /// whole: the other side wrote its list in plain keywords, or only the other side has a `type`.
     fn uneven_combination(&self) -> Option<&'static str> {
         let is_typed = |side: &Map<String, Value>| side.contains_key("type");
         ["anyOf", "oneOf", "allOf"].into_iter().find(|key| {
-            let (keeper, other, written) = match (self.old.get(*key), self.new.get(*key)) {
+            let (keeper, other, other_as_written) = match (self.old.get(*key), self.new.get(*key)) {
                 (Some(_), None) => (self.old, self.new, self.walk.new.keywords(self.schemas.1)),
                 (None, Some(_)) => (self.new, self.old, self.walk.old.keywords(self.schemas.0)),
                 (Some(_), Some(_)) | (None, None) => return false,
             };
             let is_simplified = match *key {
-                "allOf" => written.contains_key("allOf"),
+                "allOf" => other_as_written.contains_key("allOf"),
                 _ => ANY
                     .iter()
-                    .any(|any| written.contains_key(*any) && !other.contains_key(*any)),
+                    .any(|any| other_as_written.contains_key(*any) && !other.contains_key(*any)),
             };
             is_simplified || (is_typed(other) && !is_typed(keeper))
         })
@@ -155,23 +157,45 @@ impl SchemaPlace<'_, '_> {
         {
             action = Action::Changed;
         }
-        let is_decided = lost.is_some() && gained.is_some();
-        self.note(What::Shape, action, |n| {
+        self.note_by_witnesses(What::Shape, key, action, (old, new));
+    }
+
+    /// Records a changed keyword that is decided if there are witnesses.
+    fn note_by_witnesses(
+        &mut self,
+        what: What,
+        key: &'static str,
+        action: Action,
+        (old, new): (Option<&Value>, Option<&Value>),
+    ) {
+        let is_undecided = match (action, self.found()) {
+            (Action::Changed, (lost, gained)) => lost.is_none() || gained.is_none(),
+            (Action::Narrowed | Action::Removed, (lost, _)) => key == "pattern" && lost.is_none(),
+            (Action::Widened | Action::Added, (_, gained)) => key == "pattern" && gained.is_none(),
+        };
+        let keys = match key {
+            "if" => &CONDITIONAL[..],
+            _ => &[key],
+        };
+        self.note(what, keys, action, |n| {
             let note = n.detail(key).values(old, new);
-            if action == Action::Changed && !is_decided {
-                note.undecided()
-            } else {
-                note
-            }
+            if is_undecided { note.undecided() } else { note }
         });
     }
 
-    fn note(&mut self, what: What, action: Action, tell: impl FnOnce(Note) -> Note) {
+    /// Records a change with witnesses, preferably ones that break these keywords.
+    fn note(&mut self, what: What, keys: &[&str], action: Action, tell: impl FnOnce(Note) -> Note) {
         let subject = (self.walk.place)(self.pointer);
         let note = Note::new(what, action, self.walk.direction).binding(self.binding);
         let is_of_values = !matches!(what, What::Words | What::Default);
+        let part = |side: &Map<String, Value>| {
+            let part = keys
+                .iter()
+                .filter_map(|key| Some(((*key).to_owned(), side.get(*key)?.clone())));
+            Value::Object(part.collect())
+        };
         let witnesses = if is_of_values {
-            self.witnesses(action)
+            self.witnesses(action, (&part(self.old), &part(self.new)))
         } else {
             Vec::new()
         };
@@ -213,8 +237,11 @@ impl SchemaPlace<'_, '_> {
         self.probe().map(Probe::found).unwrap_or_default()
     }
 
-    fn witnesses(&self, action: Action) -> Vec<Witness> {
-        let (lost, gained) = self.found();
+    /// The witnesses of a change, preferably ones that break these parts of the schemas.
+    fn witnesses(&self, action: Action, (old, new): (&Value, &Value)) -> Vec<Witness> {
+        let found =
+            |probe: &Probe| probe.found_by((old, self.walk.old.root), (new, self.walk.new.root));
+        let (lost, gained) = self.probe().map(found).unwrap_or_default();
         let shown = match action {
             Action::Narrowed | Action::Removed => [lost, None],
             Action::Widened | Action::Added => [gained, None],
@@ -235,7 +262,7 @@ impl SchemaPlace<'_, '_> {
     fn compare_words(&mut self) {
         for key in WORDS {
             if let Some((old, new)) = self.difference(key) {
-                self.note(What::Words, Action::Changed, |n| {
+                self.note(What::Words, &[], Action::Changed, |n| {
                     n.detail(key).values(old.as_ref(), new.as_ref())
                 });
             }
@@ -253,7 +280,9 @@ impl SchemaPlace<'_, '_> {
         let listed = |types: BTreeSet<&'static str>| {
             Some(types.into_iter().collect::<Vec<_>>().join(" or "))
         };
-        self.note(What::Type, action, |n| n.between(listed(old), listed(new)));
+        self.note(What::Type, &["type"], action, |n| {
+            n.between(listed(old), listed(new))
+        });
     }
 
     /// Compares lists of values; each value is checked against the other side.
@@ -268,7 +297,7 @@ impl SchemaPlace<'_, '_> {
             (None, Some(new)) => {
                 let values = Value::Array(new.clone());
                 if !is_covered(self.old, new) {
-                    self.note(What::Enumeration, Action::Narrowed, |n| {
+                    self.note(What::Enumeration, &["enum"], Action::Narrowed, |n| {
                         n.values(None, Some(&values))
                     });
                 }
@@ -278,7 +307,7 @@ impl SchemaPlace<'_, '_> {
             (Some(old), None) => {
                 let values = Value::Array(old.clone());
                 if !is_covered(self.new, old) {
-                    self.note(What::Enumeration, Action::Widened, |n| {
+                    self.note(What::Enumeration, &["enum"], Action::Widened, |n| {
                         n.values(Some(&values), None)
                     });
                 }
@@ -343,7 +372,7 @@ impl SchemaPlace<'_, '_> {
             let differ = old.as_ref().zip(new.as_ref());
             let differ = differ.filter(|(a, b)| a.key != b.key);
             let names = differ.map(|(a, b)| (named(a), named(b)));
-            self.note(What::Bound, action, |n| match names {
+            self.note(What::Bound, &[open, shut], action, |n| match names {
                 Some((a, b)) => n.detail(key).between(Some(a), Some(b)),
                 None => n
                     .detail(key)
@@ -360,7 +389,7 @@ impl SchemaPlace<'_, '_> {
             (Some(a), Some(b)) if is_multiple(a, b) => Action::Widened,
             (Some(_), Some(_)) => Action::Changed,
         };
-        self.note(What::Bound, action, |n| {
+        self.note(What::Bound, &["multipleOf"], action, |n| {
             n.detail("multipleOf").values(old.as_ref(), new.as_ref())
         });
     }
@@ -385,7 +414,7 @@ impl SchemaPlace<'_, '_> {
                 (None | Some(_), _) => true,
             };
             if is_so {
-                self.note(What::Bound, action, |n| {
+                self.note(What::Bound, &[key], action, |n| {
                     n.detail(key).values(old.as_ref(), new.as_ref())
                 });
             }
@@ -399,21 +428,20 @@ impl SchemaPlace<'_, '_> {
             (Some((false, true)), _, _) | (None, _, None) => Action::Widened,
             (Some((true, true)) | None, _, _) => Action::Changed,
         };
-        self.note(What::Form, action, |n| {
-            let note = n.detail("pattern").values(old.as_ref(), new.as_ref());
-            if apart.is_none() {
-                note.undecided()
-            } else {
-                note
-            }
-        });
+        if apart.is_some() {
+            self.note(What::Form, &["pattern"], action, |n| {
+                n.detail("pattern").values(old.as_ref(), new.as_ref())
+            });
+        } else {
+            self.note_by_witnesses(What::Form, "pattern", action, (old.as_ref(), new.as_ref()));
+        }
     }
 
     fn compare_counts(&mut self) {
         for (key, is_upper) in COUNTS {
             if let Some((old, new)) = self.difference(key) {
                 let action = ordered(old.as_ref(), new.as_ref(), is_upper);
-                self.note(What::Bound, action, |n| {
+                self.note(What::Bound, &[key], action, |n| {
                     n.detail(key).values(old.as_ref(), new.as_ref())
                 });
             }
@@ -422,7 +450,7 @@ impl SchemaPlace<'_, '_> {
     }
 
     /// Compares a condition whose presence narrows; `nothing` is its value without effect.
-    fn compare_presence(&mut self, what: What, key: &str, nothing: &Value) {
+    fn compare_presence(&mut self, what: What, key: &'static str, nothing: &Value) {
         self.compare_presence_of(what, key, self.pair(key), nothing);
     }
 
@@ -430,7 +458,7 @@ impl SchemaPlace<'_, '_> {
     fn compare_presence_of(
         &mut self,
         what: What,
-        key: &str,
+        key: &'static str,
         pair: (Option<Value>, Option<Value>),
         nothing: &Value,
     ) {
@@ -444,14 +472,7 @@ impl SchemaPlace<'_, '_> {
             (true, false) => Action::Widened,
             (true, true) => Action::Changed,
         };
-        self.note(what, action, |n| {
-            let note = n.detail(key).values(old.as_ref(), new.as_ref());
-            if action == Action::Changed {
-                note.undecided()
-            } else {
-                note
-            }
-        });
+        self.note_by_witnesses(what, key, action, (old.as_ref(), new.as_ref()));
     }
 
     fn compare_default(&mut self) {
@@ -463,7 +484,7 @@ impl SchemaPlace<'_, '_> {
             (_, None) => Action::Removed,
             (Some(_), Some(_)) => Action::Changed,
         };
-        self.note(What::Default, action, |n| {
+        self.note(What::Default, &[], action, |n| {
             n.values(old.as_ref(), new.as_ref())
         });
     }
@@ -536,12 +557,14 @@ impl SchemaPlace<'_, '_> {
         };
         let subject = (self.walk.place)(&json::join(self.pointer, name));
         // More requirements accept less.
-        let witnesses = self.witnesses(match action {
+        let narrows = match action {
             Action::Added => Action::Narrowed,
             Action::Removed | Action::Narrowed | Action::Widened | Action::Changed => {
                 Action::Widened
             }
-        });
+        };
+        let part = json!({"required": [name]});
+        let witnesses = self.witnesses(narrows, (&part, &part));
         let note = Note::new(What::Required, action, self.walk.direction)
             .witnesses(witnesses)
             .binding(binding);
@@ -567,7 +590,7 @@ impl SchemaPlace<'_, '_> {
             Some(word.to_owned())
         };
         let (old, new) = (word(self.old), word(self.new));
-        self.note(What::OtherFields, action, |n| n.between(old, new));
+        self.note(What::OtherFields, &[], action, |n| n.between(old, new));
     }
 }
 
@@ -579,4 +602,66 @@ fn different(pair: (Option<Value>, Option<Value>)) -> Option<(Option<Value>, Opt
         (Some(_), None) | (None, Some(_)) => false,
     };
     (!is_same).then_some(pair)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::rulebooks;
+    use crate::tests::{both_ways, with_schema};
+    use serde_json::json;
+
+    #[test]
+    fn places_that_accept_nothing_in_both_versions_are_not_compared() {
+        let of = |field: &str| {
+            let properties = json!({"z": {"type": field}});
+            with_schema(json!({"type": "array", "items": {"not": {}, "properties": properties}}))
+        };
+        assert_eq!(both_ways(&of("string"), &of("integer")), []);
+    }
+
+    #[test]
+    fn another_condition_is_decided_by_two_witnesses() {
+        let of = |value: &str| with_schema(json!({"type": "string", "not": {"const": value}}));
+        let changes = rulebooks(("a", &of("a")), ("b", &of("b"))).changes;
+        let [change] = &changes[..] else {
+            panic!("{changes:?}")
+        };
+        assert!(!change.undecided && change.witnesses.len() == 2);
+        assert!(
+            change.message.starts_with(
+                "condition `not` changed from {\"const\":\"a\"} to {\"const\":\"b\"}: breaking"
+            ),
+            "{}",
+            change.message
+        );
+        let of = |key: &str| with_schema(json!({"propertyNames": {"pattern": key}}));
+        let changes = rulebooks(("a", &of("^(?!a)")), ("b", &of("^(?!bc)"))).changes;
+        assert!(changes[0].undecided);
+        let end = "undecided which version accepts more; counts as breaking";
+        assert!(changes[0].message.ends_with(end), "{}", changes[0].message);
+    }
+
+    #[test]
+    fn each_of_several_bounds_has_a_witness_that_breaks_it() {
+        let items = json!({"type": "integer"});
+        let old = with_schema(json!({"type": "array", "items": items}));
+        let new = with_schema(
+            json!({"type": "array", "items": items, "minItems": 1, "uniqueItems": true, "maxItems": 3}),
+        );
+        let changes = rulebooks(("a", &old), ("b", &new)).changes;
+        let found = changes
+            .iter()
+            .map(|change| (change.id.as_str(), change.witnesses[0].value.as_str()));
+        let found: Vec<_> = found
+            .map(|(id, value)| (id.rsplit('/').nth(1).unwrap_or_default(), value))
+            .collect();
+        assert_eq!(
+            found,
+            [
+                ("max-items", "[1,1,1,1]"),
+                ("min-items", "[]"),
+                ("unique-items", "[1,1]")
+            ]
+        );
+    }
 }

@@ -116,9 +116,6 @@ fn text(comparison: &Comparison) -> String {
         for witness in &change.witnesses {
             line(&mut out, &format!("         witness: {}", witness.words()));
         }
-        if change.undecided {
-            line(&mut out, "         undecided which version accepts more");
-        }
         if let Some(reason) = &change.declared {
             line(&mut out, &format!("         declared: {reason}"));
         }

@@ -407,7 +407,7 @@ fn schemas_of(kind: &str, old: &serde_json::Value, new: &serde_json::Value) -> V
     both_ways(&book(old), &book(new))
 }
 
-fn both_ways(a: &Rulebook, b: &Rulebook) -> Vec<Coordinates> {
+pub(super) fn both_ways(a: &Rulebook, b: &Rulebook) -> Vec<Coordinates> {
     let one = rulebooks(("a", a), ("b", b)).changes;
     let other = rulebooks(("b", b), ("a", a)).changes;
     one.into_iter()
@@ -594,7 +594,7 @@ fn another_branch_of_one_of_is_a_change_where_branches_overlap() {
 }
 
 /// A rulebook with one representation.
-fn with_schema(schema: serde_json::Value) -> Rulebook {
+pub(super) fn with_schema(schema: serde_json::Value) -> Rulebook {
     let mut book = blank();
     let entry = Kind {
         name: "flow/made-up".to_owned(),

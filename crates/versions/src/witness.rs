@@ -89,6 +89,27 @@ impl Probe {
         };
         (one(true), one(false))
     }
+
+    /// The same, preferably candidates that also break these parts of the schemas: a lost value that of the newer version,
+    /// a gained value that of the older one. Another change at the place may be why a version rejects the others.
+    pub(super) fn found_by(
+        &self,
+        before: (&Value, &Value),
+        after: (&Value, &Value),
+    ) -> (Option<Witness>, Option<Witness>) {
+        let broken = |part, was_right: bool| {
+            let part = compiled(part)?;
+            let breaks = |value: &&Value| {
+                self.takes(value) == (was_right, !was_right) && !part.is_valid(value)
+            };
+            let value = self.pool.iter().find(breaks)?;
+            Some(Witness::of(value, was_right))
+        };
+        let (lost, gained) = self.found();
+        let lost = lost.map(|any| broken(after, true).unwrap_or(any));
+        let gained = gained.map(|any| broken(before, false).unwrap_or(any));
+        (lost, gained)
+    }
 }
 
 /// A schema with its root, as one schema.

@@ -7,7 +7,7 @@ use conformant_engine::session::HookFault;
 use conformant_engine::sessions::ask;
 use conformant_engine::{plan, split_url};
 use conformant_net::transport::{
-    BaseUrl, Client, Fault, ListenError, Listener, Listening, UrlError,
+    BaseUrl, Client, Fault, ListenError, Listener, ServerSettings, UrlError,
 };
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::step::Verb;
@@ -98,8 +98,8 @@ fn listener(config: &Config) -> Result<Listener, CallbackError> {
     let settings = &config.settings;
     let listen = settings.listen.as_ref();
     let public = settings.public_url.as_deref();
-    let usual = Listening::default();
-    let listening = Listening {
+    let usual = ServerSettings::default();
+    let listening = ServerSettings {
         listen: listen
             .and_then(|address| address.parse().ok())
             .unwrap_or(usual.listen),

@@ -14,7 +14,7 @@ pub struct DeletedIsAbsent {
 
 impl Predicate for DeletedIsAbsent {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -15,7 +15,7 @@ pub struct EmptyResponse {
 
 impl Predicate for EmptyResponse {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn needs(&self) -> &'static [Need] {

@@ -15,7 +15,7 @@ pub struct ListComplete {
 
 impl Predicate for ListComplete {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

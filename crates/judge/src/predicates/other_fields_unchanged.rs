@@ -20,7 +20,7 @@ pub struct OtherFieldsUnchanged {
 
 impl Predicate for OtherFieldsUnchanged {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -15,7 +15,7 @@ pub struct OtherResourcesUnchanged {
 
 impl Predicate for OtherResourcesUnchanged {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -38,7 +38,7 @@ type Held = BTreeMap<usize, Vec<Option<ResourceId>>>;
 
 impl Predicate for PageLinks {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -23,6 +23,11 @@ pub(super) use serde_json::{Value, json};
 pub(super) struct OperationName(String);
 
 impl OperationName {
+    /// `SERVICE/ID`, or the id only.
+    pub(super) fn name(&self) -> &str {
+        &self.0
+    }
+
     /// The operation's id.
     pub(super) fn id(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()

@@ -18,7 +18,7 @@ pub struct RejectedCreate {
 
 impl Predicate for RejectedCreate {
     fn references(&self, references: &mut References) {
-        references.operation("of", self.of.id());
+        references.operation("of", self.of.name());
     }
 
     fn fits(model: &Model<'_>) -> Option<Vec<String>> {

@@ -5,9 +5,13 @@
 //! - Writes at the same time are rivals: later observations may show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
+#[cfg(test)]
+mod examples;
 mod expected;
 
-use self::expected::{ExpectedValue, ValueComparison, is_empty};
+#[cfg(test)]
+use self::examples::{execution, member, sid, two_executions};
+use self::expected::{AcceptedWrite, ExpectedValue, ValueComparison, is_empty};
 use super::prelude::*;
 use crate::evidence::Event;
 use crate::history::{Appearance, Observation, Origin, Outcome, ResourceId, Write};
@@ -15,7 +19,7 @@ use crate::parameter::beyond;
 use conformant_record::Level;
 use conformant_rulebook::annotations::Derived;
 use conformant_rulebook::rules::Comparison;
-use conformant_rulebook::{Action, Operation, Parameter, ParameterLocation};
+use conformant_rulebook::{Action, Parameter, ParameterLocation};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -23,12 +27,12 @@ use std::time::Duration;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WritePersists {
-    /// The operation with its service.
+    /// The operation with its service, which is that of the rule.
     of: OperationName,
     /// Where later observations show parameters, by name. If this has an entry, `x-echo` of all other parameters is
     /// ignored; if it is omitted, the parameters with `x-echo` are expected at their places.
     #[serde(default, rename = "shown")]
-    places: BTreeMap<String, ShownPlace>,
+    shown_at: BTreeMap<String, ShownPlace>,
     /// Hooks that change the resource, but none of the sent values.
     #[serde(default)]
     through: Vec<String>,
@@ -44,30 +48,47 @@ struct ShownPlace {
     at: String,
     /// How the shown value is compared with the sent one. Not used with `part`.
     #[serde(default, rename = "as")]
-    compare: Comparison,
-    /// Whether a number may be shown as a text, and a text as a number.
+    compare_as: Comparison,
+    /// With `part`: whether a number may be shown as a text, and a text as a number.
     #[serde(default)]
     by_value: bool,
     /// Whether the shown object may have further members.
     #[serde(default)]
     part: bool,
-    /// A condition: members of the representation and their values. Once an observation has shown the sent value, each
-    /// later one that meets the condition must show it, too. An empty condition is always met. If this is omitted, the
-    /// pointer may be missing later, or the object empty.
+    /// If this is omitted, the pointer may be missing in any observation, or the object empty. Otherwise a condition:
+    /// members of the representation and their values, none for always. Once an observation has shown the sent value,
+    /// each later one that meets the condition must show it, too.
     stays_while: Option<BTreeMap<String, Value>>,
-    /// With `stays-while`, for sent objects with members: whether each resource shows its value if another one shows
-    /// its own.
+    /// With `stays-while`, for sent objects with members: if one resource shows its value, all must.
     #[serde(default)]
     for_each: bool,
 }
 
 impl Predicate for WritePersists {
     fn references(&self, references: &mut References) {
-        let mut operation = references.operation("of", self.of.id());
-        for parameter in self.places.keys() {
+        let mut operation = references.operation("of", self.of.name());
+        for parameter in self.shown_at.keys() {
             operation.parameter("shown", parameter);
         }
-        for place in self.places.values() {
+        for (name, place) in &self.shown_at {
+            let is_compared = place.compare_as != Comparison::default();
+            for (is_ignored, member, message) in [
+                (place.part && is_compared, "as", "not used with `part`"),
+                (
+                    !place.part && place.by_value,
+                    "by-value",
+                    "used with `part: true` only",
+                ),
+                (
+                    place.for_each && place.stays_while.is_none(),
+                    "for-each",
+                    "used with `stays-while` only",
+                ),
+            ] {
+                if is_ignored {
+                    references.problem(&json::join(&json::join("shown", name), member), message);
+                }
+            }
             references
                 .kind("kind", &place.kind)
                 .pointer("at", &place.at);
@@ -104,12 +125,16 @@ impl Predicate for WritePersists {
                 && write.outcome == Outcome::Done
                 && !context.history.returns_existing(context, index)
             {
-                writes.push((write, index, operation));
+                writes.push(AcceptedWrite {
+                    write,
+                    index,
+                    operation,
+                });
             }
         }
         let shown_elsewhere = self.shown_values(context, &writes);
-        for write in writes {
-            self.evaluate_write(context, rule, write, (&shown_elsewhere, verdicts));
+        for write in &writes {
+            self.evaluate_write(context, rule, write, &shown_elsewhere, verdicts);
         }
     }
 
@@ -227,8 +252,13 @@ impl WritePersists {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (write, index, operation): (&Write<'_>, usize, &Operation),
-        (shown_elsewhere, verdicts): (&[(ResourceId, &str)], &mut Verdicts<'_>),
+        &AcceptedWrite {
+            write,
+            index,
+            operation,
+        }: &AcceptedWrite<'_>,
+        shown_elsewhere: &[(ResourceId, &str)],
+        verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
         let Some(id) = write.resource.filter(|&id| history.is_exclusive(id)) else {
@@ -275,17 +305,17 @@ impl WritePersists {
     fn shown_values<'c>(
         &'c self,
         context: &Context<'_>,
-        writes: &[(&Write<'_>, usize, &Operation)],
+        writes: &[AcceptedWrite<'_>],
     ) -> Vec<(ResourceId, &'c str)> {
         let mut found = Vec::new();
-        for (name, place) in self.places.iter().filter(|(_, place)| place.for_each) {
-            for (write, index, operation) in writes {
+        for (name, place) in self.shown_at.iter().filter(|(_, place)| place.for_each) {
+            for accepted in writes {
                 let named = |p: &&Parameter| p.name == *name;
-                let parameter = operation.parameters.iter().find(named);
-                let (Some(id), Some(parameter)) = (write.resource, parameter) else {
+                let parameter = accepted.operation.parameters.iter().find(named);
+                let (Some(id), Some(parameter)) = (accepted.write.resource, parameter) else {
                     continue;
                 };
-                let expected = self.expected_value(context, *index, parameter);
+                let expected = self.expected_value(context, accepted.index, parameter);
                 let Some(expected) = expected.filter(ExpectedValue::has_members) else {
                     continue;
                 };
@@ -326,7 +356,7 @@ impl WritePersists {
         }
         let name_length_max = json::get(&parameter.schema, "/propertyNames/maxLength");
         let name_length_max = name_length_max.and_then(Value::as_u64);
-        if let Some(place) = self.places.get(&parameter.name) {
+        if let Some(place) = self.shown_at.get(&parameter.name) {
             return Some(ExpectedValue {
                 only_type: Some(&place.kind),
                 at: &place.at,
@@ -338,14 +368,14 @@ impl WritePersists {
                     true => ValueComparison::Contains {
                         by_value: place.by_value,
                     },
-                    false => ValueComparison::Equal(place.compare, &[]),
+                    false => ValueComparison::Equal(place.compare_as, &[]),
                 },
             });
         }
         let echo = parameter
             .echo
             .as_ref()
-            .filter(|_| self.places.is_empty() && is_binding)?;
+            .filter(|_| self.shown_at.is_empty() && is_binding)?;
         Some(ExpectedValue {
             only_type: None,
             at: &echo.at,
@@ -427,41 +457,49 @@ impl<'c> LaterObservation<'c> {
     }
 
     /// Compares the observation with the expected values.
-    fn evaluate(&self, rule: &Rule, expected: &[ExpectedValue<'_>], verdicts: &mut Verdicts<'_>) {
+    fn evaluate(
+        &self,
+        rule: &Rule,
+        expected_values: &[ExpectedValue<'_>],
+        verdicts: &mut Verdicts<'_>,
+    ) {
         let Some(representation) = self.observation.representation(self.context) else {
             return;
         };
         let mut sites = Vec::new();
         let mut wrong = None;
         // Values that no other write changed: the sent value must be shown.
-        for one in expected {
+        for expected in expected_values {
             let Some(got) = self
-                .must_show(one)
-                .then(|| representation.value(one.at))
+                .must_show(expected)
+                .then(|| representation.value(expected.at))
                 .flatten()
             else {
                 continue;
             };
-            let site = representation.site(one.at);
+            let site = representation.site(expected.at);
             if verdicts.has_finding_at(&site) {
                 continue;
             }
-            if let Some((below, fact)) = one.difference(got, self.is_xml()) {
+            if let Some((below, fact)) = expected.difference(got, self.is_xml()) {
                 wrong.get_or_insert((site.below(&below), fact));
             }
             sites.push(site);
         }
         // Values that writes at the same time changed: one of the sent values must be shown.
-        for one in expected {
-            let rivals = self.rival_values(one);
-            let got = representation.value(one.at).filter(|_| !rivals.is_empty());
-            let site = representation.site(one.at);
+        for expected in expected_values {
+            let rivals = self.rival_values(expected);
+            let got = representation
+                .value(expected.at)
+                .filter(|_| !rivals.is_empty());
+            let site = representation.site(expected.at);
             let Some(got) = got.filter(|_| !verdicts.has_finding_at(&site)) else {
                 continue;
             };
-            let is_sent_by_one = one.difference(got, self.is_xml()).is_none()
+            let is_sent_by_one = expected.difference(got, self.is_xml()).is_none()
                 || rivals.iter().any(|value| {
-                    one.with_sent(value)
+                    expected
+                        .with_sent(value)
                         .difference(got, self.is_xml())
                         .is_none()
                 });
@@ -469,7 +507,7 @@ impl<'c> LaterObservation<'c> {
                 let sent: Vec<String> = rivals.iter().map(|value| json::short(value)).collect();
                 let fact = Fact {
                     kind: "not-kept",
-                    expected: format!("{} or {}", json::short(one.sent), sent.join(" or ")),
+                    expected: format!("{} or {}", json::short(expected.sent), sent.join(" or ")),
                     actual: json::short(got),
                     ..Fact::default()
                 };
@@ -486,7 +524,7 @@ impl<'c> LaterObservation<'c> {
     fn evaluate_stays(
         &self,
         rule: &Rule,
-        expected: &[ExpectedValue<'_>],
+        expected_values: &[ExpectedValue<'_>],
         first_shown: &mut [FirstShown<'c>],
         verdicts: &mut Verdicts<'_>,
     ) {
@@ -494,34 +532,34 @@ impl<'c> LaterObservation<'c> {
             return;
         };
         let is_xml = self.is_xml();
-        for (one, first) in expected.iter().zip(first_shown) {
-            let Some(condition) = one.stays_while.filter(|_| self.must_show(one)) else {
+        for (expected, slot) in expected_values.iter().zip(first_shown) {
+            let Some(condition) = expected.stays_while.filter(|_| self.must_show(expected)) else {
                 continue;
             };
-            let first = if is_xml {
-                &mut first.xml
+            let earlier = if is_xml {
+                &mut slot.xml
             } else {
-                &mut first.json
+                &mut slot.json
             };
             let is_shown = representation
-                .value(one.at)
-                .is_some_and(|got| one.difference(got, is_xml).is_none() && !is_empty(got));
+                .value(expected.at)
+                .is_some_and(|got| expected.difference(got, is_xml).is_none() && !is_empty(got));
             let meets_condition = condition
                 .iter()
                 .all(|(at, value)| representation.value(at) == Some(value));
-            let site = representation.site(one.at);
-            let not_kept = |why| (!is_shown).then(|| one.not_kept(representation, why));
-            match *first {
-                None if is_shown => *first = Some(self.observation),
-                None if meets_condition && self.must_show_like_others(one) => {
+            let site = representation.site(expected.at);
+            let unless_shown = |why| (!is_shown).then(|| expected.not_kept(representation, why));
+            match *earlier {
+                None if is_shown => *earlier = Some(self.observation),
+                None if meets_condition && self.must_show_like_others(expected) => {
                     let why = "what was sent is not shown, although another resource shows it";
                     if !verdicts.has_finding_at(&site) {
-                        verdicts.instance(rule, site).conclude(not_kept(why));
+                        verdicts.instance(rule, site).conclude(unless_shown(why));
                     }
                 }
-                Some(first) if meets_condition && self.is_up_to_date(first) => {
+                Some(shown) if meets_condition && self.is_up_to_date(shown) => {
                     let why = "what was sent was shown before and is not any more";
-                    let wrong = not_kept(why).filter(|_| !verdicts.has_finding_at(&site));
+                    let wrong = unless_shown(why).filter(|_| !verdicts.has_finding_at(&site));
                     verdicts.instance(rule, site).conclude(wrong);
                 }
                 None | Some(_) => {}
@@ -530,12 +568,12 @@ impl<'c> LaterObservation<'c> {
     }
 
     /// Whether this observation must show a value that none showed so far, because that of another resource is shown.
-    fn must_show_like_others(&self, one: &ExpectedValue<'_>) -> bool {
+    fn must_show_like_others(&self, expected: &ExpectedValue<'_>) -> bool {
         let has_settled = self.write.moment.is_settled(&self.observation.moment);
-        has_settled && one.is_shown_by_another && one.has_members()
+        has_settled && expected.is_shown_by_another && expected.has_members()
     }
 
-    /// Whether this observation is not older than an earlier one. A list may be outdated until the consistency window has
+    /// Whether this observation is not older than an earlier expected. A list may be outdated until the consistency window has
     /// passed.
     fn is_up_to_date(&self, first: &Observation<'_>) -> bool {
         match self.observation.shows {
@@ -544,23 +582,26 @@ impl<'c> LaterObservation<'c> {
         }
     }
 
-    /// The values that writes at the same time sent for the field. The observation must show one of these or the sent one.
+    /// The values that writes at the same time sent for the field. The observation must show one of these or the sent expected.
     /// Empty if there are no such writes, if a later write changed the field, or if this write is not the first of them.
-    fn rival_values(&self, one: &ExpectedValue<'_>) -> Vec<&'c Value> {
-        let is_plain =
-            matches!(one.comparison, ValueComparison::Equal(..)) && one.only_type.is_none();
+    fn rival_values(&self, expected: &ExpectedValue<'_>) -> Vec<&'c Value> {
+        let is_plain = matches!(expected.comparison, ValueComparison::Equal(..))
+            && expected.only_type.is_none();
         let others = self
             .writes_between
             .iter()
             .flatten()
-            .filter(|_| is_plain && self.shows(one));
+            .filter(|_| is_plain && self.shows(expected));
         let mut values = Vec::new();
         for other in others {
-            let mut named = other.named.iter().filter(|n| overlaps(&n.echo.at, one.at));
+            let mut named = other
+                .named
+                .iter()
+                .filter(|n| overlaps(&n.echo.at, expected.at));
             let Some(value) = named.next() else { continue };
             let is_rival = other.moment.overlaps(&self.write.moment)
                 && other.moment.event > self.write.moment.event;
-            if !is_rival || value.echo.at != one.at || named.next().is_some() {
+            if !is_rival || value.echo.at != expected.at || named.next().is_some() {
                 return Vec::new();
             }
             values.push(value.value);
@@ -569,17 +610,22 @@ impl<'c> LaterObservation<'c> {
     }
 
     /// Whether this observation must show the sent value: no write since then changed the field.
-    fn must_show(&self, one: &ExpectedValue<'_>) -> bool {
-        let changes = |other: &&Write<'_>| other.named.iter().any(|n| overlaps(&n.echo.at, one.at));
+    fn must_show(&self, expected: &ExpectedValue<'_>) -> bool {
+        let changes = |other: &&Write<'_>| {
+            other
+                .named
+                .iter()
+                .any(|n| overlaps(&n.echo.at, expected.at))
+        };
         let others = self.writes_between.as_ref();
-        self.shows(one) && others.is_some_and(|others| !others.iter().any(changes))
+        self.shows(expected) && others.is_some_and(|others| !others.iter().any(changes))
     }
 
     /// Whether this observation shows the value that a request sent for the field. It does not if the service derives the
     /// value of the field and may have done so since the write.
-    fn shows(&self, one: &ExpectedValue<'_>) -> bool {
+    fn shows(&self, expected: &ExpectedValue<'_>) -> bool {
         let shown_type = self.observation.shown_type;
-        if let Some(only_type) = one.only_type {
+        if let Some(only_type) = expected.only_type {
             return only_type == shown_type;
         }
         let kind = self.context.rulebook.kinds.get(shown_type);
@@ -591,8 +637,8 @@ impl<'c> LaterObservation<'c> {
                 || history.moved_by(self.context, self.resource, by, moments, Duration::ZERO)
         };
         !kind.is_some_and(|kind| {
-            let derived = kind.annotations.derived_at(one.at);
-            kind.annotations.is_derived(one.at) && derived.is_none_or(may_have_changed)
+            let derived = kind.annotations.derived_at(expected.at);
+            kind.annotations.is_derived(expected.at) && derived.is_none_or(may_have_changed)
         })
     }
 
@@ -605,65 +651,38 @@ impl<'c> LaterObservation<'c> {
     }
 }
 
-/// A member with these attributes, in examples.
-#[cfg(test)]
-fn member(attributes: &str) -> Value {
-    let sid = |prefix: &str| format!("{prefix}{}", "1".repeat(32));
-    json!({
-        "sid": sid("MB"), "account_sid": "AC1", "channel_sid": sid("CH"), "service_sid": sid("IS"),
-        "identity": "ann", "role_sid": "RL1", "last_consumed_message_index": null,
-        "last_consumption_timestamp": null, "date_created": "", "date_updated": "",
-        "attributes": attributes, "url": "",
-    })
-}
-
 /// Whether one place lies within another.
 fn overlaps(one: &str, other: &str) -> bool {
     json::within(one, other) || json::within(other, one)
 }
 
 #[cfg(test)]
-fn sid(prefix: &str) -> String {
-    format!("{prefix}{}", "1".repeat(32))
-}
+mod tests {
+    use super::*;
 
-/// An active execution with these parameters.
-#[cfg(test)]
-fn execution(data: &Value) -> Value {
-    json!({
-        "sid": sid("FN"), "account_sid": "", "flow_sid": sid("FW"), "contact_sid": "",
-        "contact_channel_address": "", "context": {"flow": {"data": data}}, "status": "active",
-        "date_created": "", "date_updated": "", "url": "", "links": {},
-    })
-}
-
-/// Two executions that are fetched later and show these parameters.
-#[cfg(test)]
-fn two_executions(first: &Value, second: &Value) -> ExampleBuilder {
-    let shown = json!({
-        "of": "flow/create-execution",
-        "shown": {"Parameters": {
-            "kind": "flow/execution", "at": "/context/flow/data", "part": true, "by-value": true,
-            "stays-while": {"/status": "active"}, "for-each": true,
-        }},
-    });
-    let of = |digit: &str, data: &Value| {
-        let mut shown = execution(data);
-        shown["sid"] = json!(format!("FN{}", digit.repeat(32)));
-        shown
-    };
-    let sent = json!({"FlowSid": sid("FW"), "To": "a", "From": "b", "Parameters": "{\"n\":2}"});
-    let nothing = json!({});
-    let made = Example::for_rule("flow", shown)
-        .answered("create-execution", sent.clone(), of("2", &nothing))
-        .answered("create-execution", sent, of("3", &nothing));
-    let late = (0..11).fold(made, |scene, _| {
-        scene.refused("create-execution", json!({}))
-    });
-    let fetched = |scene: ExampleBuilder, digit: &str, data: &Value| {
-        let shown = of(digit, data);
-        let path = json!({"FlowSid": sid("FW"), "Sid": shown["sid"].clone()});
-        scene.answered("fetch-execution", path, shown)
-    };
-    fetched(fetched(late, "2", first), "3", second)
+    #[test]
+    fn members_without_effect_are_problems() {
+        let problems = |place: Value| {
+            let mut place = place;
+            place["kind"] = json!("flow/execution");
+            place["at"] = json!("/context");
+            let predicate = json!({"of": "flow/create-execution", "shown": {"Parameters": place}});
+            let predicate: WritePersists = serde_json::from_value(predicate).expect("it is whole");
+            let mut references = References::default();
+            predicate.references(&mut references);
+            format!("{references:?}").matches("Problem(").count()
+        };
+        for (place, expected) in [
+            (
+                json!({"part": true, "by-value": true, "stays-while": {}, "for-each": true}),
+                0,
+            ),
+            (json!({"by-value": true}), 1),
+            (json!({"for-each": true}), 1),
+            (json!({"part": true, "as": "json"}), 1),
+            (json!({"as": "json"}), 0),
+        ] {
+            assert_eq!(problems(place.clone()), expected, "{place}");
+        }
+    }
 }

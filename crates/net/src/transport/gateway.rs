@@ -7,7 +7,7 @@
 use super::client::Client;
 use super::fault::Fault;
 use super::origin::BaseUrl;
-use super::server::{Answered, Handler, ListenError, Listening, Socket, bare};
+use super::server::{Handler, HttpResponse, ListenError, RunningServer, ServerSettings, bare};
 use conformant_base::clock::{self, Timestamp};
 use conformant_base::http::{Headers, Request, Response};
 use http_body_util::Full;
@@ -52,13 +52,13 @@ type Witness = dyn Fn(Forwarded) + Send + Sync;
 /// A running gateway; closes its socket and every connection when dropped.
 #[derive(Debug)]
 pub struct Gateway {
-    socket: Socket,
+    socket: RunningServer,
 }
 
 impl Gateway {
     /// Starts to listen. The first path segment names a target; the rest is appended to its base URL.
     pub fn start(
-        settings: &Listening,
+        settings: &ServerSettings,
         targets: BTreeMap<String, BaseUrl>,
         client: Client,
         witness: impl Fn(Forwarded) + Send + Sync + 'static,
@@ -68,7 +68,8 @@ impl Gateway {
             client,
             witness: Box::new(witness),
         });
-        let (socket, ()) = Socket::start(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
+        let (socket, ()) =
+            RunningServer::start(settings, "gateway", |_| (ProxyHandler { front }, ()))?;
         Ok(Self { socket })
     }
 
@@ -96,7 +97,7 @@ impl Handler for ProxyHandler {
             .then(|| name.to_owned())
     }
 
-    async fn answer(&self, route: String, request: Request) -> Answered {
+    async fn answer(&self, route: String, request: Request) -> HttpResponse {
         let front = Arc::clone(&self.front);
         let passed = tokio::task::spawn_blocking(move || front.pass(&route, request)).await;
         passed.unwrap_or_else(|_| bare(StatusCode::INTERNAL_SERVER_ERROR))
@@ -105,7 +106,7 @@ impl Handler for ProxyHandler {
 
 impl Front {
     /// Forwards a request and returns its response.
-    fn pass(&self, name: &str, mut request: Request) -> Answered {
+    fn pass(&self, name: &str, mut request: Request) -> HttpResponse {
         let base = &self.targets[name];
         let Some(target) = within_base(&request.target[name.len() + 1..]) else {
             return bare(StatusCode::BAD_REQUEST);
@@ -192,7 +193,7 @@ fn end_to_end(headers: &Headers) -> Headers {
         .collect()
 }
 
-fn passed_back(response: &Response) -> Answered {
+fn passed_back(response: &Response) -> HttpResponse {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::BAD_GATEWAY);
     let mut answered = hyper::Response::new(Full::new(Bytes::copy_from_slice(&response.body)));
     *answered.status_mut() = status;
@@ -211,7 +212,7 @@ fn passed_back(response: &Response) -> Answered {
 }
 
 /// 502 with the reason in one line.
-fn unanswered(fault: &Fault) -> Answered {
+fn unanswered(fault: &Fault) -> HttpResponse {
     let why = format!(
         "{}: {}\n",
         fault.cause,
@@ -321,9 +322,13 @@ mod tests {
                 ..Limits::default()
             };
             let targets = [("flow".to_owned(), base)].into();
-            let gateway =
-                Gateway::start(&Listening::default(), targets, Client::new(limits), |_| {})
-                    .expect("a port");
+            let gateway = Gateway::start(
+                &ServerSettings::default(),
+                targets,
+                Client::new(limits),
+                |_| {},
+            )
+            .expect("a port");
             let front = BaseUrl::parse(&format!("http://{}", gateway.address())).expect("a base");
             let client = Client::new(Limits::default());
             let answer = client.send(&front, &Request::new("GET", path), AMPLE);
@@ -337,14 +342,14 @@ mod tests {
 
     #[test]
     fn requests_go_to_the_target_that_the_path_names_and_nowhere_else() {
-        let target = Listener::start(&Listening::default()).expect("a port");
+        let target = Listener::start(&ServerSettings::default()).expect("a port");
         let url = target.open("x", Vec::new());
         let (origin, path) = url.split_at("http://".len() + target.address().to_string().len());
         let base = BaseUrl::parse(origin).expect("a base");
         let seen: Arc<Mutex<Vec<Forwarded>>> = Arc::default();
         let witness = Arc::clone(&seen);
         let gateway = Gateway::start(
-            &Listening::default(),
+            &ServerSettings::default(),
             [("flow".to_owned(), base)].into(),
             Client::new(Limits::default()),
             move |passed| witness.lock().expect("no panic").push(passed),

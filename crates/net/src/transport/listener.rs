@@ -2,7 +2,7 @@
 //!
 //! Addresses contain an unguessable token. A [`Sink`] receives the requests and plans the responses.
 
-use super::server::{Answered, Handler, ListenError, Listening, Socket, bare};
+use super::server::{Handler, HttpResponse, ListenError, RunningServer, ServerSettings, bare};
 use super::sink::{Reply, Sink};
 use conformant_base::clock;
 use conformant_base::http::Request;
@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// A running callback listener; closes its socket and every connection when dropped.
 #[derive(Debug)]
 pub struct Listener {
-    socket: Socket,
+    socket: RunningServer,
     sink: Arc<Sink>,
 }
 
 impl Listener {
     /// Starts to listen on a separate thread.
-    pub fn start(settings: &Listening) -> Result<Self, ListenError> {
+    pub fn start(settings: &ServerSettings) -> Result<Self, ListenError> {
         let token = format!("{:032x}", rand::random::<u128>());
-        let (socket, sink) = Socket::start(settings, "callbacks", |address| {
+        let (socket, sink) = RunningServer::start(settings, "callbacks", |address| {
             let base = match &settings.public_url {
                 Some(url) => url.to_string(),
                 None => format!("http://{address}"),
@@ -61,11 +61,11 @@ struct Callbacks {
 impl Handler for Callbacks {
     /// The name of the callback address, if the path has our token.
     fn route(&self, path: &str) -> Option<String> {
-        let (_, name) = path.split_once(&self.marker)?;
-        self.sink.name_at(&self.sink.address_of_segment(name))
+        let (_, segment) = path.split_once(&self.marker)?;
+        Sink::name_of_segment(segment)
     }
 
-    async fn answer(&self, route: String, mut request: Request) -> Answered {
+    async fn answer(&self, route: String, mut request: Request) -> HttpResponse {
         // The path contains the token.
         request.target = match request.query() {
             "" => "/".to_owned(),
@@ -74,7 +74,8 @@ impl Handler for Callbacks {
         let began = clock::monotonic();
         let reply = self.sink.receive(&route, request, clock::now());
         tokio::time::sleep(reply.after).await;
-        self.sink.note_left(&route, reply.after, began.elapsed());
+        self.sink
+            .note_response_time(&route, reply.after, began.elapsed());
         let status = StatusCode::from_u16(reply.status);
         bare(status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR))
     }
@@ -91,7 +92,7 @@ mod tests {
     const AMPLE: Duration = Duration::from_secs(5);
 
     fn listener() -> Listener {
-        Listener::start(&Listening::default()).expect("a free port")
+        Listener::start(&ServerSettings::default()).expect("a free port")
     }
 
     /// Posts a body; returns the status or the cause.
@@ -212,9 +213,9 @@ mod tests {
 
     #[test]
     fn idle_and_slow_senders_do_not_keep_real_ones_out() {
-        let listener = Listener::start(&Listening {
+        let listener = Listener::start(&ServerSettings {
             connections: 16,
-            ..Listening::default()
+            ..ServerSettings::default()
         })
         .expect("a free port");
         let url = listener.open("real", vec![]);
@@ -235,10 +236,10 @@ mod tests {
     #[test]
     fn slow_heads_and_bodies_are_cut_off() {
         let brief = Duration::from_millis(80);
-        let listener = Listener::start(&Listening {
+        let listener = Listener::start(&ServerSettings {
             head_time: brief,
             body_time: brief,
-            ..Listening::default()
+            ..ServerSettings::default()
         })
         .expect("a free port");
         let url = listener.open("a", vec![]);
@@ -360,9 +361,9 @@ mod tests {
 
     #[test]
     fn a_public_url_works_with_and_without_its_path_prefix() {
-        let listener = Listener::start(&Listening {
+        let listener = Listener::start(&ServerSettings {
             public_url: Some(BaseUrl::parse("https://ci.example/hooks/").expect("a base")),
-            ..Listening::default()
+            ..ServerSettings::default()
         })
         .expect("a free port");
         let url = listener.open("a", vec![]);
@@ -381,9 +382,9 @@ mod tests {
     fn a_taken_port_is_an_exact_error_and_a_dropped_listener_leaves_none() {
         let first = listener();
         let address = first.address();
-        let error = Listener::start(&Listening {
+        let error = Listener::start(&ServerSettings {
             listen: address,
-            ..Listening::default()
+            ..ServerSettings::default()
         })
         .expect_err("taken");
         let text = error.to_string();

@@ -43,7 +43,7 @@ const LARGE_BODIES: usize = 32;
 
 /// Address and limits of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listening {
+pub struct ServerSettings {
     /// The socket address; port 0 for any free one.
     pub listen: SocketAddr,
     /// The URL for the target, if it differs from the socket address.
@@ -58,7 +58,7 @@ pub struct Listening {
     pub connections: usize,
 }
 
-impl Default for Listening {
+impl Default for ServerSettings {
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -81,7 +81,7 @@ pub struct ListenError {
 
 /// A listening socket; closed with every connection when dropped.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct RunningServer {
     address: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -93,15 +93,15 @@ pub(super) trait Handler: Send + Sync + 'static {
     fn route(&self, path: &str) -> Option<String>;
 
     /// The response to a request with a complete body.
-    fn answer(&self, route: String, request: Request) -> impl Future<Output = Answered> + Send;
+    fn answer(&self, route: String, request: Request) -> impl Future<Output = HttpResponse> + Send;
 }
 
-pub(super) type Answered = Response<Full<Bytes>>;
+pub(super) type HttpResponse = Response<Full<Bytes>>;
 
-impl Socket {
+impl RunningServer {
     /// Starts to listen on a separate thread. `make` returns the handler, and is called once the address is known.
     pub(super) fn start<H: Handler, K>(
-        settings: &Listening,
+        settings: &ServerSettings,
         name: &str,
         make: impl FnOnce(SocketAddr) -> (H, K),
     ) -> Result<(Self, K), ListenError> {
@@ -152,7 +152,7 @@ impl Socket {
     }
 }
 
-impl Drop for Socket {
+impl Drop for RunningServer {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
@@ -167,7 +167,7 @@ impl Drop for Socket {
 struct Server<H> {
     handler: H,
     large_bodies: Semaphore,
-    settings: Listening,
+    settings: ServerSettings,
 }
 
 /// A connection in the accept loop.
@@ -253,14 +253,14 @@ async fn serve<H: Handler>(stream: TcpStream, server: Arc<Server<H>>, answering:
 }
 
 /// A response without a body.
-pub(super) fn bare(status: StatusCode) -> Answered {
+pub(super) fn bare(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(Full::default());
     *response.status_mut() = status;
     response
 }
 
 impl<H: Handler> Server<H> {
-    async fn answer(&self, request: hyper::Request<Incoming>) -> Answered {
+    async fn answer(&self, request: hyper::Request<Incoming>) -> HttpResponse {
         // Tunnels and other protocols are not supported.
         let is_other = request.headers().contains_key(hyper::header::UPGRADE)
             || matches!(request.method().as_str(), "CONNECT" | "TRACE");

@@ -76,13 +76,13 @@ struct State {
 #[derive(Debug, Default)]
 struct Place {
     plan: Vec<Reply>,
-    /// Replies of the plan already used.
-    planned: usize,
+    /// Callbacks since the plan was set, also those beyond it.
+    answered: usize,
     /// Callbacks received, kept or not.
     received: usize,
     kept: Vec<Arc<Callback>>,
     closed: bool,
-    /// How long a response took that left too late, against the plan.
+    /// The duration of the last response that was late although its plan was not.
     overdue: Option<Duration>,
 }
 
@@ -102,7 +102,7 @@ impl Sink {
         let mut state = self.lock();
         let place = state.places.entry(name.to_owned()).or_default();
         place.plan = plan;
-        place.planned = 0;
+        place.answered = 0;
         place.closed = false;
         self.address(name)
     }
@@ -116,19 +116,18 @@ impl Sink {
 
     /// The address of a place, open or not.
     pub fn address(&self, name: &str) -> String {
-        self.address_of_segment(&percent_encode(name))
-    }
-
-    /// The address with an encoded path segment.
-    pub(super) fn address_of_segment(&self, segment: &str) -> String {
-        format!("{}/{segment}", self.base)
+        format!("{}/{}", self.base, percent_encode(name))
     }
 
     /// The place of an address of this sink; a query is ignored.
     pub fn name_at(&self, address: &str) -> Option<String> {
         let path = address.split(['?', '#']).next().unwrap_or_default();
-        let name = path.strip_prefix(&self.base)?.strip_prefix('/')?;
-        (!name.is_empty() && !name.contains('/')).then(|| percent_decode(name))
+        Self::name_of_segment(path.strip_prefix(&self.base)?.strip_prefix('/')?)
+    }
+
+    /// The name of a place from its path segment, which is percent-encoded.
+    pub(super) fn name_of_segment(segment: &str) -> Option<String> {
+        (!segment.is_empty() && !segment.contains('/')).then(|| percent_decode(segment))
     }
 
     /// Receives a callback and returns the response.
@@ -150,9 +149,9 @@ impl Sink {
         if matches!(request.method.as_str(), "HEAD" | "OPTIONS") {
             return Reply::default();
         }
-        let planned = place.plan.get(place.planned).or(place.plan.last());
+        let planned = place.plan.get(place.answered).or(place.plan.last());
         let answered = planned.copied().unwrap_or_default();
-        place.planned += 1;
+        place.answered += 1;
         place.received += 1;
         let weight = weight(&request);
         if callbacks.len() < CALLBACKS && *bytes + weight <= CALLBACK_BYTES {
@@ -175,7 +174,7 @@ impl Sink {
     }
 
     /// Records how long after its arrival the response to a callback left, where `planned` was its delay.
-    pub fn note_left(&self, name: &str, planned: Duration, took: Duration) {
+    pub fn note_response_time(&self, name: &str, planned: Duration, took: Duration) {
         let mut state = self.lock();
         if let Some(place) = state.places.get_mut(name)
             && planned < RESPONSE_MAX
@@ -185,8 +184,8 @@ impl Sink {
         }
     }
 
-    /// How long the last response to this place took that left later than a client waits, against the plan: the fault
-    /// of this process or its machine.
+    /// The duration of the last response of this place that was late although its plan was not: this process was too
+    /// slow.
     pub fn overdue(&self, name: &str) -> Option<Duration> {
         self.lock().places.get(name)?.overdue
     }
@@ -256,10 +255,10 @@ mod tests {
         let sink = Sink::new("http://callbacks.test");
         sink.open("a", vec![]);
         let seconds = Duration::from_secs;
-        sink.note_left("a", Duration::ZERO, seconds(1));
-        sink.note_left("a", seconds(7), seconds(7));
+        sink.note_response_time("a", Duration::ZERO, seconds(1));
+        sink.note_response_time("a", seconds(7), seconds(7));
         assert_eq!(sink.overdue("a"), None);
-        sink.note_left("a", Duration::ZERO, seconds(6));
+        sink.note_response_time("a", Duration::ZERO, seconds(6));
         assert_eq!(sink.overdue("a"), Some(seconds(6)));
         assert_eq!(sink.overdue("b"), None);
     }

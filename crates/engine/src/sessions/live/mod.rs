@@ -25,6 +25,7 @@ mod slots;
 mod target;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub(super) use rate_limit::wait_before_retry;
 pub use target::{Live, LiveError, LiveOptions};

@@ -11,10 +11,10 @@
 //!   arrive at the same time.
 
 use super::rate_limit::{is_limit, remaining, requested_wait, time_until_reset};
+use super::waits::WaitCounts;
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -54,19 +54,7 @@ const HOOK: &str = "hook";
 #[derive(Debug)]
 pub(super) struct Schedule {
     state: Mutex<State>,
-    /// Number of scenarios that wait for callbacks.
-    listeners: AtomicUsize,
-    /// Whether a wait for callbacks has begun since the last report.
-    has_new_listener: AtomicBool,
-}
-
-/// A scenario that waits for callbacks.
-pub(super) struct Listener<'s>(&'s AtomicUsize);
-
-impl Drop for Listener<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    pub(super) waits: WaitCounts,
 }
 
 #[derive(Debug)]
@@ -148,8 +136,7 @@ impl Schedule {
                 window: None,
                 unreported: None,
             }),
-            listeners: AtomicUsize::new(0),
-            has_new_listener: AtomicBool::new(false),
+            waits: WaitCounts::default(),
         }
     }
 
@@ -276,27 +263,10 @@ impl Schedule {
         self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
     }
 
-    /// Counts a scenario that waits for callbacks, until the result is dropped.
-    pub(super) fn count_listener(&self) -> Listener<'_> {
-        self.listeners.fetch_add(1, Ordering::Relaxed);
-        self.has_new_listener.store(true, Ordering::Relaxed);
-        Listener(&self.listeners)
-    }
-
-    /// The last wait for a rate limit since the last call, or else the scenarios that wait for callbacks now, if one has begun
-    /// since then.
+    /// The last wait for a rate limit since the last call, or else the scenarios that wait now.
     pub(super) fn waits(&self) -> Option<(String, String)> {
-        if let Some(rate_limit) = self.state().unreported.take() {
-            return Some(rate_limit);
-        }
-        let is_new = self.has_new_listener.swap(false, Ordering::Relaxed);
-        is_new
-            .then(|| self.listeners.load(Ordering::Relaxed))
-            .and_then(|n| match n {
-                0 => None,
-                1 => Some((String::new(), "1 scenario waits for callbacks".to_owned())),
-                n => Some((String::new(), format!("{n} scenarios wait for callbacks"))),
-            })
+        let rate_limit = self.state().unreported.take();
+        rate_limit.or_else(|| Some((String::new(), self.waits.report()?)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -444,18 +414,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_for_callbacks_is_reported_unless_a_rate_limit_is() {
+    fn scenarios_that_wait_are_reported_unless_a_rate_limit_is() {
         let schedule = Schedule::new();
-        let listener = schedule.count_listener();
-        let (_, why) = schedule.waits().expect("it waits");
-        assert_eq!(why, "1 scenario waits for callbacks");
-        let second = schedule.count_listener();
-        let (_, why) = schedule.waits().expect("both wait");
-        assert_eq!(why, "2 scenarios wait for callbacks");
+        let waiting = schedule.waits.for_callbacks();
         schedule.report("flow", 429, Duration::from_secs(1));
         let (service, _) = schedule.waits().expect("it waits");
         assert_eq!(service, "flow");
-        drop((listener, second));
+        let (service, why) = schedule.waits().expect("it waits");
+        assert_eq!(
+            (service.as_str(), why.as_str()),
+            ("", "1 scenario waits for callbacks")
+        );
+        drop(waiting);
         assert_eq!(schedule.waits(), None);
     }
 

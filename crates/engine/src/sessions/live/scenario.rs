@@ -192,6 +192,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn wait_between_polls(&self, duration: Duration) {
+        let _counted = self.live.schedule.waits.for_results();
         self.idle(clock::monotonic() + duration, |s| &mut s.time);
     }
 
@@ -200,7 +201,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn listen(&self, duration: Duration) {
-        let _listener = self.live.schedule.count_listener();
+        let _counted = self.live.schedule.waits.for_callbacks();
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
     }
 

@@ -21,7 +21,7 @@ use crate::{Concurrency, Planned, ResourceClaim, Sessions};
 use conformant_base::clock;
 use conformant_base::http::Request;
 use conformant_net::transport::{
-    BaseUrl, Client, Limits, ListenError, Listener, Listening, UrlError,
+    BaseUrl, Client, Limits, ListenError, Listener, ServerSettings, UrlError,
 };
 use conformant_rulebook::scenario::Credentials;
 use serde_json::Value;
@@ -150,7 +150,7 @@ impl Live {
             })?;
             bases.insert(service.clone(), base);
         }
-        let mut listening = Listening::default();
+        let mut listening = ServerSettings::default();
         if let Some(address) = &settings.listen {
             listening.listen = address.parse().map_err(|source| LiveError::Listen {
                 address: address.clone(),
