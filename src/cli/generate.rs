@@ -241,7 +241,7 @@ impl<'a> Generation<'a> {
     /// Writes one long file for each type, alongside the set of invalid documents.
     fn folder_of_streams(&self) -> Done {
         let args = self.args;
-        let staged = Staged::new(&args.out)?;
+        let staged = Staged::of_set(&args.out)?;
         let count = args.count.unwrap_or(STREAM_DEFAULT);
         let bar = progress(count.saturating_mul(self.chosen.len() as u64));
         let mut entries = Vec::new();
@@ -264,7 +264,7 @@ impl<'a> Generation<'a> {
             entries.extend(named);
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
-        staged.put(&Manifest {
+        staged.finish(&Manifest {
             schema_version: MANIFEST_VERSION,
             seed: args.seed,
             rulebook: self.rulebook.digest().to_owned(),
@@ -396,9 +396,12 @@ impl<'a> Generation<'a> {
                 seed,
             )?),
             ResourceRequest::Text(text) => {
-                let subject = self.all.iter().find(|s| s.name == text.kind());
+                let subject = self.all.iter().find(|s| s.name == text.resource_type());
                 let subject = subject.ok_or_else(|| {
-                    Failure::Usage(format!("the rulebook does not describe `{}`", text.kind()))
+                    Failure::Usage(format!(
+                        "the rulebook does not describe `{}`",
+                        text.resource_type()
+                    ))
                 })?;
                 Ok(text.breaker(self.rulebook, &self.schemas, subject, seed))
             }

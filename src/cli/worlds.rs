@@ -204,7 +204,7 @@ impl Making<'_> {
     /// Writes a set: one file for each type, for `fixtures verify`.
     fn set(&self, args: &GenerateArgs) -> Done {
         let rulebook = load(&args.specs)?;
-        let staged = Staged::new(&args.out)?;
+        let staged = Staged::of_set(&args.out)?;
         let mut files = Instances::new(&staged);
         self.for_each(|account| {
             for one in &account.resources {
@@ -214,7 +214,7 @@ impl Making<'_> {
         })?;
         let fixtures: Vec<Entry> = files.finish()?;
         let count: u64 = fixtures.iter().filter_map(|entry| entry.lines).sum();
-        staged.put(&Manifest {
+        staged.finish(&Manifest {
             schema_version: MANIFEST_VERSION,
             seed: args.seed,
             rulebook: rulebook.digest().to_owned(),

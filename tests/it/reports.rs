@@ -13,7 +13,7 @@ use conformant_engine::Target;
 use conformant_engine::plan::{self, Selection};
 use conformant_engine::sessions::Offline;
 use conformant_judge::prove::Mode;
-use conformant_record::{KnownDefect, KnownDefects, RunEvent, RunRecord};
+use conformant_record::{FaultPattern, KnownDefects, RunEvent, RunRecord};
 use conformant_reference::Fault;
 use conformant_report::console::Look;
 use conformant_report::{Console, Consumer as _, Format, Settings, redact_record};
@@ -36,14 +36,14 @@ fn known() -> KnownDefects {
             .expect("the matrix can be read");
     let known = rows.into_iter().filter_map(|(name, rules)| {
         let fault = Fault::from_id(name.strip_prefix("fault ")?)?;
-        Some(KnownDefect {
+        Some(FaultPattern {
             id: fault.id().to_owned(),
             says: fault.says().to_owned(),
             rules,
         })
     });
     KnownDefects {
-        defects: known.collect(),
+        faults: known.collect(),
         ..KnownDefects::default()
     }
 }

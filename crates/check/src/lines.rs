@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -20,8 +21,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of unreadable lines in the notes.
 const NOTES_MAX: usize = 10;
-/// Size of the prefix that decides whether a file has one document per line.
-const START_BYTES: u64 = 64 * 1024;
+/// Size of the prefix that decides whether a file has one document per line; it is longer if the first line is.
+const START_BYTES: usize = 64 * 1024;
 /// Why a line is not judged.
 const IN_CUT_LINE: &str = "the compressed data ends in the middle of this line";
 
@@ -33,7 +34,7 @@ pub(super) struct Judged {
     pub(super) documents: usize,
     /// Events of undocumented types.
     pub(super) foreign: usize,
-    /// The first lines of a stream without an event, with the reason.
+    /// Lines that contain no event: the first [`NOTES_MAX`] of a stream, with the reason.
     pub(super) notes: Vec<Note>,
     /// Events by type, for streams.
     pub(super) types: BTreeMap<String, usize>,
@@ -43,7 +44,7 @@ pub(super) struct Judged {
     pub(super) aside_lines: Vec<LineAside>,
     /// The first payload that is not JSON.
     pub(super) binary: Option<BinaryPayload>,
-    /// The incomplete last line.
+    /// The last line before a cut, which may be complete.
     pub(super) cut: Option<Note>,
 }
 
@@ -176,7 +177,8 @@ fn is_named_document(name: &str) -> bool {
     extension(name).is_some_and(|e| e == "json" || e == "xml" || e == "har")
 }
 
-/// Whether a file has one document per line, by its name or, without a known extension, by its first lines. Extends the start.
+/// Whether a file has one document per line, by its name or, without a known extension, by its first two lines. Extends the
+/// start to the second line.
 pub(super) fn has_lines(
     name: &str,
     start: &mut Vec<u8>,
@@ -185,9 +187,16 @@ pub(super) fn has_lines(
     if has_lines_by_name(name) || is_named_document(name) {
         return Ok(has_lines_by_name(name));
     }
-    let rest = START_BYTES.saturating_sub(start.len() as u64);
-    source.take(rest).read_to_end(start)?;
-    Ok(is_by_line(start))
+    let mut size = START_BYTES;
+    loop {
+        let rest = size.saturating_sub(start.len());
+        (&mut *source).take(rest as u64).read_to_end(start)?;
+        let is_whole = start.len() < size;
+        if is_whole || size > LINE_BYTES_MAX || payloads(start).nth(1).is_some() {
+            return Ok(is_by_line(start));
+        }
+        size *= 2;
+    }
 }
 
 /// The lines of a text without wire headers, blank ones excepted.
@@ -197,9 +206,9 @@ fn payloads(text: &[u8]) -> impl Iterator<Item = &[u8]> {
         let payload = wire::split(rest).map_or(rest, |(_, payload)| payload);
         let end = memchr::memchr(b'\n', payload);
         let line = &payload[..end.unwrap_or(payload.len())];
-        let is_over = rest.is_empty();
+        let is_end = rest.is_empty();
         rest = end.map_or(&[], |end| &payload[end + 1..]);
-        (!is_over).then_some(line)
+        (!is_end).then_some(line)
     });
     lines
         .map(<[u8]>::trim_ascii)
@@ -272,7 +281,7 @@ pub(super) fn judge(
 /// State that the threads of a file share.
 struct Common<'s, 'a> {
     blocks: Blocks<'s>,
-    /// Number of findings below the limit.
+    /// How many more findings may be kept.
     findings_left: AtomicUsize,
     /// Level of the findings that set a line aside; `None` to set none aside.
     aside_level: Option<Level>,
@@ -294,11 +303,13 @@ impl<'a> Common<'_, 'a> {
                 break;
             };
             let result = self.judge_block(judge, quick.as_mut(), &block, &buffer);
-            let is_last = self.order().add(block.number, result, &self.findings_left);
-            if !matches!(is_last, Ok(false)) {
+            let added = self.order().add(block.number, result, &self.findings_left);
+            let next = added.inspect_err(|_| {
+                self.is_over.store(true, Ordering::Relaxed);
+            });
+            if next.map_err(LinesError::Aside)?.is_break() {
                 self.is_over.store(true, Ordering::Relaxed);
             }
-            is_last.map_err(LinesError::Aside)?;
         }
         Ok(quick.map(Quick::finish).unwrap_or_default())
     }
@@ -355,7 +366,7 @@ impl<'a> Common<'_, 'a> {
                 }
                 judged.sums.add_schema_id(id, 1);
             }
-            // A last line without its end is reported as cut, even if it looks complete.
+            // The fast path would count a number that goes on after the cut; `incomplete` detects it.
             let is_cut = block.is_cut && !payload.contains(&b'\n');
             let quick = quick.as_mut().filter(|_| !is_cut);
             if let Some(taken) = quick.and_then(|quick| quick.line(payload)) {
@@ -429,13 +440,13 @@ struct Order<'a> {
 }
 
 impl Order<'_> {
-    /// Adds the result of a block; returns whether reading ends, because of a binary payload.
+    /// Adds the result of a block. A binary payload ends the reading.
     fn add(
         &mut self,
         number: usize,
         result: BlockResult,
         findings_left: &AtomicUsize,
-    ) -> io::Result<bool> {
+    ) -> io::Result<ControlFlow<()>> {
         self.early.insert(number, result);
         while let Some(result) = self.early.remove(&self.next) {
             let mut judged = result.judged;
@@ -454,7 +465,10 @@ impl Order<'_> {
             let more = self.whole.judgment.findings.len() - kept;
             findings_left.fetch_sub(more, Ordering::Relaxed);
         }
-        Ok(self.whole.binary.is_some())
+        Ok(match self.whole.binary {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        })
     }
 }
 
@@ -649,6 +663,30 @@ mod tests {
             found(&check("one.json", &mut single, 1).0),
             [(0, "/attempt", "type")]
         );
+    }
+
+    #[test]
+    fn an_empty_payload_after_a_wire_header_is_no_avro() {
+        let text = b"{\"attempt\":\"1\"}\n\0\0\0\0\x07\n\0\0\0\0\x07{\"attempt\":1}\n";
+        let (record, documents) = check("events.ndjson", &mut &text[..], 2);
+        assert_eq!(documents, 2);
+        assert_eq!(found(&record), [(3, "/attempt", "type")]);
+    }
+
+    #[test]
+    fn standard_input_with_a_long_first_line_is_read_by_line() {
+        let long = format!(
+            "{{\"x\":\"{}\"}}\n{{\"attempt\":1}}\n",
+            "a".repeat(3 * START_BYTES)
+        );
+        let (record, documents) = check("-", &mut long.as_bytes(), 2);
+        assert_eq!(documents, 2);
+        assert_eq!(
+            found(&record),
+            [(1, "/x", "extra-field"), (2, "/attempt", "type")]
+        );
+        let single = format!("{{\"x\":\"{}\"}}", "a".repeat(3 * START_BYTES));
+        assert_eq!(check("-", &mut single.as_bytes(), 2).1, 1);
     }
 
     #[test]

@@ -16,12 +16,10 @@ pub(super) fn split(bytes: &[u8]) -> Option<(u32, &[u8])> {
     (id > 0).then_some((id, payload))
 }
 
-/// Whether a payload begins like a JSON object, array or text.
-pub(super) fn is_json(payload: &[u8]) -> bool {
-    matches!(
-        payload.trim_ascii_start().first(),
-        Some(b'{' | b'[' | b'"') | None
-    )
+/// Whether the payload at the start of a text is empty, or begins like a JSON object, array or text. Later lines are not read.
+pub(super) fn is_json(text: &[u8]) -> bool {
+    let first = text.iter().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
+    matches!(first, Some(b'{' | b'[' | b'"' | b'\n') | None)
 }
 
 /// Position of the first line end at or after a position.
@@ -62,7 +60,8 @@ mod tests {
         for text in [&b"{}"[..], b"", b"\0\0\0\0", b"\0\0\0\0\0{}"] {
             assert_eq!(split(text), None, "{text:?}");
         }
-        assert!(is_json(b" {") && is_json(b"") && !is_json(b"\x02abc"));
+        assert!(is_json(b" {") && is_json(b"") && is_json(b"\r\n\0\0\0\0\x07{}"));
+        assert!(!is_json(b"\x02abc") && !is_json(b" \x02abc"));
     }
 
     #[test]

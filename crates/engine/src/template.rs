@@ -90,12 +90,19 @@ impl From<TemplateError> for Stop {
                 Self::NotApplicable(format!("not configured: {}", configuration_key(name)))
             }
             TemplateError::Missing(name) => Self::Inconclusive(format!(
-                "no answer so far contains `{name}`, which a later step needs"
+                "no answer so far contains `{}`, which a later step needs",
+                place_in_answer(&name)
             )),
             TemplateError::Masked { rule, .. } => Self::Masked(rule),
             TemplateError::Malformed(why) => Self::Error(why),
         }
     }
+}
+
+/// The place in an answer that a template reads. The result of a step that calls an address holds the answer below `json`,
+/// so that `again.json.links.last_message` is `links.last_message`.
+pub(super) fn place_in_answer(name: &str) -> &str {
+    name.split_once(".json.").map_or(name, |(_, place)| place)
 }
 
 /// The configuration key of `target.SERVICE.KEY`.

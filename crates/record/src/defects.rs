@@ -1,7 +1,7 @@
 //! Groups broken rules by their likely cause.
 //!
-//! A known defect is recognized by the rules that catch it, as recorded by the self-test. It is a guess:
-//! neither a verdict nor an exit code depends on it.
+//! A fault is recognized by the rules that catch it, as recorded by the self-test. It is a guess: neither a verdict nor an exit
+//! code depends on it.
 
 use super::detection::{KnownDefects, detection};
 use super::title::title_of;
@@ -9,12 +9,12 @@ use super::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Broken rules of a known defect with which it may be the cause, although another rule of it holds.
+/// Broken rules of a fault with which it may be the cause, although another rule of it holds.
 const MANY_RULES: usize = 4;
 
-/// A defect known from the self-test.
+/// A fault of the reference with the rules that catch it in the self-test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownDefect {
+pub struct FaultPattern {
     pub id: String,
     /// Its behavior in one sentence.
     pub says: String,
@@ -23,16 +23,16 @@ pub struct KnownDefect {
 
 /// Adds defects and the estimated detection rate to a finished record; warnings count in strict runs.
 pub fn add_defects(record: &mut RunRecord, known: &KnownDefects, is_strict: bool) {
-    record.defects = defects(&record.rules, &record.findings, &known.defects);
+    record.defects = defects(&record.rules, &record.findings, &known.faults);
     record.detection = detection(record, known, is_strict);
 }
 
 /// Assigns every broken rule to one defect: failures before warnings, then by number of scenarios and of rules.
-pub fn defects(rules: &[RuleResult], findings: &[Finding], known: &[KnownDefect]) -> Vec<Defect> {
+pub fn defects(rules: &[RuleResult], findings: &[Finding], faults: &[FaultPattern]) -> Vec<Defect> {
     let seen = Seen::new(rules, findings);
     let mut left = seen.broken.keys().copied().collect();
-    let mut defects = known_defects(&seen, known, &mut left);
-    defects.extend(unknown(&seen, &left));
+    let mut defects = like_faults(&seen, faults, &mut left);
+    defects.extend(unlike_faults(&seen, &left));
     defects.sort_by(|a, b| {
         let rank = |d: &Defect| {
             (
@@ -120,9 +120,80 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// A known defect with the judged rules that catch it.
+/// Kinds of differences that follow from other fields: a statement of a scenario, a state at the wrong time.
+const CONSEQUENCES: [&str; 2] = ["story", "untimely"];
+
+/// What the findings of a broken rule are about.
+#[derive(Default)]
+struct Subject<'a> {
+    scenarios: BTreeSet<&'a str>,
+    kinds: BTreeSet<&'a str>,
+    /// Pointers without the indexes of items.
+    places: BTreeSet<String>,
+    /// Whether a finding is about a whole answer, or one of the [`CONSEQUENCES`]: any cause may lead to it.
+    is_general: bool,
+}
+
+impl<'a> Subject<'a> {
+    fn of(findings: &[&'a Finding]) -> Self {
+        let mut subject = Self::default();
+        for finding in findings {
+            let mut place = String::new();
+            let names = finding.pointer.split('/').skip(1);
+            for name in names.filter(|name| name.parse::<usize>().is_err()) {
+                place.push('/');
+                place.push_str(name);
+            }
+            subject.is_general |= place.is_empty() || CONSEQUENCES.contains(&finding.kind.as_str());
+            subject.scenarios.insert(&finding.scenario);
+            subject.kinds.insert(&finding.kind);
+            subject.places.insert(place);
+        }
+        subject.is_general |= findings.is_empty();
+        subject
+    }
+
+    /// Whether one cause may lead to both: in the same scenario, with the same kind of difference, or at the same field.
+    fn may_share_cause(&self, other: &Self) -> bool {
+        let is_within = |inner: &str, outer: &str| {
+            let rest = inner.strip_prefix(outer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let is_same_field = |one: &str, two: &str| {
+            is_within(one, two)
+                || is_within(two, one)
+                || one.rsplit('/').next() == two.rsplit('/').next()
+        };
+        let has_same_field = || {
+            let mut places = self.places.iter();
+            places.any(|one| other.places.iter().any(|two| is_same_field(one, two)))
+        };
+        self.is_general
+            || other.is_general
+            || !self.scenarios.is_disjoint(&other.scenarios)
+            || !self.kinds.is_disjoint(&other.kinds)
+            || has_same_field()
+    }
+}
+
+/// Whether all these rules may have one cause, some of them by way of others.
+fn may_have_one_cause(rules: &[&str], subjects: &BTreeMap<&str, Subject<'_>>) -> bool {
+    let mut left: Vec<&Subject<'_>> = rules.iter().filter_map(|rule| subjects.get(rule)).collect();
+    let mut reached: Vec<&Subject<'_>> = left.pop().into_iter().collect();
+    while let Some(subject) = reached.pop() {
+        let (related, others) = left
+            .into_iter()
+            .partition(|other| subject.may_share_cause(other));
+        left = others;
+        let related: Vec<&Subject<'_>> = related;
+        reached.extend(related);
+    }
+    left.is_empty()
+}
+
+/// A fault with the judged rules that catch it.
 struct Candidate<'a> {
-    defect: &'a KnownDefect,
+    fault: &'a FaultPattern,
     rules: BTreeSet<&'a str>,
 }
 
@@ -140,7 +211,7 @@ impl<'a> Candidate<'a> {
             .filter(|(covered, _)| *covered > 0)
             .collect();
         some.sort_by_key(|(covered, candidate)| {
-            let id = candidate.defect.id.as_str();
+            let id = candidate.fault.id.as_str();
             (usize::MAX - covered, candidate.rules.len(), id)
         });
         some.into_iter().map(|(_, candidate)| candidate).collect()
@@ -175,47 +246,52 @@ impl<'a> Candidate<'a> {
     }
 }
 
-/// A minimal set of known defects all of whose judged rules are broken, or all but one of many.
-fn known_defects<'a>(
+/// A minimal set of faults all of whose judged rules are broken, or all but one of many, if one cause may have broken them.
+fn like_faults<'a>(
     seen: &Seen<'a>,
-    known: &[KnownDefect],
+    faults: &[FaultPattern],
     left: &mut BTreeSet<&'a str>,
 ) -> Vec<Defect> {
-    let candidates: Vec<Candidate<'_>> = known
+    let subjects: BTreeMap<&str, Subject<'_>> = left
         .iter()
-        .map(|defect| {
-            let rules = defect.rules.iter().map(String::as_str);
+        .map(|rule| (*rule, Subject::of(seen.of_rule(rule))))
+        .collect();
+    let candidates: Vec<Candidate<'_>> = faults
+        .iter()
+        .map(|fault| {
+            let rules = fault.rules.iter().map(String::as_str);
             let rules = rules.filter(|rule| seen.judged.contains(rule)).collect();
-            Candidate { defect, rules }
+            Candidate { fault, rules }
         })
         .filter(|Candidate { rules, .. }| {
-            let broken = |rule: &&&str| seen.broken.contains_key(**rule);
-            let count = rules.iter().filter(broken).count();
+            let is_broken = |rule: &&str| seen.broken.contains_key(*rule);
+            let broken: Vec<&str> = rules.iter().copied().filter(is_broken).collect();
+            let count = broken.len();
             // One of many rules may hold by chance, or because the defect is a little different.
-            count > 0 && (count == rules.len() || count >= MANY_RULES && count + 1 == rules.len())
+            let has_pattern =
+                count == rules.len() || count >= MANY_RULES && count + 1 == rules.len();
+            count > 0 && has_pattern && may_have_one_cause(&broken, &subjects)
         })
         .collect();
     let mut defects = Vec::new();
     while let Some(next) = Candidate::next(&candidates, left) {
-        let alike: Vec<&KnownDefect> = candidates
+        let alike = candidates
             .iter()
-            .filter(|candidate| candidate.rules == next.rules)
-            .map(|candidate| candidate.defect)
-            .collect();
+            .filter(|candidate| candidate.rules == next.rules);
+        let ids = alike.map(|candidate| candidate.fault.id.clone()).collect();
         let rules: Vec<&str> = left
             .iter()
             .copied()
             .filter(|rule| next.rules.contains(rule))
             .collect();
-        let ids = alike.iter().map(|defect| defect.id.clone()).collect();
         left.retain(|rule| !next.rules.contains(rule));
         defects.push(seen.defect(&rules, ids));
     }
     defects
 }
 
-/// Groups rules without a known defect by service, member name and kind of difference.
-fn unknown(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
+/// Groups the other rules by service, member name and kind of difference.
+fn unlike_faults(seen: &Seen<'_>, left: &BTreeSet<&str>) -> Vec<Defect> {
     let mut groups: BTreeMap<(&str, &str, &str), Vec<&str>> = BTreeMap::new();
     for rule in left {
         let service = rule.split('/').next().unwrap_or_default();
@@ -273,8 +349,8 @@ mod tests {
         }
     }
 
-    fn known(id: &str, rules: &[&str]) -> KnownDefect {
-        KnownDefect {
+    fn fault(id: &str, rules: &[&str]) -> FaultPattern {
+        FaultPattern {
             id: id.into(),
             says: format!("{id} is wrong."),
             rules: rules.iter().map(|rule| (*rule).to_owned()).collect(),
@@ -286,9 +362,9 @@ mod tests {
         let rules = ["f/a", "f/b", "f/c", "g/d-should"].map(|id| rule(id, Verdict::Fail));
         let findings = ["f/a", "f/b", "f/c", "g/d-should"].map(|id| finding(id, id, "seen"));
         let all = [
-            known("pair", &["f/a", "f/b"]),
-            known("one", &["f/a"]),
-            known("gone", &["f/c", "f/unjudged"]),
+            fault("pair", &["f/a", "f/b"]),
+            fault("one", &["f/a"]),
+            fault("gone", &["f/c", "f/unjudged"]),
         ];
         let found = defects(&rules, &findings, &all);
         let titles: Vec<_> = found
@@ -310,14 +386,14 @@ mod tests {
         let all = ["f/a", "f/b", "f/c", "f/d", "f/e"];
         let rules = all.map(|id| rule(id, Verdict::Fail));
         let findings = all.map(|id| finding(id, id, "seen"));
-        let known = [
-            known("mixed", &["f/a", "f/b", "f/d"]),
-            known("left", &["f/a", "f/b", "f/c"]),
-            known("right", &["f/d", "f/e"]),
-            known("rest", &["f/c"]),
-            known("more", &["f/e"]),
+        let faults = [
+            fault("mixed", &["f/a", "f/b", "f/d"]),
+            fault("left", &["f/a", "f/b", "f/c"]),
+            fault("right", &["f/d", "f/e"]),
+            fault("rest", &["f/c"]),
+            fault("more", &["f/e"]),
         ];
-        let names: Vec<_> = defects(&rules, &findings, &known)
+        let names: Vec<_> = defects(&rules, &findings, &faults)
             .into_iter()
             .flat_map(|defect| defect.similar_faults)
             .collect();
@@ -325,28 +401,58 @@ mod tests {
     }
 
     #[test]
-    fn one_of_many_rules_of_a_known_defect_may_hold() {
+    fn rules_about_different_fields_are_not_one_defect() {
+        let rules = ["f/a", "f/b"].map(|id| rule(id, Verdict::Fail));
+        let found = |first: [&str; 3], second: [&str; 3]| {
+            let about = |rule: &str, [scenario, pointer, kind]: [&str; 3]| Finding {
+                pointer: pointer.into(),
+                kind: kind.into(),
+                ..finding(rule, scenario, rule)
+            };
+            let findings = [about("f/a", first), about("f/b", second)];
+            let defects = defects(&rules, &findings, &[fault("both", &["f/a", "f/b"])]);
+            (defects.len(), defects[0].similar_faults.len())
+        };
+        let first = ["one", "/request/processed_at", "differs"];
+        assert_eq!(
+            found(first, ["two", "/request/details/x", "not-kept"]),
+            (2, 0)
+        );
+        for related in [
+            ["one", "/request/details/x", "not-kept"],
+            ["two", "/requests/0/processed_at", "not-kept"],
+            ["two", "/request", "not-kept"],
+            ["two", "/request/details/x", "differs"],
+            ["two", "/request/details/x", "story"],
+            ["two", "", "refused"],
+        ] {
+            assert_eq!(found(first, related), (1, 1), "{related:?}");
+        }
+    }
+
+    #[test]
+    fn one_of_many_rules_of_a_fault_may_hold() {
         let all = ["f/a", "f/b", "f/c", "f/d"];
         let mut rules = all.map(|id| rule(id, Verdict::Fail)).to_vec();
         let findings = all.map(|id| finding(id, id, "seen"));
         rules.extend(["f/e", "f/g"].map(|id| rule(id, Verdict::Pass)));
-        let whole = known("whole", &["f/a", "f/b", "f/c", "f/d", "f/e"]);
-        let named = |known: &[KnownDefect]| -> Vec<String> {
-            let defects = defects(&rules, &findings, known).into_iter();
+        let whole = fault("whole", &["f/a", "f/b", "f/c", "f/d", "f/e"]);
+        let named = |faults: &[FaultPattern]| -> Vec<String> {
+            let defects = defects(&rules, &findings, faults).into_iter();
             defects.flat_map(|defect| defect.similar_faults).collect()
         };
-        assert_eq!(named(&[whole, known("part", &["f/b"])]), ["whole"]);
-        let two_hold = known("two", &["f/a", "f/b", "f/c", "f/d", "f/e", "f/g"]);
+        assert_eq!(named(&[whole, fault("part", &["f/b"])]), ["whole"]);
+        let two_hold = fault("two", &["f/a", "f/b", "f/c", "f/d", "f/e", "f/g"]);
         assert!(named(&[two_hold]).is_empty());
     }
 
     #[test]
-    fn a_known_defect_is_none_where_one_of_its_rules_holds() {
+    fn a_fault_is_not_named_where_one_of_its_two_rules_holds() {
         let rules = [rule("f/a", Verdict::Fail), rule("f/b", Verdict::Pass)];
         let found = defects(
             &rules,
             &[finding("f/a", "s", "x is 1")],
-            &[known("pair", &["f/a", "f/b"])],
+            &[fault("pair", &["f/a", "f/b"])],
         );
         assert_eq!(
             (found[0].title.as_str(), found[0].similar_faults.len()),
@@ -355,9 +461,9 @@ mod tests {
     }
 
     #[test]
-    fn indistinguishable_defects_are_named_by_observation() {
+    fn faults_with_the_same_rules_are_all_named() {
         let rules = [rule("f/a", Verdict::Fail)];
-        let all = [known("one", &["f/a"]), known("two", &["f/a"])];
+        let all = [fault("one", &["f/a"]), fault("two", &["f/a"])];
         let found = defects(&rules, &[finding("f/a", "s", "x is 1")], &all);
         assert_eq!(found[0].similar_faults, ["one", "two"]);
         assert_eq!(found[0].title, "x is 1");

@@ -1,14 +1,14 @@
 //! The estimated detection rate of a run: the share of the defects of an unknown implementation that it would report.
 //!
 //! - A class of defects is the topic of the rules that report them: `SERVICE/TOPIC`.
-//! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the named faults.
-//! - The coverage of a class is the share of the rules, by named fault, that this run judged.
+//! - The weight of a class is the mean of its shares among the defects of a third-party implementation and the faults of the reference.
+//! - The coverage of a class is the share of the rules that catch its faults, by fault, that this run judged.
 //! - The rate of a run that judges every rule is the one measured in first runs against implementations whose defects no
 //!   rule was written for. Its error follows from how much these implementations differ.
 //!
 //! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
 
-use super::{KnownDefect, Level, RuleResult, RunRecord, Verdict};
+use super::{FaultPattern, Level, RuleResult, RunRecord, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,11 +41,11 @@ pub struct Raise {
     pub percent: u32,
 }
 
-/// The defects with which those of a run are compared.
+/// The faults and third-party defects with which the defects of a run are compared.
 #[derive(Clone, Debug, Default)]
 pub struct KnownDefects {
-    /// The named faults of the reference with the rules that catch them.
-    pub defects: Vec<KnownDefect>,
+    /// The faults of the reference.
+    pub faults: Vec<FaultPattern>,
     /// For each defect of a third-party implementation, the classes of the rules that report it; empty if none does.
     pub third_party: Vec<Vec<String>>,
     /// For each implementation whose defects no rule was written for, what the first run reported.
@@ -72,7 +72,7 @@ pub(super) fn detection(
     known: &KnownDefects,
     is_strict: bool,
 ) -> Option<Detection> {
-    if known.defects.is_empty() || known.first_runs.is_empty() {
+    if known.faults.is_empty() || known.first_runs.is_empty() {
         return None;
     }
     let run = Run::new(&record.rules, known);
@@ -163,7 +163,7 @@ impl<'a> Run<'a> {
             .third_party
             .iter()
             .map(|of| of.iter().map(String::as_str).collect());
-        let named = known.defects.iter().map(classes_of);
+        let named = known.faults.iter().map(classes_of);
         let sources: [Vec<BTreeSet<&str>>; 2] = [third_party.collect(), named.collect()];
         for source in &sources {
             let is_judged = |class: &&&str| services.contains(service_of(class));
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The share of known defects that the judged rules report, weighted by class, of those that all rules report; `extra`
+    /// The share of faults that the judged rules report, weighted by class, of those that all rules report; `extra`
     /// is a need that counts as met.
     fn coverage(&self, is_strict: bool, extra: Option<&str>) -> f64 {
         let reported = self.reported(is_strict, |rule| self.is_judged(rule, extra));
@@ -192,12 +192,12 @@ impl<'a> Run<'a> {
         if by_all > 0.0 { reported / by_all } else { 0.0 }
     }
 
-    /// The share of known defects that the rules for which `is_judged` holds report, weighted by class.
+    /// The share of faults that the rules for which `is_judged` holds report, weighted by class.
     fn reported(&self, is_strict: bool, is_judged: impl Fn(&str) -> bool) -> f64 {
         let mut shares: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
-        for defect in &self.known.defects {
-            let classes = classes_of(defect);
-            let share = self.share(defect, is_strict, &is_judged);
+        for fault in &self.known.faults {
+            let classes = classes_of(fault);
+            let share = self.share(fault, is_strict, &is_judged);
             for class in &classes {
                 let (covered, all) = shares.entry(class).or_default();
                 *covered += share / real(classes.len());
@@ -214,10 +214,10 @@ impl<'a> Run<'a> {
         covered
     }
 
-    /// The share of the rules that catch a defect and were judged. Warnings count in strict runs only.
+    /// The share of the rules that catch a fault and were judged. Warnings count in strict runs only.
     fn share(
         &self,
-        defect: &KnownDefect,
+        fault: &FaultPattern,
         is_strict: bool,
         is_judged: impl Fn(&str) -> bool,
     ) -> f64 {
@@ -225,13 +225,13 @@ impl<'a> Run<'a> {
             let rule = self.rules.get(rule.as_str());
             rule.map_or(Level::Must, |rule| rule.level)
         };
-        let musts: Vec<&String> = defect
+        let musts: Vec<&String> = fault
             .rules
             .iter()
             .filter(|r| level(r) == Level::Must)
             .collect();
         let rules = match musts.is_empty() && is_strict {
-            true => defect.rules.iter().collect(),
+            true => fault.rules.iter().collect(),
             false => musts,
         };
         let judged = rules.iter().filter(|rule| is_judged(rule)).count();
@@ -262,8 +262,8 @@ impl<'a> Run<'a> {
     }
 }
 
-fn classes_of(defect: &KnownDefect) -> BTreeSet<&str> {
-    defect.rules.iter().map(|rule| class_of(rule)).collect()
+fn classes_of(fault: &FaultPattern) -> BTreeSet<&str> {
+    fault.rules.iter().map(|rule| class_of(rule)).collect()
 }
 
 /// `SERVICE/TOPIC` of a rule.
@@ -302,18 +302,18 @@ mod tests {
     }
 
     fn known() -> KnownDefects {
-        let defect = |id: &str, rule: &str| KnownDefect {
+        let fault = |id: &str, rule: &str| FaultPattern {
             id: id.to_owned(),
             says: String::new(),
             rules: BTreeSet::from([rule.to_owned()]),
         };
         let classes = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         KnownDefects {
-            defects: vec![
-                defect("one", "f/a/x"),
-                defect("two", "f/b/y"),
-                defect("three", "f/b/warned"),
-                defect("four", "g/c/z"),
+            faults: vec![
+                fault("one", "f/a/x"),
+                fault("two", "f/b/y"),
+                fault("three", "f/b/warned"),
+                fault("four", "g/c/z"),
             ],
             third_party: vec![
                 classes(&["f/a"]),

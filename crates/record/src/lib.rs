@@ -17,7 +17,7 @@ pub mod waivers;
 
 pub use archive::{ArchiveCounts, ArchiveSums, DocumentCount, FindingCount};
 pub use claims::{ClaimsResult, UnjudgedClaim};
-pub use defects::{KnownDefect, add_defects, defects};
+pub use defects::{FaultPattern, add_defects, defects};
 pub use detection::{Detection, FirstRun, KnownDefects, Raise, STRICT};
 pub use proof::{Blind, Changes, Proof, Sample, share};
 pub use repeats::{ExchangeDifference, RepeatedRule, RepeatedRun, Repeats};

@@ -102,7 +102,8 @@ fn observation(finding: &Finding) -> String {
         return format!("{place} {}{tail}", changed(before, actual));
     }
     // The number of values that a pointer selects.
-    let is_count = finding.pointer.ends_with("/*") && expected.starts_with("at ");
+    let selects = finding.pointer.is_empty() || finding.pointer.ends_with("/*");
+    let is_count = selects && expected.starts_with("at ");
     if let Some(list) = place.strip_suffix("[]`").filter(|_| is_count) {
         return format!("{list}` has {actual} items, expected {expected}{tail}");
     }
@@ -484,6 +485,12 @@ mod tests {
             (
                 "chat/urls/link-to-the-last-message",
                 ["", "/json/links/*", "bound"],
+                ["at least 5", "4", "/json/links/*: {both}"],
+                "urls: `links` has 4 items, expected at least 5",
+            ),
+            (
+                "chat/urls/link-to-the-last-message",
+                ["", "", "story"],
                 ["at least 5", "4", "/json/links/*: {both}"],
                 "urls: `links` has 4 items, expected at least 5",
             ),

@@ -60,13 +60,13 @@ impl Card<'_> {
         text
     }
 
-    /// The built-in example faults that break the same rules, if they are few: always a guess.
+    /// The faults of the reference that break the same rules, if they are few: always a guess.
     pub(super) fn guess(&self) -> Option<String> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
         let faults = match self.defect.similar_faults.as_slice() {
-            [_] => "the known fault",
-            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the known faults",
+            [_] => "the fault",
+            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the faults",
             [] | [..] => return None,
         };
         let names = self.defect.similar_faults.join(", ");

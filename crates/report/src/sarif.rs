@@ -178,7 +178,7 @@ fn location(file: &str, line: usize, name: &str, whole: &str) -> Value {
     })
 }
 
-/// Equal for the same defect in any run: by the known fault, or else by what is broken where.
+/// Equal for the same defect in any run: by the fault that it resembles, or else by what is broken where.
 fn fingerprint(card: &Card, finding: &Finding) -> String {
     match card.defect.similar_faults.as_slice() {
         [known] => hash_of(&[known]),

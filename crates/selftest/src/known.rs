@@ -1,7 +1,7 @@
 //! The faults that the self-test knows, with the rules that catch them: names for the defects of a record.
 
 use conformant_base::files;
-use conformant_record::{FirstRun, KnownDefect, KnownDefects};
+use conformant_record::{FaultPattern, FirstRun, KnownDefects};
 use conformant_reference::Fault;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -20,10 +20,10 @@ pub const THIRD_PARTY_FILE: &str = "third-party-defects.yaml";
 /// How many defects the first runs against implementations reported that no rule was written for.
 const FIRST_RUNS_FILE: &str = "first-runs.yaml";
 
-/// The defects that are known for a rulebook; nothing without a kill matrix.
+/// The faults and third-party defects for a rulebook; no faults without a kill matrix.
 pub fn known_defects(specs: Option<&Path>) -> KnownDefects {
     KnownDefects {
-        defects: reference_defects(specs),
+        faults: faults(specs),
         third_party: read::<ThirdParty>(specs, THIRD_PARTY_FILE).defects,
         first_runs: read::<FirstRuns>(specs, FIRST_RUNS_FILE).implementations,
     }
@@ -54,13 +54,13 @@ fn read<T: Default + serde::de::DeserializeOwned>(specs: Option<&Path>, name: &s
 }
 
 /// The faults of the reference with the rules that catch them; none for a rulebook without a kill matrix.
-fn reference_defects(specs: Option<&Path>) -> Vec<KnownDefect> {
+fn faults(specs: Option<&Path>) -> Vec<FaultPattern> {
     rows(specs)
         .unwrap_or_default()
         .into_iter()
         .filter_map(|(name, rules)| {
             let fault = Fault::from_id(name.strip_prefix("fault ")?)?;
-            Some(KnownDefect {
+            Some(FaultPattern {
                 id: fault.id().to_owned(),
                 says: fault.says().to_owned(),
                 rules,

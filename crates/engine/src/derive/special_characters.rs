@@ -4,7 +4,7 @@
 //! these are tried without it. Bounds are tested in ASCII elsewhere.
 
 use super::cases::{Cases, either, slug};
-use conformant_rulebook::service::Words;
+use conformant_rulebook::service::GeneratedValue;
 use conformant_rulebook::step::Call;
 use conformant_rulebook::{Parameter, ParameterLocation, Rule};
 use serde_json::{Map, Value, json};
@@ -86,7 +86,7 @@ fn case(cases: &mut Cases<'_>, parameter: &Parameter, values: &[Value]) {
 fn is_phone(cases: &Cases<'_>, parameter: &Parameter) -> bool {
     let service = cases.rulebook.index.get(&cases.operation.service);
     let name = parameter.name.to_lowercase();
-    service.is_some_and(|service| service.words.get(&name) == Some(&Words::Phone))
+    service.is_some_and(|service| service.words.get(&name) == Some(&GeneratedValue::Phone))
 }
 
 /// Whether the sent value is returned elsewhere than in the answer.

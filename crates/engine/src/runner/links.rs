@@ -6,7 +6,7 @@ use crate::link::{Destination, destination, place_of_link, split_url};
 use crate::session::SendFault;
 use crate::settings::Target;
 use crate::stop::Stop;
-use crate::template::TemplateError;
+use crate::template::{TemplateError, place_in_answer};
 use crate::{body, request};
 use conformant_base::http::{Cause, Request, Response};
 use conformant_judge::evidence::{
@@ -23,7 +23,8 @@ impl<'a> Runner<'a> {
     pub(super) fn get_step(&mut self, step: &Get) -> Result<(), Stop> {
         let links = match self.scope.fill_text(&step.get) {
             Err(TemplateError::Missing(name)) if step.either => {
-                self.skip(step, &format!("no answer so far contains `{name}`"));
+                let place = place_in_answer(&name);
+                self.skip(step, &format!("no answer so far contains `{place}`"));
                 return Ok(());
             }
             Err(error) => return Err(error.into()),

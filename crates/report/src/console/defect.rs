@@ -150,7 +150,7 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
 fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String {
     let mut out = String::new();
     let says = broken.rule.map_or("", |rule| rule.says.as_str());
-    // Without a known fault the title already contains the sentence.
+    // Without a fault that it resembles the title already contains the sentence.
     if !says.is_empty() && !title.starts_with(says.trim_end_matches('.')) {
         out += &wrapped(says, "  ", 2, look.width);
     }

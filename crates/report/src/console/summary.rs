@@ -339,7 +339,7 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · resembles the known fault
+     flow · 1 rule · 2 findings in 1 scenario · resembles the fault
      flow/execution-status-wrong (a guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)

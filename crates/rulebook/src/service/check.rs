@@ -48,12 +48,12 @@ pub(super) fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile)
     if service.formats.is_empty() {
         problem("/formats", "no format is listed".to_owned(), "write [json]");
     }
-    for (n, rejection) in service.rejected_when.iter().enumerate() {
-        if !rejection.at.starts_with('/') {
+    for (at, pointer) in pointers(service) {
+        if !pointer.starts_with('/') {
             problem(
-                &format!("/rejected-when/{n}/at"),
-                format!("invalid JSON Pointer `{}`", rejection.at),
-                "expected a pointer such as `/success`",
+                &at,
+                format!("invalid JSON Pointer `{pointer}`"),
+                "expected a pointer such as `/status`",
             );
         }
     }
@@ -104,7 +104,34 @@ pub(super) fn check_alone(draft: &mut Draft, file: &File, service: &ServiceFile)
     }
 }
 
-/// Checks the names of arguments and results of hooks that a setting has.
+/// The JSON Pointers of a service, with their place in the file.
+fn pointers(service: &ServiceFile) -> Vec<(String, &str)> {
+    let rejections = service.rejected_when.iter().enumerate();
+    let mut all: Vec<(String, &str)> = rejections
+        .map(|(n, rejection)| (format!("/rejected-when/{n}/at"), rejection.at.as_str()))
+        .collect();
+    for (key, setting) in &service.settings {
+        let at = json::join("/settings", key);
+        if let Some(exclusive) = &setting.exclusive {
+            let held = &exclusive.held;
+            all.extend([
+                (format!("{at}/exclusive/held/at"), held.at.as_str()),
+                (format!("{at}/exclusive/held/while/at"), &held.busy.at),
+                (format!("{at}/exclusive/held/key"), &held.key),
+                (format!("{at}/exclusive/free/at"), &exclusive.free.at),
+            ]);
+        }
+        let found = setting.provisioned.as_ref().and_then(|p| p.found.as_ref());
+        if let Some(found) = found {
+            all.push((format!("{at}/provisioned/found/key"), &found.key));
+            let prefer = found.prefer.iter();
+            all.extend(prefer.map(|one| (format!("{at}/provisioned/found/prefer/at"), &*one.at)));
+        }
+    }
+    all
+}
+
+/// Checks that the hooks named by a setting have the arguments and results that it names.
 fn check_arguments(
     draft: &mut Draft,
     file: &File,
@@ -119,6 +146,19 @@ fn check_arguments(
     {
         let results = hook.result.iter().collect();
         named.push(("provisioned/result", "result", &made.result, results));
+    }
+    // The next hook is called with the result as its only argument.
+    if let Some(made) = &setting.provisioned
+        && let Some(next) = made.then.as_deref().and_then(hook)
+        && let Some(argument) = missing_argument(next, &made.result)
+    {
+        let message = match argument == made.result {
+            true => format!("the hook `{}` does not take `{argument}`", next.name),
+            false => format!("the hook `{}` also needs `{argument}`", next.name),
+        };
+        let problem = file.problem(&format!("{at}/provisioned/then"), message);
+        let help = format!("it is called with `{}` alone", made.result);
+        draft.problems.push(problem.help(help));
     }
     if let Some(freed_by) = setting.exclusive.as_ref().map(|one| &one.freed_by)
         && let Some(hook) = hook(&freed_by.hook).filter(|hook| !hook.open)
@@ -140,6 +180,16 @@ fn check_arguments(
     }
 }
 
+/// Why a hook cannot be called with one argument: it does not take this one, or it requires another one.
+fn missing_argument<'a>(hook: &'a Hook, given: &'a str) -> Option<&'a str> {
+    let mut taken = hook.required.iter().chain(&hook.optional);
+    if !hook.open && taken.all(|name| name != given) {
+        return Some(given);
+    }
+    let mut required = hook.required.iter();
+    required.find(|name| *name != given).map(String::as_str)
+}
+
 fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String, Setting)]) {
     for (key, setting) in settings {
         let at = json::join(at, key);
@@ -147,17 +197,18 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
             draft.problems.push(file.problem(&at, message).help(help));
         };
         let is_choice = setting.kind == SettingType::Choice;
-        if is_choice == setting.values.is_empty() {
+        let has_values = !setting.values.is_empty();
+        if is_choice != has_values {
             problem(
                 format!("`values` of `{key}` does not fit its type"),
-                "a `choice` lists its words under `values`; other types have none",
+                "a `choice` lists them under `values`; other types have none",
             );
         }
-        for (word, other) in &setting.stands_for {
-            if !setting.values.contains(word) || !setting.values.contains(other) {
+        for (value, other) in &setting.stands_for {
+            if !setting.values.contains(value) || !setting.values.contains(other) {
                 problem(
-                    format!("`stands-for` of `{key}` has a word that is not one of its values"),
-                    "list both words under `values`",
+                    format!("`stands-for` of `{key}` has a value that is not one of `values`"),
+                    "list both under `values`",
                 );
             }
         }
@@ -173,10 +224,11 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
         {
             problem(
                 format!("the default `{default}` of `{key}` is not one of its values"),
-                "use one of the words under `values`",
+                "use one of `values`",
             );
         }
-        if (setting.kind == SettingType::Group) == setting.members.is_empty() {
+        let has_members = !setting.members.is_empty();
+        if (setting.kind == SettingType::Group) != has_members {
             problem(
                 format!("`members` of `{key}` does not fit its type"),
                 "a `group` lists its settings under `members`; other types have none",
@@ -188,7 +240,20 @@ fn check_settings(draft: &mut Draft, file: &File, at: &str, settings: &[(String,
                 "write `many: true`, so that scenarios can run side by side",
             );
         }
-        check_settings(draft, file, &json::join(&at, "members"), &setting.members);
+        let members = json::join(&at, "members");
+        for (name, member) in &setting.members {
+            if member.kind == SettingType::Group
+                || member.many
+                || member.provisioned.is_some()
+                || member.exclusive.is_some()
+            {
+                let message = format!("the member `{name}` of `{key}` does not take one value");
+                let problem = file.problem(&json::join(&members, name), message);
+                let help = "leave out `many`, `provisioned` and `exclusive`, and write `type: text`, `path` or `choice`";
+                draft.problems.push(problem.help(help));
+            }
+        }
+        check_settings(draft, file, &members, &setting.members);
     }
 }
 
@@ -212,7 +277,7 @@ fn check_hook(draft: &mut Draft, file: &File, hook: &Hook) {
         let mut known = hook.required.iter().chain(&hook.optional);
         if !hook.open && !known.any(|known| known == name) {
             let known = hook.required.iter().chain(&hook.optional);
-            let span = file.node.place(&format!("{at}/{place}/{name}"));
+            let span = file.node.place(&json::join(&format!("{at}/{place}"), name));
             draft.unknown(file, span, "argument", name, known.map(String::as_str));
         }
     }
@@ -343,15 +408,15 @@ pub(crate) fn check_names(
                     operation(draft, &format!("{at}/exclusive/{place}"), id);
                 }
                 let taken_by = format!("{at}/exclusive/taken-by");
-                let parameters = operation(draft, &taken_by, &exclusive.taken_by)
-                    .map_or(&[][..], |taken_by| &taken_by.parameters);
+                let Some(taken_by) = operation(draft, &taken_by, &exclusive.taken_by) else {
+                    continue;
+                };
                 for (place, name) in [
                     ("scope", &exclusive.scope),
                     ("parameter", &exclusive.parameter),
                 ] {
-                    // Without an operation nothing is known of its parameters.
-                    let known = || parameters.iter().map(|p| p.name.as_str());
-                    if !parameters.is_empty() && known().all(|known| known != name) {
+                    let known = || taken_by.parameters.iter().map(|p| p.name.as_str());
+                    if known().all(|known| known != name) {
                         let span = file.node.place(&format!("{at}/exclusive/{place}"));
                         draft.unknown(file, span, "parameter", name, known());
                     }

@@ -58,9 +58,9 @@ pub struct ServiceFile {
     #[schemars(with = "BTreeMap<String, HookEntry>")]
     #[serde(rename = "hooks")]
     hook_entries: Vec<(String, HookEntry)>,
-    /// Content of generated fields with these names, if it differs from other services.
+    /// What generated values of fields with these names are.
     #[serde(default)]
-    pub words: BTreeMap<String, Words>,
+    pub words: BTreeMap<String, GeneratedValue>,
     /// Tokens that an application signs and the service reads.
     pub signed_token: Option<SignedToken>,
     /// The hooks, made from `hook_entries`.
@@ -119,10 +119,10 @@ pub enum Format {
     Xml,
 }
 
-/// The content of a generated value.
+/// What a generated value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Words {
+pub enum GeneratedValue {
     /// A phone number in E.164.
     Phone,
     /// A phone number of which most digits are hidden.
@@ -167,7 +167,7 @@ pub struct Setting {
     pub values: Vec<String>,
     /// The value if none is configured.
     pub default: Option<String>,
-    /// For a choice: words that requests replace by another of `values`, such as `both: json`.
+    /// For a choice: values that requests replace by another of `values`, such as `both: json`.
     #[serde(default)]
     pub stands_for: BTreeMap<String, String>,
     /// The members of a `group`.

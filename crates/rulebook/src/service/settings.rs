@@ -133,7 +133,7 @@ fn configured_value(
         let are_valid = !is_choice
             || values
                 .iter()
-                .all(|word| is_one_of_values(draft, file, node, setting, word));
+                .all(|value| is_one_of_values(draft, file, node, setting, value));
         return are_valid.then_some(SettingValue::Many(values));
     }
     match setting.kind {
@@ -146,11 +146,13 @@ fn configured_value(
             let mut group = BTreeMap::new();
             for inner in node.members() {
                 let mut members = setting.members.iter();
-                if members.any(|(name, _)| *name == *inner.key) {
-                    let value = draft
-                        .deserialize::<Option<String>>(file, &inner.value)
-                        .flatten();
-                    group.extend(value.map(|value| (inner.key.to_string(), value)));
+                if let Some((name, member)) = members.find(|(name, _)| *name == *inner.key) {
+                    // `check` rejects members of other types.
+                    if let Some(SettingValue::One(value)) =
+                        configured_value(draft, file, inner, member)
+                    {
+                        group.insert(name.clone(), value);
+                    }
                 } else {
                     let known = setting.members.iter().map(|(name, _)| name.as_str());
                     unknown_key(draft, file, inner, known);
@@ -159,8 +161,8 @@ fn configured_value(
             Some(SettingValue::Group(group))
         }
         SettingType::Choice => {
-            let word = draft.deserialize::<String>(file, node)?;
-            is_one_of_values(draft, file, node, setting, &word).then_some(SettingValue::One(word))
+            let value = draft.deserialize::<String>(file, node)?;
+            is_one_of_values(draft, file, node, setting, &value).then_some(SettingValue::One(value))
         }
         SettingType::Text | SettingType::Path => draft
             .deserialize::<String>(file, node)
@@ -168,17 +170,17 @@ fn configured_value(
     }
 }
 
-/// Whether a choice has this word; a problem if not.
+/// Whether a choice has this value; a problem if not.
 fn is_one_of_values(
     draft: &mut Draft,
     file: &File,
     node: &Node,
     setting: &Setting,
-    word: &str,
+    value: &str,
 ) -> bool {
-    let is_value = setting.values.iter().any(|value| value == word);
+    let is_value = setting.values.iter().any(|known| known == value);
     if !is_value {
-        let problem = file.problem_at(node.span, format!("unknown word `{word}`"));
+        let problem = file.problem_at(node.span, format!("unknown word `{value}`"));
         draft.problems.push(match setting.values.split_last() {
             Some((last, [])) => problem.help(format!("expected {last}")),
             Some((last, others)) => {

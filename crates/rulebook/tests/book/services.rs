@@ -151,6 +151,25 @@ fn names_that_a_setting_refers_to_are_refused_where_they_stand() {
         &["parameter", "Sid"],
     );
     refuses("  shop:", &exclusive("Sid", "sdi"), 6, &["argument", "sid"]);
+    for place in [
+        "at: /sid, while",
+        "at: /sid, is: a",
+        "key: /sid",
+        "at: /sid, is: b",
+    ] {
+        let bad = exclusive("Sid", "sid").replace(place, &place.replace("/sid", "sid"));
+        refuses("  shop:", &bad, 6, &["invalid JSON Pointer `sid`"]);
+    }
+    for (hook, words) in [
+        ("ship_order", "the hook `ship_order` does not take `shop`"),
+        ("pack", "the hook `pack` also needs `box`"),
+    ] {
+        let then = format!("hook: open_shop, then: {hook}");
+        let more = "hooks:\n  pack: { takes: [shop, box] }\n";
+        let text = SERVICE.replacen("hook: open_shop", &then, 1);
+        let problems = load(Some(&text.replacen("hooks:\n", more, 1)), &[]).expect_err(hook);
+        assert!(problems.to_string().contains(words), "{problems}");
+    }
     let sound = SERVICE.replacen("  shop:", &exclusive("Sid", "sid"), 1);
     let loaded = load(Some(&sound), &[]);
     assert!(loaded.is_ok(), "{:?}", loaded.err());
@@ -168,6 +187,25 @@ fn values_of_a_service_file_that_do_not_fit_are_refused() {
         &["`stands-for` of `size`"],
     );
     refuses("type: choice, ", "", 5, &["`values` of `size`"]);
+    for (member, words) in [
+        (
+            "{ description: A., many: true }",
+            "the member `a` of `size`",
+        ),
+        (
+            "{ description: A., type: group, members: { b: { description: B. } } }",
+            "the member `a` of `size`",
+        ),
+        ("{ description: A., type: choice }", "`values` of `a`"),
+    ] {
+        let group = format!("type: group, members: {{ a: {member} }} }}");
+        refuses(
+            "type: choice, values: [s, m], default: s }",
+            &group,
+            5,
+            &[words],
+        );
+    }
     refuses("  open_shop:", "  Open-shop:", 8, &["invalid hook name"]);
     refuses("  ship_order:", "  reset:", 9, &["is built in"]);
 }
@@ -227,6 +265,26 @@ fn settings_are_accepted_only_below_the_target_of_their_service() {
     }
     // Whether there is such a target is checked with the addresses.
     assert!(parse("targets: { flwo: { format: xml } }").is_ok());
+}
+
+#[test]
+fn members_of_a_group_are_read_by_their_type() {
+    let group = "type: group, members: { a: { description: A., type: choice, values: [s, m] } } }";
+    let text = SERVICE.replacen("type: choice, values: [s, m], default: s }", group, 1);
+    let rulebook = load(Some(&text), &[]).unwrap_or_else(|problems| panic!("{problems}"));
+    let parse = |value: &str| {
+        let text = format!("targets: {{ orders: {{ size: {{ a: {value} }} }} }}");
+        let keys = ["url"];
+        parse_configuration::<Value>("conformant.yaml", text.as_bytes(), &rulebook.index, &keys)
+    };
+    assert!(parse("m").is_ok() && parse("null").is_ok());
+    let problems = parse("l").expect_err("not one of its values");
+    assert!(
+        problems
+            .to_string()
+            .contains("unknown word `l` (expected s or m)"),
+        "{problems}"
+    );
 }
 
 #[test]

@@ -115,12 +115,13 @@ impl ExpectedValue<'_> {
         let expected = json::short(value);
         let mut place = String::new();
         json::push(&mut place, name);
+        let member = json::short(&Value::from(name.as_str()));
         let fact = Fact {
             kind: "not-kept",
-            message: format!(
-                "sent {expected} as {}, came back as {actual}",
-                json::short(&Value::from(name.as_str()))
-            ),
+            message: match there {
+                Some(_) => format!("sent {expected} as {member}, came back as {actual}"),
+                None => format!("sent {expected} as {member}, missing in the answer"),
+            },
             expected,
             actual,
         };
