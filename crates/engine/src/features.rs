@@ -40,7 +40,12 @@ fn features_of(rulebook: &Rulebook, planned: &Planned<'_>) -> BTreeSet<String> {
         if matches!(step.verb, Verb::Listen(_)) {
             found.insert("callbacks".to_owned());
         }
-        if step.credentials() == Credentials::OtherAccount {
+        let of_other = [
+            Credentials::OtherAccount,
+            Credentials::OtherUser,
+            Credentials::OtherPassword,
+        ];
+        if of_other.contains(&step.credentials()) {
             found.insert("key accounts".to_owned());
         }
         found.extend(step.hook().map(|hook| format!("hook {hook}")));

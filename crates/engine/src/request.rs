@@ -180,6 +180,8 @@ pub fn authorize(
         | Credentials::PasswordEmpty
         | Credentials::MixedUser
         | Credentials::MixedPassword
+        | Credentials::OtherUser
+        | Credentials::OtherPassword
         | Credentials::Bearer => apply_changed_credentials(target, credentials, request),
     }
 }
@@ -238,6 +240,17 @@ fn apply_changed_credentials(
                 basic(user, token, request)
             }
         }
+        Credentials::OtherUser | Credentials::OtherPassword => {
+            let (other_user, other_password) = of_other_account(target)?;
+            if other_user == user || other_password == password {
+                return Err(BuildError::NoCredentials("second pair of credentials"));
+            }
+            if credentials == Credentials::OtherUser {
+                basic(other_user, password, request)
+            } else {
+                basic(user, other_password, request)
+            }
+        }
         Credentials::Bearer => {
             basic(user, password, request)?;
             let pair = request.headers.get("Authorization").unwrap_or_default();
@@ -258,6 +271,15 @@ fn account(target: &Target) -> Result<(&str, &str), BuildError> {
     let none = BuildError::NoCredentials("account_sid and auth_token");
     let (sid, token) = target.account.as_ref().ok_or(none)?;
     Ok((sid, token))
+}
+
+/// The user name and the password of the second account.
+fn of_other_account(target: &Target) -> Result<(&str, &str), BuildError> {
+    let other = target.other_account.as_ref();
+    let other = other.ok_or(BuildError::NoOtherAccount)?;
+    let none = BuildError::NoCredentials("username and password");
+    let (user, password) = other.basic.as_ref().ok_or(none)?;
+    Ok((user, password))
 }
 
 /// Adds the token that a command prints.

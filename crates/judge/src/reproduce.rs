@@ -87,6 +87,8 @@ impl Shell {
             | Credentials::PasswordEmpty
             | Credentials::MixedUser
             | Credentials::MixedPassword
+            | Credentials::OtherUser
+            | Credentials::OtherPassword
             | Credentials::Bearer => None,
         }
     }

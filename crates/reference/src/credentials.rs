@@ -93,6 +93,14 @@ pub(super) fn halves(attempt: &Attempt<'_>) -> bool {
     })
 }
 
+/// The user name of one account with a password of another.
+pub(super) fn other_account(attempt: &Attempt<'_>) -> bool {
+    use super::second_account::{API_KEY, API_SECRET};
+    attempt.basic_is(|user, password, known, secret| {
+        (user == known && password == API_SECRET) || (user == API_KEY && password == secret)
+    })
+}
+
 /// An empty password.
 pub(super) fn empty_password(attempt: &Attempt<'_>) -> bool {
     attempt.basic_is(|user, password, known, _| user == known && password.is_empty())

@@ -1,5 +1,6 @@
 //! Ways to lose or change characters of a text.
 
+use conformant_base::http;
 use serde::Deserialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -19,6 +20,8 @@ pub(crate) enum Garble {
     Cut255,
     /// Form-decoded twice: a plus sign becomes a space.
     PlusIsSpace,
+    /// Percent escapes are decoded, if there is no other percent sign.
+    PercentDecoded,
     /// Line ends are lost.
     NewlinesDropped,
     /// Characters beyond the basic plane, such as emoji, are lost.
@@ -51,6 +54,7 @@ impl Garble {
             Self::Cut64 => text.chars().take(64).collect(),
             Self::Cut255 => text.chars().take(255).collect(),
             Self::PlusIsSpace => text.replace('+', " "),
+            Self::PercentDecoded => percent_decoded(text).unwrap_or_else(|| text.to_owned()),
             Self::NewlinesDropped => text.replace(['\r', '\n'], ""),
             Self::EmojiDropped => text.chars().filter(|c| *c <= '\u{ffff}').collect(),
             Self::AsciiOnly => text.chars().filter(char::is_ascii).collect(),
@@ -71,6 +75,16 @@ impl Garble {
             },
         }
     }
+}
+
+/// The decoded text; `None` where a percent sign begins no escape.
+fn percent_decoded(text: &str) -> Option<String> {
+    let mut parts = text.split('%').skip(1);
+    let is_escape = |part: &str| {
+        let digits = part.as_bytes().get(..2);
+        digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    };
+    parts.all(is_escape).then(|| http::percent_decode(text))
 }
 
 fn composed(text: &str) -> String {
@@ -98,6 +112,8 @@ mod tests {
             (Garble::Composed, "cafe\u{301}", "café"),
             (Garble::Escaped, "<b>&", "&lt;b&gt;&amp;"),
             (Garble::PlusIsSpace, "1+1", "1 1"),
+            (Garble::PercentDecoded, "%41+b", "A+b"),
+            (Garble::PercentDecoded, "%41 100%", "%41 100%"),
             (Garble::NewlinesDropped, "a\r\nb", "ab"),
             (Garble::EmojiDropped, "hé😀", "hé"),
             (Garble::AsciiOnly, "hé😀", "h"),

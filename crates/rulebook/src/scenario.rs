@@ -110,6 +110,10 @@ pub enum Credentials {
     MixedUser,
     /// The API key with the account's auth token: halves of two pairs, where both are configured.
     MixedPassword,
+    /// The user name of the second account with the right password, where the configuration has both.
+    OtherUser,
+    /// The right user name with the password of the second account, where the configuration has both.
+    OtherPassword,
     /// The right pair under another scheme.
     Bearer,
     /// Those of the second account, where the configuration has one.
@@ -136,6 +140,8 @@ impl Credentials {
             Self::PasswordEmpty => Some("with an empty password"),
             Self::MixedUser => Some("with the account SID and the API key's secret"),
             Self::MixedPassword => Some("with the API key and the account's auth token"),
+            Self::OtherUser => Some("with the user name of another account"),
+            Self::OtherPassword => Some("with the password of another account"),
             Self::Bearer => Some("with its credentials as a bearer token"),
         }
     }

@@ -166,6 +166,12 @@ impl<'a> Cases<'a> {
         Some(size.name.clone())
     }
 
+    /// Whether its requests carry a user name and a password.
+    pub(super) fn has_user_names(&self) -> bool {
+        let service = self.rulebook.index.get(&self.operation.service);
+        service.is_some_and(|service| service.has_basic())
+    }
+
     /// Whether it creates a resource in the scope of its path.
     pub(super) fn creates(&self) -> bool {
         self.operation.method == "POST" && !self.operation.path.ends_with('}')

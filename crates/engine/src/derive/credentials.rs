@@ -86,10 +86,17 @@ fn near(cases: &mut Cases<'_>, rule: &str) {
     let steps = NEAR.map(|one| call(one, refused(near_rule(one, rule, &user))));
     let mixed = [Credentials::MixedUser, Credentials::MixedPassword];
     let mixed = mixed.map(|one| call(one, refused(rule)));
+    let accounts = [Credentials::OtherUser, Credentials::OtherPassword];
+    let accounts = accounts.map(|one| call(one, refused(rule)));
     let what = "with credentials that are nearly right";
     cases.after_setup("credentials-near", what, steps);
     let what = "with halves of two pairs of credentials";
     cases.after_setup("credentials-mixed", what, mixed);
+    // A header field that names an account has no halves.
+    if cases.has_user_names() {
+        let what = "with the user name of one account and the password of another";
+        cases.after_setup("credentials-mixed-accounts", what, accounts);
+    }
 }
 
 /// The rule about the letter case of user names, which no document mentions; that of all credentials if there is none.

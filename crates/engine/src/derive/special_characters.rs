@@ -15,6 +15,8 @@ const LETTERS: &str = "Zoë Åsa שלום עולם 漢字 e\u{301}o\u{308}";
 const EMOJI: &str = "ok 🚀 👩\u{200d}👩\u{200d}👧 𝄞";
 /// Characters with a meaning in forms, markup, templates and shells.
 const MARKS: &str = " a+b & c=d 100% ?x #y ; <b>&amp;</b> \"q\" 'p' \\n $1 {{flow.data.x}} %41 ";
+/// Percent escapes without any other percent sign, which a second decoding would refuse.
+const ESCAPES: &str = "%41 a%20b+c %2B";
 const LINES: &str = "\tone\ntwo\r\n\r\nthree \n";
 const DIGITS: &str = "007";
 /// Markup characters without the discouraged punctuation.
@@ -139,7 +141,7 @@ fn values(parameter: &Parameter, is_shown_later: bool) -> Vec<Value> {
 
 /// Texts of all kinds.
 fn texts() -> Vec<Value> {
-    [LETTERS, EMOJI, MARKS, LINES, DIGITS, "null", "{}"]
+    [LETTERS, EMOJI, MARKS, ESCAPES, LINES, DIGITS, "null", "{}"]
         .map(Value::from)
         .to_vec()
 }
@@ -168,7 +170,7 @@ fn documents(is_stored_as_text: bool) -> Vec<Value> {
         "sid": "s", "status": "ended", "name": "n", "id": 7, "To": "t", "From": "f", "type": "private",
         "_i-j": "k",
         "day": "2026-01-31", "instant": "2026-01-31T10:20:30+02:00", "number": "01234", "yes": "yes",
-        "text": "abcdefghij".repeat(40),
+        "text": "abcdefghij".repeat(40), "escapes": ESCAPES,
     });
     let long = is_stored_as_text.then_some(long);
     [rich, json!({}), deep, like_others]
@@ -183,6 +185,7 @@ fn hash() -> Value {
         ("letters", json!(LETTERS)),
         ("emoji", json!(EMOJI)),
         ("marks", json!(MARKS)),
+        ("escapes", json!(ESCAPES)),
         ("digits", json!(DIGITS)),
         ("Schlüssel", json!("a key beyond ASCII")),
         ("of twenty characters", json!("a key at its bound")),

@@ -98,16 +98,26 @@ fn of_service<'a>(
     } else {
         &fields.webhook_method
     };
+    let (mut before, mut after) = (
+        fields.pre_webhook_retry_count,
+        fields.post_webhook_retry_count,
+    );
+    if core.fails(Fault::ChatPreRetryOfPost) {
+        before = after;
+    }
+    if core.fails(Fault::ChatPostRetryOfPre) {
+        after = fields.pre_webhook_retry_count;
+    }
     let pre = fields
         .pre_webhook_url
         .as_deref()
         .filter(|_| !core.fails(Fault::ChatPreWebhookSilent))
-        .map(|url| (url, happening.before, fields.pre_webhook_retry_count));
+        .map(|url| (url, happening.before, before));
     let post = fields
         .post_webhook_url
         .as_deref()
         .filter(|_| !core.fails(Fault::ChatPostWebhookSilent))
-        .map(|url| (url, happening.after, fields.post_webhook_retry_count));
+        .map(|url| (url, happening.after, after));
     let any = [&pre, &post].into_iter().any(Option::is_some);
     let swapped = any && core.varies(Variant::ChatPrePostSwapped);
     let unrepeated = any && core.fails(Fault::ChatServiceRetriesIgnored);

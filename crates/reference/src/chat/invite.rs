@@ -98,6 +98,11 @@ pub(super) fn create(
         place.invited_role = Some(role_sid.clone());
         place.status = Status::Invited;
     }
+    if core.fails(Fault::ChatInviteReplacesOthers) {
+        for channel in service.channels.rows_mut() {
+            channel.invites.retain(|known| known.identity != identity);
+        }
+    }
     let invite = Invite {
         sid: core.sid("IN"),
         identity: identity.to_owned(),

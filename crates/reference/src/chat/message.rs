@@ -185,6 +185,11 @@ fn author(service: &Service, core: &Core, channel_sid: &str, from: Option<&str>)
         };
     }
     let channel = service.channels.by_sid(channel_sid);
+    if let Some(channel) = channel
+        && core.fails(Fault::ChatMessageFromCreator)
+    {
+        return channel.created_by.clone();
+    }
     let before = channel.and_then(|c| c.messages.last().filter(|_| c.messages.len() > 2));
     match before.filter(|before| before.from != SYSTEM) {
         Some(before) if core.fails(Fault::ChatFourthMessageAuthorOfLast) => before.from.clone(),

@@ -359,6 +359,7 @@ const CHAT_CREDENTIALS: CredentialFaults = CredentialFaults {
         (Fault::ChatUserAnyCase, credentials::other_case),
         (Fault::ChatPasswordSpaced, credentials::spaced),
         (Fault::ChatHalvesOfTwoPairs, credentials::halves),
+        (Fault::ChatSecretOfAnyAccount, credentials::other_account),
         (Fault::ChatOtherScheme, credentials::other_scheme),
         (Fault::ChatLaterPageOpen, credentials::open_page),
         (Fault::ChatNestedReadOpen, credentials::open_nested),
@@ -376,6 +377,7 @@ const MEDIA_CREDENTIALS: CredentialFaults = CredentialFaults {
     accepting: &[
         (Fault::MediaUserAnyCase, credentials::other_case),
         (Fault::MediaHalvesOfTwoPairs, credentials::halves),
+        (Fault::MediaSecretOfAnyAccount, credentials::other_account),
         (Fault::MediaPasswordEmpty, credentials::empty_password),
     ],
 };

@@ -216,6 +216,10 @@ impl Flow {
         let last = self.flow(sid)?.represent(core);
         if core.fails(Fault::FlowDeleteTakesAll) {
             self.flows.iter_mut().for_each(|flow| flow.deleted = true);
+        } else if core.fails(Fault::FlowDeleteByName) {
+            let name = self.flow(sid)?.friendly_name.clone();
+            let named = self.flows.iter_mut().filter(|f| f.friendly_name == name);
+            named.for_each(|flow| flow.deleted = true);
         } else if !core.fails(Fault::FlowDeleteDoesNothing) {
             self.flow_mut(sid)?.deleted = true;
         }
@@ -303,6 +307,7 @@ const NEAR_MISSES: &[CredentialFault] = &[
     (Fault::FlowUserAnyCase, credentials::other_case),
     (Fault::FlowPasswordPrefix, credentials::prefix),
     (Fault::FlowHalvesOfTwoPairs, credentials::halves),
+    (Fault::FlowSecretOfAnyAccount, credentials::other_account),
     (Fault::FlowPasswordEmpty, credentials::empty_password),
     (Fault::FlowOtherScheme, credentials::other_scheme),
     (Fault::FlowLaterPageOpen, credentials::open_page),
