@@ -251,10 +251,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Whether its request is too long to represent a defect, if a shorter one shows the same.
-    pub fn is_lengthy(&self) -> bool {
+    /// Order of the findings of a rule: the first one represents a defect. Those with a long request, of a second account and
+    /// of later steps are harder to read.
+    pub fn complexity(&self) -> (bool, bool, usize) {
         const REQUEST_BYTES_MAX: usize = 1_000;
-        self.reproduce.len() > REQUEST_BYTES_MAX
+        let is_of_other_account = self.scenario.ends_with("/other-account");
+        let is_lengthy = self.reproduce.len() > REQUEST_BYTES_MAX;
+        (is_lengthy, is_of_other_account, self.step)
     }
 
     /// Failures before warnings to the service, and those before advice to the client.

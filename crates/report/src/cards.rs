@@ -65,8 +65,8 @@ impl Card<'_> {
         /// More names would not help.
         const NAMED_MAX: usize = 3;
         let faults = match self.defect.similar_faults.as_slice() {
-            [_] => "the known fault",
-            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the known faults",
+            [_] => "the fault",
+            [_, ..] if self.defect.similar_faults.len() <= NAMED_MAX => "the faults",
             [] | [..] => return None,
         };
         let names = self.defect.similar_faults.join(", ");
@@ -244,7 +244,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
 
 fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
     for rule in &mut rules {
-        rule.findings.sort_by_key(|finding| finding.is_lengthy());
+        rule.findings.sort_by_key(|finding| finding.complexity());
     }
     rules.sort_by_key(|rule| {
         let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();

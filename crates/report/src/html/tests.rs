@@ -38,7 +38,7 @@ fn a_run_reads_like_this() {
         "2 defects: 1 explains the broken rule, 1 is a warning. 1 rule passes; 5 not decided.",
         "<b>flow</b><code>http:&#x2f;&#x2f;127.0.0.1:4010&#x2f;flow</code>",
         "<h3>An execution has a third state</h3>",
-        "resembles the known fault <code>flow&#x2f;execution-status-wrong</code>",
+        "resembles the fault <code>flow&#x2f;execution-status-wrong</code>",
         "<span class=\"says\">What flow&#x2f;execution&#x2f;status asks for.</span>",
         "<span class=\"d\">  &quot;status&quot;: &quot;active&quot;</span>",
         "<span class=\"a\">  &quot;status&quot;: &quot;running&quot;</span>",
