@@ -491,8 +491,14 @@ pub(super) fn credentials_note(command: &str) -> Option<String> {
     }
     let mut notes = Vec::new();
     if !names.is_empty() {
+        // Other names are those of the configuration, which is never that of the reference.
+        let may_be_reference = names.iter().all(|name| name.starts_with("CONFORMANT_"));
+        let public = match may_be_reference {
+            true => " (those of the reference are public: docs/src/serve.md)",
+            false => "",
+        };
         notes.push(format!(
-            "{} set to the credentials of this request",
+            "{} set to the credentials of this request{public}",
             names.join(" and ")
         ));
     }
