@@ -250,14 +250,18 @@ pub struct Finding {
     pub diff: String,
 }
 
+/// Whether a scenario repeats another one with a second account.
+pub fn is_of_other_account(scenario: &str) -> bool {
+    scenario.ends_with("/other-account")
+}
+
 impl Finding {
-    /// Order of the findings of a rule: the first one represents a defect. Those with a long request, of a second account and
-    /// of later steps are harder to read.
-    pub fn complexity(&self) -> (bool, bool, usize) {
+    /// Order of the findings of a rule: the first one represents a defect. Those with a long request or of a second account are
+    /// harder to read.
+    pub fn complexity(&self) -> (bool, bool) {
         const REQUEST_BYTES_MAX: usize = 1_000;
-        let is_of_other_account = self.scenario.ends_with("/other-account");
         let is_lengthy = self.reproduce.len() > REQUEST_BYTES_MAX;
-        (is_lengthy, is_of_other_account, self.step)
+        (is_lengthy, is_of_other_account(&self.scenario))
     }
 
     /// Failures before warnings to the service, and those before advice to the client.
