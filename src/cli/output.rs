@@ -78,14 +78,14 @@ pub(super) fn console<'a>(
         page: page(reports).filter(|_| takes_links(terminal && !is_dumb)),
         settings,
         reports: paths(reports, |_| true),
-        record: record(reports),
+        record_path: record_path(reports),
         is_reference_named: std::env::args_os().any(|argument| argument == "--reference"),
     };
     Console::new(out, look)
 }
 
 /// The path of the record, also within a folder of reports.
-fn record(reports: &[Report]) -> Option<String> {
+fn record_path(reports: &[Report]) -> Option<String> {
     let whole = paths(reports, |format| format == Format::Json).pop();
     let folder = || {
         let index = paths(reports, |format| format == Format::Dir).pop()?;

@@ -345,7 +345,7 @@ fn each_printed_command_finds_its_finding_again_in_an_empty_folder() {
 /// The commands by which the console reproduces findings.
 fn printed_commands(console: &str) -> Vec<&str> {
     let lines = console.lines().map(str::trim_start);
-    let commands = lines.filter_map(|line| line.strip_prefix("reproduce conformant "));
+    let commands = lines.filter_map(|line| line.strip_prefix("run again conformant "));
     let commands: Vec<&str> = commands.collect();
     assert!(commands.len() > 1, "{console}");
     commands

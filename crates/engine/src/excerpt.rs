@@ -395,7 +395,7 @@ fn action_before(evidence: &Evidence, step: usize, hook: Option<&HookCall>) -> O
         .filter(|call| call.step <= step && !OF_HARNESS.contains(&call.name.as_str()))
         .collect();
     let last = hook.or_else(|| actions.last().copied())?;
-    let words = |call: &HookCall| format!("{} {}", call.name, json::short(&call.arguments));
+    let words = |call: &HookCall| format!("{} {}", call.name, shortened(&call.arguments));
     let raced = actions
         .iter()
         .filter(|call| last.race.is_some() && call.race.is_some() && call.step == last.step);
@@ -404,6 +404,30 @@ fn action_before(evidence: &Evidence, step: usize, hook: Option<&HookCall>) -> O
         [] | [_] => words(last),
         _ => format!("{} at the same time", raced.join(" and ")),
     })
+}
+
+/// Arguments of a hook as JSON that stays well-formed: long texts and further members are left out with a mark.
+fn shortened(arguments: &Value) -> String {
+    const MEMBERS_MAX: usize = 8;
+    const TEXT_CHARACTERS_MAX: usize = 80;
+    let Some(members) = arguments.as_object() else {
+        return json::short(arguments);
+    };
+    let shown = members.iter().take(MEMBERS_MAX).map(|(name, value)| {
+        let value = match value.as_str() {
+            Some(text) if text.chars().count() > TEXT_CHARACTERS_MAX => {
+                let begin: String = text.chars().take(TEXT_CHARACTERS_MAX).collect();
+                json!(format!("{begin}…")).to_string()
+            }
+            _ => json::short(value),
+        };
+        format!("{}:{value}", json!(name))
+    });
+    let mut shown: Vec<String> = shown.collect();
+    if let Some(more) = members.len().checked_sub(MEMBERS_MAX).filter(|n| *n > 0) {
+        shown.push(format!("… {}", text::count(more, "more argument")));
+    }
+    format!("{{{}}}", shown.join(","))
 }
 
 /// The result of an `await` step without headers.
@@ -629,7 +653,22 @@ fn broken(judgment: &Judgment, is_here: impl Fn(&Finding) -> bool) -> Vec<String
 mod tests {
     use super::*;
     use conformant_judge::evidence::{Payload, Span};
+    use serde_json::Map;
     use std::sync::Arc;
+
+    #[test]
+    fn arguments_of_a_hook_stay_json_when_they_are_long() {
+        let long = json!({"qr": "x".repeat(200), "user_name": "ann", "flags": [true]});
+        let shown: Value = serde_json::from_str(&shortened(&long)).expect("it is JSON");
+        let begin = format!("{}…", "x".repeat(80));
+        assert_eq!(
+            shown,
+            json!({"qr": begin, "user_name": "ann", "flags": [true]})
+        );
+        let many: Map<String, Value> = (0..10).map(|n| (format!("a{n}"), json!(n))).collect();
+        let shown = shortened(&json!(many));
+        assert!(shown.ends_with(r#""a7":7,… 2 more arguments}"#), "{shown}");
+    }
 
     #[test]
     fn a_finding_about_collected_events_shows_its_event_or_none() {

@@ -184,7 +184,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Merges the judgment of a scenario, in any order, and leaves its findings with it. Of each rule, only the
-    /// excerpt of the first scenario by id is kept, which bounds the memory.
+    /// excerpt of the first scenario by id is kept, preferably of the main account, which bounds the memory.
     pub fn settle(&mut self, concluded: &mut Concluded) {
         let id = &concluded.result.id;
         for rule in concluded.shown.rules() {
@@ -192,7 +192,8 @@ impl<'a> Recorder<'a> {
                 .first_shown
                 .entry(rule.to_owned())
                 .or_insert_with(|| id.clone());
-            if *id < *first {
+            let rank = |id: &str| (conformant_record::is_of_other_account(id), id.to_owned());
+            if rank(id) < rank(first) {
                 first.clone_from(id);
             }
         }

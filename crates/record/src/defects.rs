@@ -61,7 +61,7 @@ impl<'a> Seen<'a> {
             by_rule.entry(&finding.rule).or_default().push(finding);
         }
         for of_rule in by_rule.values_mut() {
-            of_rule.sort_by_key(|finding| finding.is_lengthy());
+            of_rule.sort_by_key(|finding| finding.complexity());
         }
         let broken = rules.iter().filter(|rule| rule.verdict == Verdict::Fail);
         let judged = rules.iter().filter(|rule| {

@@ -250,11 +250,18 @@ pub struct Finding {
     pub diff: String,
 }
 
+/// Whether a scenario repeats another one with a second account.
+pub fn is_of_other_account(scenario: &str) -> bool {
+    scenario.ends_with("/other-account")
+}
+
 impl Finding {
-    /// Whether its request is too long to represent a defect, if a shorter one shows the same.
-    pub fn is_lengthy(&self) -> bool {
+    /// Order of the findings of a rule: the first one represents a defect. Those with a long request or of a second account are
+    /// harder to read.
+    pub fn complexity(&self) -> (bool, bool) {
         const REQUEST_BYTES_MAX: usize = 1_000;
-        self.reproduce.len() > REQUEST_BYTES_MAX
+        let is_lengthy = self.reproduce.len() > REQUEST_BYTES_MAX;
+        (is_lengthy, is_of_other_account(&self.scenario))
     }
 
     /// Failures before warnings to the service, and those before advice to the client.

@@ -244,7 +244,7 @@ pub(super) fn cards(record: &RunRecord, settings: Settings) -> Vec<Card<'_>> {
 
 fn card(defect: Defect, mut rules: Vec<Broken<'_>>) -> Card<'_> {
     for rule in &mut rules {
-        rule.findings.sort_by_key(|finding| finding.is_lengthy());
+        rule.findings.sort_by_key(|finding| finding.complexity());
     }
     rules.sort_by_key(|rule| {
         let urgency = rule.findings.iter().map(|finding| finding.urgency()).min();

@@ -59,14 +59,14 @@ impl Tally {
         self.judged() + self.open + self.undecided()
     }
 
-    /// `789 pass · 9 broken · 4 open (`list open-points`) · 18 not decided (15 not judged, 3 inconclusive)`.
+    /// `789 pass · 9 broken · 4 open (`conformant list open-points`) · 18 not decided (15 not judged, 3 inconclusive)`.
     pub(super) fn words(&self) -> String {
         const UNDECIDED: [&str; 4] = ["inconclusive", "error", "not-judged", "not-applicable"];
         let (mut parts, mut undecided) = (Vec::new(), Vec::new());
         for (class, word, count) in self.parts() {
             let text = match class {
                 // Their ids are not on the screen.
-                "open" => format!("{count} open (`list open-points`)"),
+                "open" => format!("{count} open (`conformant list open-points`)"),
                 _ => format!("{count} {word}"),
             };
             if UNDECIDED.contains(&class) {

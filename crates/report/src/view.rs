@@ -312,17 +312,18 @@ pub(super) fn conclusion(record: &RunRecord, settings: Settings) -> String {
     }
 }
 
-/// How many passed rules fail under a mutation of the responses.
+/// How many passed rules detect a mutation of the evidence.
 pub(super) fn proof(proof: &Proof) -> String {
     let passed = count(proof.proven + proof.unproven, "passing rule");
-    let verb = if proof.proven == 1 { "fails" } else { "fail" };
-    let mut line = format!("{} of {passed} {verb} under a mutation", proof.proven);
+    let verb = |rules| if rules == 1 { "detects" } else { "detect" };
+    let proven = proof.proven;
+    let mut line = format!("{proven} of {passed} {} a changed response", verb(proven));
     if proof.unproven > 0 {
-        line += &format!(" · {} without a mutation of their own", proof.unproven);
+        line += &format!(" · {} without a change of their own", proof.unproven);
     }
     if proof.vacuous > 0 {
-        let verb = if proof.vacuous == 1 { "fails" } else { "fail" };
-        line += &format!(" · {} more never {verb}: not judged", proof.vacuous);
+        let rules = count(proof.vacuous, "further rule");
+        line += &format!(" · {rules} {} none: not judged", verb(proof.vacuous));
     }
     // Only of random mutations: those for a rule end with the first one that it detects, so their share says nothing.
     if let Some(sample) = proof.sample.as_ref().filter(|of| of.made > of.noticed) {
@@ -451,6 +452,9 @@ pub(super) fn waiver_of<'a>(record: &'a RunRecord, rule: &str) -> Option<&'a Wai
     })
 }
 
+/// The label of the command that runs the scenario of a finding again. `conformant reproduce` is another command.
+pub(super) const RUN_AGAIN: &str = "run again";
+
 /// A finding in full, over several indented lines.
 pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
     let fields = [
@@ -460,7 +464,7 @@ pub(super) fn describe(record: &RunRecord, finding: &Finding) -> String {
         ("diff", finding.diff.clone()),
         ("request", finding.reproduce.clone()),
         (
-            "reproduce",
+            RUN_AGAIN,
             invocation::reproduce_command(record, finding).unwrap_or_default(),
         ),
         ("waived", finding.waived.clone()),
@@ -487,8 +491,14 @@ pub(super) fn credentials_note(command: &str) -> Option<String> {
     }
     let mut notes = Vec::new();
     if !names.is_empty() {
+        // Other names are those of the configuration, which is never that of the reference.
+        let may_be_reference = names.iter().all(|name| name.starts_with("CONFORMANT_"));
+        let public = match may_be_reference {
+            true => " (those of the reference are public: docs/src/serve.md)",
+            false => "",
+        };
         notes.push(format!(
-            "{} set to the credentials of this request",
+            "{} set to the credentials of this request{public}",
             names.join(" and ")
         ));
     }
@@ -628,7 +638,7 @@ mod tests {
              \x20 request\n\
              \x20   curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \\\n\
              \x20     -H 'Authorization: [redacted]'\n\
-             \x20 reproduce conformant run --seed 7 --filter flow/create-execution/happy\n"
+             \x20 run again conformant run --seed 7 --filter flow/create-execution/happy\n"
         );
     }
 }

@@ -5,6 +5,7 @@
 
 use super::check::Subject;
 use super::draft::{Draft, File};
+use super::hooks::Hook;
 use super::model::{Kind, Operation, event_version};
 use super::problems::suggest;
 use super::reach;
@@ -33,6 +34,8 @@ enum Reference {
     },
     /// A parameter of any operation.
     AnyParameter(Named),
+    /// An argument of any hook.
+    AnyArgument(Named),
     /// A pointer into the payload of any event.
     AnyEvent(Named),
     /// A hook.
@@ -104,6 +107,7 @@ impl References {
                 Some(Subject::operation(id))
             }
             Reference::AnyParameter(_)
+            | Reference::AnyArgument(_)
             | Reference::AnyEvent(_)
             | Reference::Hook(_)
             | Reference::Problem(_) => None,
@@ -115,6 +119,12 @@ impl References {
     pub fn any_parameter(&mut self, key: &str, parameter: &str) {
         self.0
             .push(Reference::AnyParameter(Named::new(key, parameter)));
+    }
+
+    /// The parameter `key` names an argument of some hook.
+    pub fn any_argument(&mut self, key: &str, argument: &str) {
+        self.0
+            .push(Reference::AnyArgument(Named::new(key, argument)));
     }
 
     /// The parameter `key` points into the payload of some event.
@@ -199,6 +209,7 @@ impl Resolver<'_> {
                 Reference::Kind { kind, pointers } => self.kind(kind, pointers),
                 Reference::Operation { operation, parts } => self.operation(operation, parts),
                 Reference::AnyParameter(named) => self.any_parameter(named),
+                Reference::AnyArgument(named) => self.any_argument(named),
                 Reference::AnyEvent(named) => self.any_event(named),
                 Reference::Hook(named) if self.draft.index.hook(&named.name).is_none() => {
                     self.problem(&named.key, "there is no such hook");
@@ -282,6 +293,17 @@ impl Resolver<'_> {
         let mut all = self.operations.into_iter().flat_map(BTreeMap::values);
         if !all.any(|o| o.parameters.iter().any(|p| p.name == named.name)) {
             let message = format!("no operation has a parameter `{}`", named.name);
+            self.problem(&named.key, message);
+        }
+    }
+
+    fn any_argument(&mut self, named: &Named) {
+        let takes = |hook: &Hook| {
+            let mut arguments = hook.required.iter().chain(&hook.optional);
+            arguments.any(|argument| *argument == named.name)
+        };
+        if !self.draft.index.hooks().any(takes) {
+            let message = format!("no hook has an argument `{}`", named.name);
             self.problem(&named.key, message);
         }
     }

@@ -291,7 +291,7 @@ impl Matrix {
         if let Some(proof) = &self.proof {
             let _ = writeln!(
                 text,
-                "mutations: {} of {} passing rules fail under a mutation of the clean responses, {} have no mutation of their own",
+                "mutations: {} of {} passing rules detect a change of the clean responses, {} have no change of their own",
                 proof.proven,
                 proof.proven + proof.vacuous,
                 proof.unproven

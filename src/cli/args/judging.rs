@@ -57,7 +57,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
     /// Use the names of an earlier run against live targets; without it each run has new names.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
     /// Run in an order drawn from the seed.
     #[arg(long)]
@@ -358,7 +358,7 @@ pub struct ExploreArgs {
     #[arg(long, value_name = "N", env = "CONFORMANT_SEED")]
     pub seed: Option<u64>,
     /// Use the names of an earlier exploration of live targets; without it each has new names.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
     /// Save each finding as a scenario for `run --scenarios DIR`.
     #[arg(long, value_name = "DIR")]

@@ -197,7 +197,7 @@ impl<'a> HistoryBuilder<'_, 'a> {
                     bound.parents.get(at).copied().flatten()
                 })
                 .collect();
-            let key = parts.map(|parts| self.joined_key(&parts));
+            let key = parts.map(|parts| self.history.resources.composed_key(&parts));
             if let (Some(key), Some(kind)) = (key, annotations.of()) {
                 let parents: Vec<ResourceId> = bound.parents.iter().flatten().copied().collect();
                 bound.resource = Some(self.get_or_add(kind, &key, &parents));
@@ -210,14 +210,6 @@ impl<'a> HistoryBuilder<'_, 'a> {
             bound.by_name |= found.is_some_and(|(_, by_name)| by_name);
         }
         bound
-    }
-
-    /// The key of a composed resource, in the form of [`key_of`].
-    fn joined_key(&self, parts: &[ResourceId]) -> String {
-        let keys = parts
-            .iter()
-            .map(|&id| self.history.resources.get(id).key.as_str());
-        keys.collect::<Vec<_>>().join("\n")
     }
 
     /// The resource that a part of a path names, and whether that part is an alternative name instead of the key. A text

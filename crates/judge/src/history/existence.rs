@@ -48,6 +48,13 @@ impl History<'_> {
         moments.into_iter().find(holds)
     }
 
+    /// The moment since which a resource certainly existed, if it also did while the last page of a list was read.
+    pub fn exists_throughout(&self, id: ResourceId, list: &List<'_>) -> Option<Moment> {
+        let since = self.exists_since(id, &list.first)?;
+        let is_stable = list.pages.len() < 2 || self.exists_since(id, &list.last) == Some(since);
+        is_stable.then_some(since)
+    }
+
     /// Whether a write may have ended a resource, or replaced it.
     pub fn may_end(&self, write: &Write<'_>, id: ResourceId) -> bool {
         let kind = self.resources.get(id).kind;
@@ -170,7 +177,7 @@ impl History<'_> {
             match list.holds(id) {
                 true => is_gone,
                 false => {
-                    let since = self.exists_since(id, &list.first);
+                    let since = self.exists_throughout(id, list);
                     let may_catch_up = since
                         .is_some_and(|since| clock_was_moved || !since.is_settled(&list.first));
                     may_catch_up && self.is_exclusive(id) && self.belongs(id, list) == Some(true)

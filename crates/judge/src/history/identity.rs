@@ -66,6 +66,12 @@ impl<'a> Resources<'a> {
         &mut self.all[id]
     }
 
+    /// The key of a composed resource: the keys of its parts, one a line.
+    pub fn composed_key(&self, parts: &[ResourceId]) -> String {
+        let keys = parts.iter().map(|&id| self.get(id).key.as_str());
+        keys.collect::<Vec<_>>().join("\n")
+    }
+
     /// The resource with a key.
     pub fn by_key(&self, kind: &'a str, key: &str) -> Option<ResourceId> {
         self.keys.get(kind)?.get(key).copied()

@@ -66,11 +66,25 @@ impl Predicate for ListComplete {
         let late = |scene: ExampleBuilder| {
             (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
         };
+        let person = json!({"service_sid": service, "channel_sid": channel, "identity": "1"});
+        let begins = |scene: ExampleBuilder| {
+            let first =
+                json!({"members": [], "meta": {"next_page_url": "/next", "key": "members"}});
+            scene.answered("read-members", path.clone(), first)
+        };
+        let leaves = |scene: ExampleBuilder| scene.hook("leave_channel", person.clone(), json!({}));
         vec![
             listed(first.clone(), json!([member("1")])).passes(),
             listed(late(first.clone()), json!([])).fails("/members"),
             listed(first.clone(), json!([member("1"), member("1")])).fails("/members/1"),
-            listed(first, json!([])).not_judged(),
+            listed(first.clone(), json!([])).not_judged(),
+            listed(begins(late(first.clone())), json!([]))
+                .walked(2)
+                .fails("/members"),
+            // The member leaves between the two pages.
+            listed(leaves(begins(late(first))), json!([]))
+                .walked(2)
+                .not_judged(),
             listed(scene, json!([member("1")])).not_judged(),
         ]
     }
@@ -84,7 +98,7 @@ fn evaluate_list(context: &Context<'_>, rule: &Rule, list: &List<'_>, verdicts: 
     };
     // Of what is there for certain: those that the list shows, and those that it had time to show.
     let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
-        let since = history.exists_since(id, &list.first);
+        let since = history.exists_throughout(id, list);
         let counts = |since: Moment| list.holds(id) || since.is_settled(&list.first);
         history.is_exclusive(id)
             && history.belongs(id, list) == Some(true)

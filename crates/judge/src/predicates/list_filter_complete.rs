@@ -115,7 +115,7 @@ impl ListFilterComplete {
             return;
         };
         let wanted = history.resources.of_kind(of).filter(|&(id, _)| {
-            let since = history.exists_since(id, &list.first);
+            let since = history.exists_throughout(id, list);
             let is_shown = list.holds(id) || was_listed(context, id, list);
             history.is_exclusive(id)
                 && history.belongs(id, list) == Some(true)

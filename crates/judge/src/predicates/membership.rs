@@ -66,18 +66,24 @@ struct GroupModel {
 #[serde(rename_all = "kebab-case")]
 enum Aspect {
     /// The status of a member is joined.
-    Joined,
+    #[serde(rename = "joined")]
+    JoinedStatus,
     /// The view of a member has the key of the member.
-    Member,
+    #[serde(rename = "member")]
+    MemberKey,
     /// The view of a member shows the same read position as the member.
-    Read,
+    #[serde(rename = "read")]
+    ReadPosition,
     /// The list of a member contains the group.
     Listed,
     /// The status of an invited user is not joined.
-    Guest,
+    #[serde(rename = "guest")]
+    InvitedStatus,
     /// The status of a user who left is not joined.
-    Left,
-    /// The status of an unrelated user is neither joined nor invited, and the list contains no private group.
+    #[serde(rename = "left")]
+    LeftStatus,
+    /// The status of an unrelated user is neither joined nor invited; and of the groups that the user neither joined nor is
+    /// invited to, the list contains no private one.
     Unrelated,
 }
 
@@ -130,6 +136,8 @@ impl Predicate for Membership {
         references.kind("model/post", &model.post);
         references.any_parameter("model/user-parameter", &model.user_parameter);
         references.any_parameter("model/creator-parameter", &model.creator_parameter);
+        references.any_argument("model/user-argument", &model.user_argument);
+        references.any_argument("model/group-argument", &model.group_argument);
     }
 
     fn needs(&self) -> &'static [Need] {
@@ -187,60 +195,78 @@ impl Predicate for Membership {
         const STATUS: &str = "/status";
         const MEMBER_SID: &str = "/member_sid";
         const READ: &str = "/last_consumed_message_index";
-        let of = |aspect: &str| scene(aspect);
         let joins =
             |scene: ExampleBuilder| scene.answered("create-member", ann(), member("ann", 1));
         let leaves = |scene: ExampleBuilder| scene.hook("leave_channel", person(), json!({}));
         let enters = |scene: ExampleBuilder| scene.hook("join_channel", person(), json!({}));
         let asked = |scene: ExampleBuilder| scene.answered("create-invite", ann(), invite("ann"));
+        // Each request takes a second, and the consistency window ten.
         let late = |scene: ExampleBuilder| {
             (0..11).fold(scene, |scene, _| scene.refused("create-role", json!({})))
         };
         let sees = |scene: ExampleBuilder, status: &str, member: &Value| {
             scene.answered("fetch-user-channel", ann_at(), seen(status, member))
         };
+        let page = |items: Value, next: Value| json!({"channels": items, "meta": {"next_page_url": next, "key": "channels"}});
         let lists = |scene: ExampleBuilder, items: Value| {
-            let page =
-                json!({"channels": items, "meta": {"next_page_url": null, "key": "channels"}});
-            scene.answered("read-user-channels", ann_at(), page)
+            scene.answered("read-user-channels", ann_at(), page(items, Value::Null))
+        };
+        let begins = |scene: ExampleBuilder| {
+            scene.answered(
+                "read-user-channels",
+                ann_at(),
+                page(json!([]), json!("/next")),
+            )
         };
         let none = Value::Null;
         let (hers, other) = (json!(sid("MB", "1")), json!(sid("MB", "2")));
         let reads = |index: i64| {
             let path =
                 json!({"ServiceSid": sid("IS", "1"), "ChannelSid": sid("CH", "1"), "Sid": hers});
-            late(joins(of("read"))).answered("fetch-member", path, member("ann", index))
+            late(joins(scene("read"))).answered("fetch-member", path, member("ann", index))
         };
         vec![
-            sees(late(joins(of("joined"))), "joined", &hers).passes(),
-            sees(late(enters(of("joined"))), "joined", &hers).passes(),
-            sees(late(joins(of("joined"))), "invited", &none).fails(STATUS),
+            sees(late(joins(scene("joined"))), "joined", &hers).passes(),
+            sees(late(enters(scene("joined"))), "joined", &hers).passes(),
+            sees(late(joins(scene("joined"))), "invited", &none).fails(STATUS),
             // It may follow later.
-            sees(joins(of("joined")), "invited", &none).not_judged(),
-            sees(late(leaves(joins(of("joined")))), "invited", &none).not_judged(),
-            sees(late(joins(of("member"))), "joined", &hers).passes(),
-            sees(late(joins(of("member"))), "joined", &other).fails(MEMBER_SID),
-            sees(late(enters(of("member"))), "joined", &other).not_judged(),
+            sees(joins(scene("joined")), "invited", &none).not_judged(),
+            sees(late(leaves(joins(scene("joined")))), "invited", &none).not_judged(),
+            sees(late(joins(scene("member"))), "joined", &hers).passes(),
+            sees(late(joins(scene("member"))), "joined", &other).fails(MEMBER_SID),
+            sees(late(enters(scene("member"))), "joined", &other).not_judged(),
             sees(reads(1), "joined", &hers).passes(),
             sees(reads(2), "joined", &hers).fails(READ),
-            sees(late(joins(of("read"))), "joined", &hers).passes(),
-            lists(late(joins(of("listed"))), json!([seen("joined", &hers)])).passes(),
-            lists(late(joins(of("listed"))), json!([])).fails("/channels"),
-            lists(joins(of("listed")), json!([])).not_judged(),
-            sees(late(asked(of("guest"))), "invited", &none).passes(),
-            sees(late(asked(of("guest"))), "joined", &hers).fails(STATUS),
-            sees(late(joins(asked(of("guest")))), "joined", &hers).not_judged(),
+            sees(late(joins(scene("read"))), "joined", &hers).passes(),
+            lists(late(joins(scene("listed"))), json!([seen("joined", &hers)])).passes(),
+            lists(late(joins(scene("listed"))), json!([])).fails("/channels"),
+            lists(joins(scene("listed")), json!([])).not_judged(),
+            lists(begins(late(joins(scene("listed")))), json!([]))
+                .walked(2)
+                .fails("/channels"),
+            // The user leaves between the two pages.
+            lists(leaves(begins(late(joins(scene("listed"))))), json!([]))
+                .walked(2)
+                .not_judged(),
+            sees(late(asked(scene("guest"))), "invited", &none).passes(),
+            sees(late(asked(scene("guest"))), "joined", &hers).fails(STATUS),
+            sees(late(joins(asked(scene("guest")))), "joined", &hers).not_judged(),
             // The invite may be visible before the end of the membership.
-            sees(asked(late(leaves(joins(of("guest"))))), "joined", &hers).not_judged(),
-            sees(late(asked(leaves(joins(of("guest"))))), "joined", &hers).fails(STATUS),
-            sees(late(leaves(joins(of("left")))), "notParticipating", &none).passes(),
-            sees(late(leaves(joins(of("left")))), "joined", &hers).fails(STATUS),
-            sees(late(joins(of("left"))), "joined", &hers).not_judged(),
-            sees(late(of("unrelated")), "notParticipating", &none).passes(),
-            sees(late(of("unrelated")), "joined", &hers).fails(STATUS),
-            lists(late(of("unrelated")), json!([seen("invited", &none)]))
+            sees(asked(late(leaves(joins(scene("guest"))))), "joined", &hers).not_judged(),
+            sees(late(asked(leaves(joins(scene("guest"))))), "joined", &hers).fails(STATUS),
+            sees(
+                late(leaves(joins(scene("left")))),
+                "notParticipating",
+                &none,
+            )
+            .passes(),
+            sees(late(leaves(joins(scene("left")))), "joined", &hers).fails(STATUS),
+            sees(late(joins(scene("left"))), "joined", &hers).not_judged(),
+            sees(late(scene("unrelated")), "notParticipating", &none).passes(),
+            sees(late(scene("unrelated")), "joined", &hers).fails(STATUS),
+            lists(late(scene("unrelated")), json!([seen("invited", &none)]))
                 .fails("/channels/0/status"),
-            sees(late(joins(of("unrelated"))), "joined", &hers).not_judged(),
+            sees(late(joins(scene("unrelated"))), "joined", &hers).not_judged(),
         ]
     }
 }
@@ -265,17 +291,17 @@ impl Membership {
         let has_joined = || Some(status? == self.model.joined);
         let mut private = None;
         let (at, is_wrong, expected) = match (self.aspect, standing) {
-            (Aspect::Joined, Standing::Joined(_)) => (
+            (Aspect::JoinedStatus, Standing::Joined(_)) => (
                 &self.model.status,
                 has_joined().map(|joined| !joined),
                 format!("{}, as a member", self.model.joined),
             ),
-            (Aspect::Guest, Standing::Invited { .. }) => (
+            (Aspect::InvitedStatus, Standing::Invited { .. }) => (
                 &self.model.status,
                 has_joined(),
                 format!("not {}, only invited", self.model.joined),
             ),
-            (Aspect::Left, Standing::Left) => (
+            (Aspect::LeftStatus, Standing::Left) => (
                 &self.model.status,
                 has_joined(),
                 format!("not {}, after leaving", self.model.joined),
@@ -295,7 +321,7 @@ impl Membership {
                     format!("neither {} nor {}", self.model.joined, self.model.invited),
                 )
             }
-            (Aspect::Member, Standing::Joined(Some(member))) => {
+            (Aspect::MemberKey, Standing::Joined(Some(member))) => {
                 let key = &history.resources.get(member).key;
                 let named = shown.value(&self.model.member_key).map(as_text);
                 (
@@ -304,11 +330,13 @@ impl Membership {
                     key.clone(),
                 )
             }
-            (Aspect::Read, Standing::Joined(Some(member))) => {
-                return self.model.evaluate_read_position(
+            (Aspect::ReadPosition, Standing::Joined(Some(member))) => {
+                let model = &self.model;
+                return model.evaluate_read_position(
                     context,
                     rule,
-                    (member, group, observation, shown),
+                    (member, group),
+                    observation,
                     verdicts,
                 );
             }
@@ -370,19 +398,18 @@ impl Membership {
             return;
         }
         let holds = |group: ResourceId| {
-            let key = [user, group]
-                .map(|id| history.resources.get(id).key.as_str())
-                .join("\n");
-            list.items.iter().any(|item| {
-                item.resource
-                    .is_some_and(|resource| history.resources.get(resource).key == key)
-            })
+            let key = history.resources.composed_key(&[user, group]);
+            let view = history.resources.by_key(&self.model.view, &key);
+            view.is_some_and(|view| list.holds(view))
         };
         let mut judged = 0;
         let mut lacks = None;
         for (group, resource) in history.resources.of_kind(&self.model.group) {
-            let known = self.model.standing(context, (user, group), &list.first);
-            let Some((standing, since)) = known else {
+            let standing = |at| self.model.standing(context, (user, group), at);
+            let known = standing(&list.first);
+            // A relation that changes between the first and the last page may show on either.
+            let is_stable = list.pages.len() < 2 || standing(&list.last) == known;
+            let Some((standing, since)) = known.filter(|_| is_stable) else {
                 continue;
             };
             match (self.aspect, standing) {
@@ -419,16 +446,18 @@ impl GroupModel {
         &self,
         context: &Context<'_>,
         rule: &Rule,
-        (member, group, observation, shown): (
-            ResourceId,
-            ResourceId,
-            &Observation<'_>,
-            &Representation<'_>,
-        ),
+        (member, group): (ResourceId, ResourceId),
+        observation: &Observation<'_>,
         verdicts: &mut Verdicts<'_>,
     ) {
         let history = &context.history;
+        let Some(shown) = observation.representation(context) else {
+            return;
+        };
         let site = shown.site(&self.read_position);
+        if verdicts.has_finding_at(&site) {
+            return;
+        }
         let observations = &history.resources.get(member).observations;
         let others = |other: &&Observation<'_>| {
             !other.is_attempt() && other.value(context, &self.read_position).is_some()
@@ -466,13 +495,15 @@ impl GroupModel {
                 continue;
             };
             let agrees = is_equivalent(a, b);
+            // The write that returned the earlier value must have settled before the later one, and older writes before the
+            // earlier one.
             let is_settled = writes()
                 .filter(|write| write.moment.event <= earlier.event)
                 .all(|write| match write.moment.event == earlier.event {
                     true => write.moment.is_settled(later),
                     false => write.moment.is_settled(earlier),
                 });
-            if verdicts.has_finding_at(&site) || !is_settled {
+            if !is_settled {
                 continue;
             }
             let fact = Fact {
@@ -484,6 +515,9 @@ impl GroupModel {
             verdicts
                 .instance(rule, site.clone())
                 .conclude((!agrees).then_some(fact));
+            if !agrees {
+                return;
+            }
         }
     }
 
@@ -546,25 +580,16 @@ impl GroupModel {
 
     /// The relation after a write; `None` if it does not change.
     fn after(&self, before: Standing, write: &Write<'_>) -> Option<Standing> {
-        let joins = matches!(write.does, Action::Makes | Action::FindsOrMakes);
-        if write.kind == Some(&self.member) {
-            return match before {
-                Standing::Joined(Some(_)) if joins && write.resource.is_none() => None,
-                _ if joins => Some(Standing::Joined(write.resource)),
-                _ if write.does == Action::Ends => Some(Standing::Left),
-                Standing::Joined(_)
-                | Standing::Invited { .. }
-                | Standing::Left
-                | Standing::Unrelated => None,
-            };
-        }
-        match before {
-            Standing::Left if joins => Some(Standing::Invited { has_left: true }),
-            Standing::Unrelated if joins => Some(Standing::Invited { has_left: false }),
-            Standing::Joined(_)
-            | Standing::Invited { .. }
-            | Standing::Left
-            | Standing::Unrelated => None,
+        let creates = matches!(write.does, Action::Makes | Action::FindsOrMakes);
+        match (write.kind == Some(&self.member), before) {
+            // A hook that joins again does not say which member.
+            (true, Standing::Joined(Some(_))) if creates && write.resource.is_none() => None,
+            (true, _) if creates => Some(Standing::Joined(write.resource)),
+            (true, _) if write.does == Action::Ends => Some(Standing::Left),
+            // An invite changes nothing for a member.
+            (false, Standing::Left) if creates => Some(Standing::Invited { has_left: true }),
+            (false, Standing::Unrelated) if creates => Some(Standing::Invited { has_left: false }),
+            (true | false, _) => None,
         }
     }
 
@@ -579,7 +604,7 @@ impl GroupModel {
         match write.kind {
             None => return Concerns::Unknown,
             Some(kind) if !is_relation(kind) => return Concerns::Other,
-            // An update names the member and changes nothing that the view shows.
+            // An update names the member and changes no relation.
             Some(_) if write.does == Action::Changes => return Concerns::Other,
             Some(_) => {}
         }

@@ -229,7 +229,7 @@ fn finding_lines(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         out += &labelled_wrapped("with", &note, look);
     }
     if let Some(command) = invocation::reproduce_command(record, finding) {
-        out += &view::labelled("reproduce", &command);
+        out += &view::labelled(view::RUN_AGAIN, &command);
     }
     out
 }
@@ -505,6 +505,7 @@ mod tests {
     #[test]
     fn the_label_of_a_payload_says_what_it_is() {
         let mut record = sample();
+        record.findings.truncate(1);
         let finding = &mut record.findings[0];
         (finding.exchange, finding.step) = (0, 3);
         finding.pointer = record.deliveries[0].pointer.clone();

@@ -256,8 +256,6 @@ impl<'a> Console<'a> {
         self.state.printed += 1;
         if self.look.is_verbose() || self.state.printed <= LINES_MAX {
             self.write(&line);
-        } else if self.state.printed == LINES_MAX + 1 {
-            self.write("… further failing scenarios are in the reports (see all: `--verbose`)\n");
         }
     }
 }
@@ -290,6 +288,13 @@ impl Consumer for Console<'_> {
             } => self.scenario(result, findings),
             RunEvent::Finished { record } => {
                 self.bar.finish_and_clear();
+                let left_out = self.state.printed.saturating_sub(LINES_MAX);
+                if left_out > 0 && !self.look.is_verbose() {
+                    let more = view::count(left_out, "more scenario");
+                    self.write(&format!(
+                        "… {more} with findings or errors in the reports (see all: `--verbose`)\n"
+                    ));
+                }
                 let summary = summarize(record, &self.look);
                 self.write(&summary.body);
                 match &mut self.held {
@@ -440,9 +445,19 @@ mod tests {
                 exchanges: 1,
             });
         }
-        assert_eq!(
-            String::from_utf8(out).unwrap().lines().count(),
-            LINES_MAX + 1
+        console.event(&RunEvent::Finished {
+            record: Box::new(record),
+        });
+        let text = String::from_utf8(out).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines[..LINES_MAX]
+                .iter()
+                .all(|l| l.starts_with("FAIL flow/x/"))
+        );
+        assert!(
+            lines[LINES_MAX].starts_with("… 80 more scenarios with findings or errors"),
+            "{text}"
         );
     }
 

@@ -45,7 +45,7 @@ pub struct Look {
     /// Where the reports will be, for the last screen.
     pub reports: Vec<String>,
     /// The report among them that `reproduce` reads.
-    pub record: Option<String>,
+    pub record_path: Option<String>,
     /// The command line asks for the built-in reference.
     pub is_reference_named: bool,
 }
@@ -61,7 +61,7 @@ impl Default for Look {
             page: None,
             settings: Settings::default(),
             reports: Vec::new(),
-            record: None,
+            record_path: None,
             is_reference_named: false,
         }
     }

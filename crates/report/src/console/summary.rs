@@ -1,7 +1,7 @@
 //! Summary of a run: results by service, a block per defect, and the last screen: the
 //! first defects, the verdict, the reports, the next command. The tail of a log is enough.
 //!
-//! Of bounded length; the reports contain everything.
+//! Of bounded length, unless verbose or quiet; the reports contain everything.
 
 use super::defect::{blocks, title};
 use super::in_a_line::place_in_brief;
@@ -25,7 +25,7 @@ const SCREEN_LINES: usize = 60;
 /// The summary of a run.
 pub(super) struct Summary {
     pub(super) body: String,
-    /// The verdict, the reports and the next command.
+    /// The verdict, the reports and the next command. Apart, because the caller prints notes before them.
     pub(super) last_lines: String,
 }
 
@@ -37,23 +37,24 @@ pub(super) fn summarize(record: &RunRecord, look: &Look) -> Summary {
         let body = cards.iter().map(|card| title(card, look)).collect();
         return Summary { body, last_lines };
     }
-    last_lines += &ending(record, &cards, look);
+    last_lines += &next_step(record, &cards, look);
     let mut body = services(record, look);
-    let mut tail = summary(record, look);
-    tail += &waived(record, look);
-    tail += &undecided(record, &cards, look);
-    tail += &skipped(record, look);
-    tail += &blind(record, look);
-    tail += &flaky(record, look);
-    let list = first(record, &cards, look);
+    let mut counts_and_gaps = counts(record, look);
+    counts_and_gaps += &waived(record, look);
+    counts_and_gaps += &undecided(record, &cards, look);
+    counts_and_gaps += &skipped(record, look);
+    counts_and_gaps += &blind(record, look);
+    counts_and_gaps += &flaky(record, look);
+    let list = first_defects(record, &cards, look);
     let advice = repetition(record, &cards, look);
-    let used = [&body, &tail, &list, &advice, &last_lines].map(|text| text.lines().count());
+    let used =
+        [&body, &counts_and_gaps, &list, &advice, &last_lines].map(|text| text.lines().count());
     let room = LINES_MAX.saturating_sub(used.iter().sum::<usize>() + 3);
     let blocks = blocks(record, &cards, room, look);
     let is_long = blocks.lines().count() > SCREEN_LINES;
     body += &blocks;
     body += "\n";
-    body += &tail;
+    body += &counts_and_gaps;
     for part in [if is_long { list } else { String::new() }, advice] {
         if !part.is_empty() {
             body += "\n";
@@ -118,8 +119,8 @@ fn services(record: &RunRecord, look: &Look) -> String {
     out
 }
 
-/// The first defects, each with its first cause. A single defect needs no list.
-fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+/// The first defects, each with its extent and first place. A single defect needs no list.
+fn first_defects(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     if cards.len() < 2 {
         return String::new();
     }
@@ -131,7 +132,7 @@ fn first(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     for card in &cards[..cards.len().min(FIRST_MAX)] {
         let title = format!("{}. {}", card.number, card.defect.title);
         out += &wrapped(&title, "  ", 3, look.width);
-        out += &wrapped(&cause(record, card), "     ", 0, look.width);
+        out += &wrapped(&extent_and_place(record, card), "     ", 0, look.width);
     }
     if cards.len() > FIRST_MAX {
         let more = view::count(cards.len() - FIRST_MAX, "more defect");
@@ -146,15 +147,15 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     if cards.is_empty() {
         return out;
     }
-    if let Some(run) = look.record.as_ref().filter(|_| is_run(record)) {
+    if let Some(path) = look.record_path.as_ref().filter(|_| is_run(record)) {
         let line = match cards.len() {
-            1 => format!("the requests of defect 1 as a script: conformant reproduce {run} 1"),
-            _ => format!("the requests of defect N as a script: conformant reproduce {run} N"),
+            1 => format!("the requests of defect 1 as a script: conformant reproduce {path} 1"),
+            _ => format!("the requests of defect N as a script: conformant reproduce {path} N"),
         };
         out += &wrapped(&line, "", 4, look.width);
         if record.is_live() {
             let line = format!(
-                "if a defect's `reproduce` command passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {}",
+                "if the command of a defect's line `run again` passes, the defect depends on earlier requests: repeat the whole run on a fresh target with {}",
                 invocation::repeat_flags(record)
             );
             out += &wrapped(&line, "", 4, look.width);
@@ -164,7 +165,7 @@ fn repetition(record: &RunRecord, cards: &[Card], look: &Look) -> String {
 }
 
 /// Extent of a defect, and the first exchange, callback or hook result that shows it: `1 rule in 5 scenarios, first POST create-channel -> 400 in scenario chat/x, step 2`.
-fn cause(record: &RunRecord, card: &Card) -> String {
+fn extent_and_place(record: &RunRecord, card: &Card) -> String {
     let mut text = view::count(card.rules.len(), "rule");
     let Some(first) = card.first() else {
         return text;
@@ -183,7 +184,7 @@ fn cause(record: &RunRecord, card: &Card) -> String {
     } else if let Some(exchange) = cards::exchange_of(record, first) {
         let operation = match exchange.operation.rsplit('/').next() {
             // A request without an operation follows a link.
-            Some("get") | None => "a link",
+            Some("get") | None => "of a link",
             Some(operation) => operation,
         };
         let answer = match exchange.fault.as_str() {
@@ -200,7 +201,7 @@ fn is_run(record: &RunRecord) -> bool {
 }
 
 /// Where the reports are, and the next command.
-fn ending(record: &RunRecord, cards: &[Card], look: &Look) -> String {
+fn next_step(record: &RunRecord, cards: &[Card], look: &Look) -> String {
     let mut out = String::new();
     if !look.reports.is_empty() {
         let line = format!("reports: {}", look.reports.join(", "));
@@ -250,7 +251,8 @@ fn doctor(record: &RunRecord) -> String {
     command
 }
 
-fn summary(record: &RunRecord, look: &Look) -> String {
+/// Rules and scenarios by verdict, and further figures of the run, one line each.
+fn counts(record: &RunRecord, look: &Look) -> String {
     let whole = tally::whole(record, look.settings);
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
@@ -358,7 +360,7 @@ FAIL 1. An execution has a third state
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
-  reproduce conformant run --seed 7 --filter flow/create-execution/happy
+  run again conformant run --seed 7 --filter flow/create-execution/happy
   also      the same (scenario flow/create-execution/happy, step 2)
 
 WARN 2. /shape is not a documented field
@@ -379,15 +381,15 @@ WARN 2. /shape is not a documented field
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
-  reproduce conformant run --seed 7 --filter flow/create-execution/happy
+  run again conformant run --seed 7 --filter flow/create-execution/happy
 
-rules       1 pass · 1 broken · 1 warning · 1 waived · 1 open (`list open-points`) · 5 not decided
-            (1 inconclusive, 1 internal error, 1 not judged, 2 not applicable)
+rules       1 pass · 1 broken · 1 warning · 1 waived · 1 open (`conformant list open-points`) · 5
+            not decided (1 inconclusive, 1 internal error, 1 not judged, 2 not applicable)
 scenarios   1 fail · 1 inconclusive · 1 not applicable · 1 pass
 exchanges   12, seed 7
 waivers     1 waiver accepts 3 findings
-mutations   1 of 1 passing rule fails under a mutation · 1 more never fails: not judged · no rule
-            detects 2 of 8 random mutations
+mutations   1 of 1 passing rule detects a changed response · 1 further rule detects none: not judged
+            · no rule detects 2 of 8 random mutations
 detection   about 84 % (76 to 92 %) of the defects of an unknown implementation of flow would be
             reported
 to raise it configure the hook end_execution (87 %)

@@ -4,8 +4,8 @@
 //! [`Session::disturbed`](crate::session::Session::disturbed) reports a clock that another client moved.
 //!
 //! - `target`: the resources of a run. `scenario`: the session of one scenario.
-//! - `slots`, `phone_numbers`, `holders`, `lease`, `pacing`, `rate_limit`, `in_flight`, `admission`,
-//!   `health`: what scenarios share.
+//! - `slots`, `phone_numbers`, `holders`, `lease`, `pacing`, `pace`, `rate_limit`, `waits`, `in_flight`,
+//!   `admission`, `health`: what scenarios share.
 //! - `clock`, `clock_offset`, `barrier`: the target's time.
 
 mod admission;
@@ -16,6 +16,7 @@ mod health;
 mod holders;
 mod in_flight;
 mod lease;
+mod pace;
 mod pacing;
 mod phone_numbers;
 mod race;

@@ -2,19 +2,17 @@
 //!
 //! - A rejected request is repeated whatever its method, because a rate limit means that it was not processed.
 //! - A limit holds for the rejected operation. Once three operations are rejected within a minute, it holds for all requests.
-//! - The first rate is the number of requests that the target answered during the last N seconds, where N is its `Retry-After`;
-//!   or what remains of the limit, spread over the time until it is reset.
-//! - Each further rejection lowers the rate by a fraction, and it rises again by a fixed amount each second. Several runs on
-//!   one target therefore come to share its limit evenly, and none starves.
-//! - If lower rates do not help, the rejections do not depend on the rate. Then only the rejected request waits.
-//! - A rejected change that overlapped another change does not lower the rate: the target may reject changes because they
-//!   arrive at the same time.
+//!   Hooks are one operation.
+//! - `pace` computes the rate from the requests that the target served and rejected.
+//! - What remains of a limit by the target's headers is spread over the time until it is reset.
+//! - A rejected change that overlapped another change does not lower the rate, unless the target has rejected a change that
+//!   was alone: the target may reject changes because they arrive at the same time.
 
+use super::pace::{INTERVAL_MAX, PERIOD_MAX, Pace};
 use super::rate_limit::{is_limit, remaining, requested_wait, time_until_reset};
-use super::waits::WaitCounts;
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -22,40 +20,18 @@ use std::time::{Duration, Instant};
 pub(super) const TRIES_MAX: u32 = 5;
 /// The first such wait; each further one is twice as long.
 pub(super) const FIRST_WAIT: Duration = Duration::from_millis(500);
-/// Interval between requests after the first limit.
-const INTERVAL_FIRST: Duration = Duration::from_millis(5);
-const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// The least delay after which a slot counts as missed.
 const LATE_FROM: Duration = Duration::from_millis(50);
-/// Least and longest period in which served requests are counted.
-const PERIOD_MIN: Duration = Duration::from_secs(1);
-pub(super) const PERIOD_MAX: Duration = Duration::from_secs(60);
 /// Shortest time over which the rest of a limit is spread.
 const SPREAD_FROM: Duration = Duration::from_secs(5);
 /// Number of operations that are rejected within the longest period if the limit is that of all requests.
 const OPERATIONS_OF_ALL: usize = 3;
-/// Number of served requests after which a rate has proved to be low enough.
-const SERVED_MIN: u32 = 100;
-/// Number of rates in a row that were rejected earlier than that, after which rejections do not depend on the rate.
-const USELESS_MAX: u32 = 4;
-/// Number of served requests for each rejected one below which rejections do depend on the rate after all.
-const SERVED_BETWEEN: u32 = 4;
-/// How often a rate rises.
-const RISE_EVERY: Duration = Duration::from_secs(1);
-/// By how much it rises each time: this part of the highest rate that was measured.
-const RISE: f64 = 0.01;
-/// Time without a rejection after which the rate rises by [`RISE_LATER`] of itself too.
-const RISE_LATER_AFTER: Duration = Duration::from_secs(10);
-const RISE_LATER: f64 = 0.05;
 /// The operation of a hook. Hooks often count towards the limit of the target.
 const HOOK: &str = "hook";
 
 /// The request schedule, shared by all scenarios.
 #[derive(Debug)]
-pub(super) struct Schedule {
-    state: Mutex<State>,
-    pub(super) waits: WaitCounts,
-}
+pub(super) struct Schedule(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
@@ -65,53 +41,25 @@ struct State {
     operations: BTreeMap<String, Pace>,
     /// Until when the target's limit holds, and the interval that spreads what remains of it.
     window: Option<(Instant, Duration)>,
-    /// The last wait that was not reported yet: the service and the reason.
-    unreported: Option<(String, String)>,
 }
 
-/// The pace of some requests.
-#[derive(Debug)]
-struct Pace {
-    /// The earliest time of the next request.
-    open_at: Instant,
-    /// No request is sent before, whatever its slot.
-    blocked_until: Instant,
-    /// Interval between requests; zero until the target sets a limit.
-    interval: Duration,
-    /// The shortest interval that was measured.
-    shortest: Option<Duration>,
-    /// When the rate rose or was lowered last, and when it was lowered last.
-    changed_at: Instant,
-    lowered_at: Instant,
-    /// How often the rate was lowered.
-    epoch: u32,
-    /// Requests since the rate was lowered last.
-    served: u32,
-    /// How many lower rates in a row did not help.
-    useless: u32,
-    /// When requests were served within the longest period.
-    served_at: VecDeque<Instant>,
-    /// When one of them was rejected last.
-    rejected_at: Option<Instant>,
-}
-
-/// A slot of the schedule.
+/// A time reserved for one request.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Place {
+pub(super) struct RequestSlot {
     /// The time at which to send.
     pub(super) at: Instant,
-    /// The epochs of all requests and of those of the operation.
+    /// The epochs of all requests and of those of the operation when it was reserved.
     epochs: (u32, u32),
 }
 
 /// One try of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestAttempt {
-    pub(super) place: Place,
+    pub(super) slot: RequestSlot,
     /// Number of tries before it.
     pub(super) tries: u32,
-    /// Whether it is a change that was in flight together with another change of this run.
-    pub(super) has_overlapped: bool,
+    /// Whether a rejection may come from another change of this run that was in flight together with it, instead of a rate.
+    pub(super) may_be_a_conflict: bool,
 }
 
 /// The action after an answer.
@@ -129,79 +77,56 @@ pub(super) enum Next {
 
 impl Schedule {
     pub(super) fn new() -> Self {
-        Self {
-            state: Mutex::new(State {
-                all: Pace::new(),
-                operations: BTreeMap::new(),
-                window: None,
-                unreported: None,
-            }),
-            waits: WaitCounts::default(),
-        }
+        Self(Mutex::new(State::new(clock::monotonic())))
     }
 
     /// Reserves the next slot of an operation.
-    pub(super) fn place(&self, operation: &str) -> Place {
-        let mut state = self.state();
-        let at = state.all.open_at.max(clock::monotonic());
-        state.all.open_at = at + state.spacing(at);
-        let epoch = state.all.epoch;
-        let Some(pace) = state.operations.get_mut(operation) else {
-            return Place {
-                at,
-                epochs: (epoch, 0),
-            };
-        };
-        let at = at.max(pace.open_at);
-        pace.open_at = at + pace.interval;
-        Place {
-            at,
-            epochs: (epoch, pace.epoch),
-        }
+    pub(super) fn reserve(&self, operation: &str) -> RequestSlot {
+        self.state().reserve(operation, clock::monotonic())
     }
 
-    /// Whether the target rejected such a request since the slot was reserved, so that it is too early.
+    /// Whether a rejection forbids such a request now, so that the slot is void.
     pub(super) fn is_blocked(&self, operation: &str) -> bool {
-        let (state, now) = (self.state(), clock::monotonic());
-        let pace = state.operations.get(operation);
-        state.all.blocked_until > now || pace.is_some_and(|pace| pace.blocked_until > now)
+        self.state().is_blocked(operation, clock::monotonic())
     }
 
     /// Whether a slot passed unused, if slots have intervals.
-    pub(super) fn is_missed(&self, operation: &str, place: &Place) -> bool {
+    pub(super) fn is_missed(&self, operation: &str, slot: &RequestSlot) -> bool {
         let state = self.state();
         let pace = state.operations.get(operation);
         let own = pace.map_or(Duration::ZERO, |pace| pace.interval);
-        let interval = state.spacing(place.at).max(own);
-        let late = clock::monotonic().saturating_duration_since(place.at);
+        let interval = state.spacing(slot.at).max(own);
+        let late = clock::monotonic().saturating_duration_since(slot.at);
         !interval.is_zero() && late > interval.max(LATE_FROM)
     }
 
-    /// Reserves the next slot for a hook; `None` without a rate limit for all requests.
-    pub(super) fn place_hook(&self) -> Option<Instant> {
-        self.is_limited().then(|| self.place(HOOK).at)
+    /// Reserves the next slot for a hook.
+    pub(super) fn reserve_for_hook(&self) -> Instant {
+        self.reserve(HOOK).at
     }
 
     /// Counts a hook that was called.
     pub(super) fn count_hook(&self) {
-        self.state().all.record_served(clock::monotonic());
+        let (mut state, now) = (self.state(), clock::monotonic());
+        state.record_served(HOOK, now);
     }
 
     /// Adapts the schedule to a hook that must wait because of a rate limit.
     pub(super) fn learn_from_hook(&self, wait: Duration) {
-        let until = clock::monotonic() + wait.min(PERIOD_MAX);
-        let mut state = self.state();
-        let epoch = state.all.epoch;
-        let (pace, _) = state.pace_of_rejected(HOOK, (epoch, 0));
+        let (mut state, now) = (self.state(), clock::monotonic());
+        let is_of_all = state.record_rejected(HOOK, now);
+        let pace = state.pace(is_of_all, HOOK, now);
         // Hooks in flight at the same time are rejected together, which counts once.
-        if pace.blocked_until < clock::monotonic() {
-            pace.slow_down(wait, clock::monotonic());
+        if pace.blocked_until <= now {
+            pace.slow_down(wait, now);
         }
-        pace.open_at = pace.open_at.max(until);
-        pace.blocked_until = pace.blocked_until.max(until);
+        if !pace.is_given_up() {
+            pace.block(now + wait.min(PERIOD_MAX));
+        }
     }
 
     /// Whether the target has a rate limit for all requests.
+    #[cfg(test)]
     pub(super) fn is_limited(&self) -> bool {
         !self.state().all.interval.is_zero()
     }
@@ -214,10 +139,69 @@ impl Schedule {
         attempt: &RequestAttempt,
         deadline: Instant,
     ) -> Next {
+        let (mut state, now) = (self.state(), clock::monotonic());
+        state.learn((operation, response), attempt, deadline, now)
+    }
+
+    /// Adapts the schedule to the response to a request of a race. Returns the requested wait if it was rejected and names one.
+    pub(super) fn learn_in_race(&self, response: &Response) -> Option<Duration> {
+        if is_limit(response) {
+            return requested_wait(&response.headers).filter(|wait| !wait.is_zero());
+        }
+        let (mut state, now) = (self.state(), clock::monotonic());
+        state.all.record_served(now);
+        state.read_headers(&response.headers, now);
+        None
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn new(now: Instant) -> Self {
+        Self {
+            all: Pace::new(now),
+            operations: BTreeMap::new(),
+            window: None,
+        }
+    }
+
+    fn reserve(&mut self, operation: &str, now: Instant) -> RequestSlot {
+        let at = self.all.open_at.max(now);
+        self.all.open_at = at + self.spacing(at);
+        let epoch = self.all.epoch;
+        let Some(pace) = self.operations.get_mut(operation) else {
+            return RequestSlot {
+                at,
+                epochs: (epoch, 0),
+            };
+        };
+        let at = at.max(pace.open_at);
+        pace.open_at = at + pace.interval;
+        RequestSlot {
+            at,
+            epochs: (epoch, pace.epoch),
+        }
+    }
+
+    fn is_blocked(&self, operation: &str, now: Instant) -> bool {
+        let pace = self.operations.get(operation);
+        self.all.blocked_until > now || pace.is_some_and(|pace| pace.blocked_until > now)
+    }
+
+    fn learn(
+        &mut self,
+        (operation, response): (&str, &Response),
+        attempt: &RequestAttempt,
+        deadline: Instant,
+        now: Instant,
+    ) -> Next {
         let tries = attempt.tries;
-        let mut state = self.state();
         if !is_limit(response) {
-            state.record_served(operation, &response.headers);
+            self.record_served(operation, now);
+            self.read_headers(&response.headers, now);
             return Next::Take;
         }
         // A wait of zero says nothing; it may come from a slow clock.
@@ -228,53 +212,24 @@ impl Schedule {
             return Next::GiveUp;
         }
         let wait = requested.unwrap_or(FIRST_WAIT * 2u32.saturating_pow(tries.min(16)));
-        let now = clock::monotonic();
         let Some(until) = now.checked_add(wait).filter(|until| *until < deadline) else {
             return Next::GiveUp;
         };
-        let (pace, epoch) = state.pace_of_rejected(operation, attempt.place.epochs);
+        let is_of_all = self.record_rejected(operation, now);
+        let (of_all, of_operation) = attempt.slot.epochs;
+        let epoch = if is_of_all { of_all } else { of_operation };
+        let pace = self.pace(is_of_all, operation, now);
         // Requests in flight at the same time are rejected together, which counts once.
-        if epoch == pace.epoch && !attempt.has_overlapped {
+        if epoch == pace.epoch && !attempt.may_be_a_conflict {
             pace.slow_down(requested.unwrap_or_default(), now);
         }
-        if pace.useless >= USELESS_MAX {
+        if pace.is_given_up() {
             return Next::AgainAlone(wait);
         }
-        pace.open_at = pace.open_at.max(until);
-        pace.blocked_until = pace.blocked_until.max(until);
+        pace.block(until);
         Next::Again(wait)
     }
 
-    /// Adapts the schedule to the response to a request of a race. Returns the requested wait if it was rejected.
-    pub(super) fn learn_in_race(&self, response: &Response) -> Option<Duration> {
-        if is_limit(response) {
-            return requested_wait(&response.headers).filter(|wait| !wait.is_zero());
-        }
-        self.state().record_headers(&response.headers);
-        None
-    }
-
-    /// Stores the reason for a wait until it is reported.
-    pub(super) fn report(&self, service: &str, status: u16, wait: Duration) {
-        let span = match wait.as_millis() {
-            ms if ms.is_multiple_of(1_000) => format!("{} s", ms / 1_000),
-            ms => format!("{ms} ms"),
-        };
-        self.state().unreported = Some((service.to_owned(), format!("{status}, waiting {span}")));
-    }
-
-    /// The last wait for a rate limit since the last call, or else the scenarios that wait now.
-    pub(super) fn waits(&self) -> Option<(String, String)> {
-        let rate_limit = self.state().unreported.take();
-        rate_limit.or_else(|| Some((String::new(), self.waits.report()?)))
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl State {
     /// The time between a request and the next one.
     fn spacing(&self, at: Instant) -> Duration {
         let spread = self.window.filter(|(until, _)| at < *until);
@@ -282,152 +237,62 @@ impl State {
         self.all.interval.max(spread)
     }
 
-    /// The pace that a rejection concerns, with its epoch when the request got its slot.
-    fn pace_of_rejected(&mut self, operation: &str, epochs: (u32, u32)) -> (&mut Pace, u32) {
-        let now = clock::monotonic();
-        self.operation(operation).rejected_at = Some(now);
+    /// Counts a rejected request; returns whether the rejection concerns all requests.
+    fn record_rejected(&mut self, operation: &str, now: Instant) -> bool {
+        self.operation(operation, now).rejected_at = Some(now);
         let is_recent = |at: Instant| now.saturating_duration_since(at) <= PERIOD_MAX;
         let rejected = self.operations.values().filter_map(|pace| pace.rejected_at);
-        let is_of_all = !self.all.interval.is_zero() || self.all.useless >= USELESS_MAX;
-        if is_of_all || rejected.filter(|at| is_recent(*at)).count() >= OPERATIONS_OF_ALL {
+        let is_of_all = !self.all.interval.is_zero()
+            || self.all.is_given_up()
+            || rejected.filter(|at| is_recent(*at)).count() >= OPERATIONS_OF_ALL;
+        if is_of_all {
             for pace in self.operations.values_mut() {
                 pace.interval = Duration::ZERO;
             }
-            (&mut self.all, epochs.0)
-        } else {
-            (self.operation(operation), epochs.1)
+        }
+        is_of_all
+    }
+
+    /// The pace of all requests or of an operation.
+    fn pace(&mut self, is_of_all: bool, operation: &str, now: Instant) -> &mut Pace {
+        match is_of_all {
+            true => &mut self.all,
+            false => self.operation(operation, now),
         }
     }
 
-    fn operation(&mut self, name: &str) -> &mut Pace {
+    fn operation(&mut self, name: &str, now: Instant) -> &mut Pace {
         self.operations
             .entry(name.to_owned())
-            .or_insert_with(Pace::new)
+            .or_insert_with(|| Pace::new(now))
     }
 
-    fn record_served(&mut self, operation: &str, headers: &Headers) {
-        self.operation(operation).record_served(clock::monotonic());
-        self.record_headers(headers);
-    }
-
-    fn record_headers(&mut self, headers: &Headers) {
-        let now = clock::monotonic();
+    fn record_served(&mut self, operation: &str, now: Instant) {
+        self.operation(operation, now).record_served(now);
         self.all.record_served(now);
+    }
+
+    fn read_headers(&mut self, headers: &Headers, now: Instant) {
         match remaining(headers) {
-            Some((0, reset)) => {
+            // A short time is often a rounded number of seconds: too coarse to replace a rate that rejections have shown, and to
+            // spread requests over it.
+            Some((0, reset)) if reset >= SPREAD_FROM || self.all.interval.is_zero() => {
                 let until = now + reset.min(PERIOD_MAX);
                 self.all.open_at = self.all.open_at.max(until);
-                self.all.interval = self.all.interval.max(INTERVAL_FIRST);
             }
-            // A short time is too coarse to spread requests over it: it is often a rounded number of seconds.
-            Some((left, reset)) if (SPREAD_FROM..=PERIOD_MAX).contains(&reset) => {
+            Some((left, reset)) if left > 0 && (SPREAD_FROM..=PERIOD_MAX).contains(&reset) => {
                 let even = reset.checked_div(left).unwrap_or_default();
                 self.window = Some((now + reset, even.min(INTERVAL_MAX)));
-                self.all.interval = self.all.interval.max(INTERVAL_FIRST);
             }
             Some(_) | None => {}
         }
     }
 }
 
-impl Pace {
-    fn new() -> Self {
-        let now = clock::monotonic();
-        Self {
-            open_at: now,
-            blocked_until: now,
-            interval: Duration::ZERO,
-            shortest: None,
-            changed_at: now,
-            lowered_at: now,
-            epoch: 0,
-            served: 0,
-            useless: 0,
-            served_at: VecDeque::new(),
-            rejected_at: None,
-        }
-    }
-
-    /// Lowers the rate to that at which the target served requests in the period that it asks to wait, and at least a little.
-    fn slow_down(&mut self, requested: Duration, now: Instant) {
-        let served = std::mem::take(&mut self.served);
-        self.epoch += 1;
-        if self.useless >= USELESS_MAX && served >= SERVED_BETWEEN {
-            return;
-        }
-        let is_useless = !self.interval.is_zero() && served < SERVED_MIN;
-        self.useless = if is_useless { self.useless + 1 } else { 0 };
-        if self.useless >= USELESS_MAX {
-            self.interval = Duration::ZERO;
-            return;
-        }
-        let measured = self.measured(requested.clamp(PERIOD_MIN, PERIOD_MAX), now);
-        self.shortest = match (self.shortest, measured) {
-            (Some(shortest), Some(measured)) => Some(shortest.min(measured)),
-            (one, other) => one.or(other),
-        };
-        (self.changed_at, self.lowered_at) = (now, now);
-        self.interval = match (self.interval.is_zero(), measured) {
-            // A little slower, because clocks differ.
-            (true, measured) => measured.unwrap_or_default() * 21 / 20,
-            (false, None) => self.interval * 2,
-            // Other runs may have taken part of what the target serves, and they slow down as well.
-            (false, Some(measured)) => measured.clamp(self.interval * 10 / 9, self.interval * 2),
-        }
-        .clamp(INTERVAL_FIRST, INTERVAL_MAX);
-    }
-
-    /// The mean interval between requests that were served within this period.
-    fn measured(&self, period: Duration, now: Instant) -> Option<Duration> {
-        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) <= period;
-        let count = self.served_at.iter().filter(is_recent).count();
-        u32::try_from(count)
-            .ok()
-            .and_then(|n| period.checked_div(n))
-    }
-
-    fn record_served(&mut self, now: Instant) {
-        self.served_at.push_back(now);
-        let is_old = |at: &Instant| now.saturating_duration_since(*at) > PERIOD_MAX;
-        while self.served_at.front().is_some_and(is_old) {
-            self.served_at.pop_front();
-        }
-        self.served += 1;
-        let rose_at = self.changed_at.max(self.blocked_until);
-        if !self.interval.is_zero() && now.saturating_duration_since(rose_at) >= RISE_EVERY {
-            self.rise(now);
-        }
-    }
-
-    fn rise(&mut self, now: Instant) {
-        self.changed_at = now;
-        let rate = 1.0 / self.interval.as_secs_f64();
-        let highest = 1.0 / self.shortest.unwrap_or(self.interval).as_secs_f64();
-        let is_later = now.saturating_duration_since(self.lowered_at) >= RISE_LATER_AFTER;
-        let more = if is_later { rate * RISE_LATER } else { 0.0 };
-        self.interval = Duration::from_secs_f64(1.0 / (rate + highest * RISE + more));
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::pace::USELESS_MAX;
     use super::*;
-
-    #[test]
-    fn scenarios_that_wait_are_reported_unless_a_rate_limit_is() {
-        let schedule = Schedule::new();
-        let waiting = schedule.waits.for_callbacks();
-        schedule.report("flow", 429, Duration::from_secs(1));
-        let (service, _) = schedule.waits().expect("it waits");
-        assert_eq!(service, "flow");
-        let (service, why) = schedule.waits().expect("it waits");
-        assert_eq!(
-            (service.as_str(), why.as_str()),
-            ("", "1 scenario waits for callbacks")
-        );
-        drop(waiting);
-        assert_eq!(schedule.waits(), None);
-    }
 
     const READ: &str = "GET /";
 
@@ -441,9 +306,9 @@ mod tests {
 
     fn alone(schedule: &Schedule, tries: u32) -> RequestAttempt {
         RequestAttempt {
-            place: schedule.place(READ),
+            slot: schedule.reserve(READ),
             tries,
-            has_overlapped: false,
+            may_be_a_conflict: false,
         }
     }
 
@@ -491,11 +356,16 @@ mod tests {
                 schedule.learn(READ, &answer(200, None), &alone(&schedule, 0), hour);
             }
         };
-        let interval = || schedule.state().operation(READ).interval;
+        let interval = || {
+            schedule
+                .state()
+                .operation(READ, clock::monotonic())
+                .interval
+        };
         served(40);
         assert!(interval().is_zero());
         let overlapping = RequestAttempt {
-            has_overlapped: true,
+            may_be_a_conflict: true,
             ..alone(&schedule, 0)
         };
         schedule.learn(READ, &answer(429, Some("1")), &overlapping, hour);
@@ -508,45 +378,13 @@ mod tests {
         let measured = Duration::from_millis(25) * 21 / 20;
         assert_eq!(interval(), measured, "rejected together, which counts once");
         assert!(schedule.is_blocked(READ) && !schedule.is_limited());
-        assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_millis(900));
-    }
-
-    /// The target serves 40 requests a second; another run takes 39 of them for a while.
-    #[test]
-    fn a_rate_falls_to_half_at_most_and_rises_with_time() {
-        let mut pace = Pace::new();
-        let mut now = clock::monotonic();
-        let mut serve = |pace: &mut Pace, times: u32, each: Duration| {
-            for _ in 0..times {
-                now += each;
-                pace.record_served(now);
-            }
-            now
-        };
-        let now = serve(&mut pace, 40, Duration::from_millis(25));
-        pace.slow_down(Duration::ZERO, now);
-        let first = Duration::from_millis(25) * 21 / 20;
-        assert_eq!(pace.interval, first);
-        let second = Duration::from_secs(1);
-        let now = serve(&mut pace, 1, second);
-        pace.slow_down(second, now);
-        let halved = first * 19 / 10..=first * 2;
-        assert!(halved.contains(&pace.interval), "{:?}", pace.interval);
-        let now = serve(&mut pace, 2, second);
-        pace.slow_down(second, now);
-        assert!(pace.interval < first * 4, "it rose meanwhile");
-        let before = pace.interval;
-        serve(&mut pace, 10, second);
-        let after_ten = pace.interval;
-        assert!(after_ten < before * 3 / 4, "{before:?} {after_ten:?}");
-        serve(&mut pace, 30, second);
-        assert!(pace.interval < first, "{:?}", pace.interval);
+        assert!(schedule.reserve(READ).at > clock::monotonic() + Duration::from_millis(900));
     }
 
     #[test]
     fn hooks_take_slots_of_a_limited_target() {
         let schedule = Schedule::new();
-        assert_eq!(schedule.place_hook(), None);
+        assert!(schedule.reserve_for_hook() <= clock::monotonic());
         (0..40).for_each(|_| schedule.count_hook());
         let hour = clock::monotonic() + Duration::from_secs(3600);
         for operation in ["GET /", "POST /", "GET /a"] {
@@ -557,7 +395,22 @@ mod tests {
             schedule.state().all.interval,
             Duration::from_millis(25) * 21 / 20
         );
-        assert!(schedule.place_hook() > Some(clock::monotonic() + Duration::from_millis(900)));
+        assert!(schedule.reserve_for_hook() > clock::monotonic() + Duration::from_millis(900));
+    }
+
+    #[test]
+    fn a_limit_of_hooks_spaces_hooks_and_leaves_requests() {
+        let schedule = Schedule::new();
+        (0..40).for_each(|_| schedule.count_hook());
+        schedule.learn_from_hook(Duration::from_secs(1));
+        schedule.learn_from_hook(Duration::from_secs(1));
+        let now = clock::monotonic();
+        let first = schedule.reserve_for_hook();
+        assert!(first > now + Duration::from_millis(900));
+        let measured = Duration::from_millis(25) * 21 / 20;
+        assert_eq!(schedule.reserve_for_hook() - first, measured);
+        assert!(!schedule.is_limited() && !schedule.is_blocked(READ));
+        assert!(schedule.reserve(READ).at <= clock::monotonic());
     }
 
     #[test]
@@ -590,7 +443,13 @@ mod tests {
         }
         assert_eq!(rejected(9), Next::AgainAlone(wait));
         assert_eq!(rejected(4), Next::AgainAlone(wait));
-        assert!(schedule.state().operation(READ).interval.is_zero());
+        assert!(
+            schedule
+                .state()
+                .operation(READ, clock::monotonic())
+                .interval
+                .is_zero()
+        );
         assert_eq!(rejected(3), Next::Again(wait), "there is a limit after all");
     }
 
@@ -604,7 +463,7 @@ mod tests {
             assert_eq!(wait(status, header), None, "{status} {header:?}");
         }
         assert!(!schedule.is_limited());
-        assert!(schedule.place(READ).at <= clock::monotonic());
+        assert!(schedule.reserve(READ).at <= clock::monotonic());
     }
 
     #[test]
@@ -625,7 +484,7 @@ mod tests {
         assert_eq!(pause("10", "999"), 200, "too far away");
         assert_eq!(pause("160", "8"), 50, "a new window has a rate of its own");
         pause("0", "3");
-        assert!(schedule.place(READ).at > clock::monotonic() + Duration::from_secs(2));
+        assert!(schedule.reserve(READ).at > clock::monotonic() + Duration::from_secs(2));
         let mut rejection = answer(429, None);
         rejection.headers.set("RateLimit-Remaining", "0");
         rejection.headers.set("RateLimit-Reset", "7");
@@ -633,18 +492,177 @@ mod tests {
         assert_eq!(next, Next::Again(Duration::from_secs(7)));
     }
 
+    /// How a target limits requests, each second.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Limit {
+        /// So many between two whole seconds.
+        Window(u32),
+        /// So many on average, after a burst.
+        Bucket { burst: u32, rate: u32 },
+    }
+
+    /// A simulated target.
+    struct Target {
+        limit: Limit,
+        has_retry_after: bool,
+        /// Whether it states what remains of the limit.
+        has_headers: bool,
+        left: f64,
+        at: Duration,
+    }
+
+    impl Target {
+        fn new(limit: Limit) -> Self {
+            let (Limit::Window(left) | Limit::Bucket { burst: left, .. }) = limit;
+            Self {
+                limit,
+                has_retry_after: true,
+                has_headers: false,
+                left: f64::from(left),
+                at: Duration::ZERO,
+            }
+        }
+
+        fn answer(&mut self, at: Duration) -> Response {
+            match self.limit {
+                Limit::Window(rate) if at.as_secs() != self.at.as_secs() => {
+                    self.left = f64::from(rate);
+                }
+                Limit::Window(_) => {}
+                Limit::Bucket { burst, rate } => {
+                    let more = at.saturating_sub(self.at).as_secs_f64() * f64::from(rate);
+                    self.left = (self.left + more).min(f64::from(burst));
+                }
+            }
+            self.at = at;
+            let is_served = self.left >= 1.0;
+            self.left -= if is_served { 1.0 } else { 0.0 };
+            let wait = self.has_retry_after.then_some("1");
+            let mut response = match is_served {
+                true => answer(200, None),
+                false => answer(429, wait),
+            };
+            if self.has_headers {
+                let left = self.left.floor().to_string();
+                response.headers.set("RateLimit-Remaining", &left);
+                response.headers.set("RateLimit-Reset", "1");
+            }
+            response
+        }
+    }
+
+    #[derive(Default)]
+    struct Simulated {
+        served: u32,
+        rejected: u32,
+        /// How often rejections were taken not to depend on the rate.
+        given_up: u32,
+        /// How long it took to serve this many requests.
+        took: Duration,
+    }
+
+    /// What a worker does next.
+    enum Turn {
+        Reserve,
+        Send(RequestSlot),
+        Receive(RequestSlot, Box<Response>),
+    }
+
+    /// Eight workers send requests of four operations until so many were served, and each answer takes 20 ms.
+    fn simulate(mut target: Target, requests: u32) -> Simulated {
+        const WORKERS: usize = 8;
+        const OPERATIONS: [&str; 4] = ["GET /", "POST /", "GET /a", "POST /a"];
+        let began = clock::monotonic();
+        let deadline = began + Duration::from_secs(100_000);
+        let mut state = State::new(began);
+        let mut seen = Simulated::default();
+        let mut was_given_up = false;
+        let mut order = 0;
+        let mut due: BTreeMap<(Instant, usize), (u32, usize, Turn)> = (0..WORKERS)
+            .map(|worker| ((began, worker), (0, worker, Turn::Reserve)))
+            .collect();
+        while let Some(((now, _), (tries, worker, turn))) = due.pop_first() {
+            order += 1;
+            let operation = OPERATIONS[(worker + seen.served as usize) % OPERATIONS.len()];
+            let (at, tries, turn) = match turn {
+                Turn::Reserve => {
+                    let slot = state.reserve(operation, now);
+                    (slot.at, tries, Turn::Send(slot))
+                }
+                Turn::Send(_) if state.is_blocked(operation, now) => (now, tries, Turn::Reserve),
+                Turn::Send(slot) => {
+                    let response = Box::new(target.answer(now - began));
+                    let at = now + Duration::from_millis(20);
+                    (at, tries, Turn::Receive(slot, response))
+                }
+                Turn::Receive(slot, response) => {
+                    let attempt = RequestAttempt {
+                        slot,
+                        tries,
+                        may_be_a_conflict: false,
+                    };
+                    let next = state.learn((operation, &response), &attempt, deadline, now);
+                    let is_given_up = state.all.is_given_up();
+                    seen.given_up += u32::from(is_given_up && !was_given_up);
+                    was_given_up = is_given_up;
+                    match next {
+                        Next::Take => {
+                            seen.served += 1;
+                            (now, 0, Turn::Reserve)
+                        }
+                        Next::Again(_) => {
+                            seen.rejected += 1;
+                            (now, tries + 1, Turn::Reserve)
+                        }
+                        Next::AgainAlone(wait) => {
+                            seen.rejected += 1;
+                            (now + wait, tries + 1, Turn::Reserve)
+                        }
+                        Next::GiveUp => panic!("{:?}: given up", target.limit),
+                    }
+                }
+            };
+            if seen.served == requests {
+                seen.took = now - began;
+                break;
+            }
+            due.insert((at, WORKERS + order), (tries, worker, turn));
+        }
+        seen
+    }
+
     #[test]
-    fn a_wait_is_reported_once() {
-        let schedule = Schedule::new();
-        assert_eq!(schedule.waits(), None);
-        for (wait_ms, expected) in [
-            (1_000, "429, waiting 1 s"),
-            (500, "429, waiting 500 ms"),
-            (90_000, "429, waiting 90 s"),
-        ] {
-            schedule.report("flow", 429, Duration::from_millis(wait_ms));
-            assert_eq!(schedule.waits(), Some(("flow".into(), expected.into())));
-            assert_eq!(schedule.waits(), None);
+    fn a_limit_is_used_whatever_its_rate_and_headers() {
+        const SECONDS: u32 = 300;
+        for rate in [5, 10, 20, 40] {
+            for burst in [rate, 100] {
+                for (has_retry_after, has_headers) in [(true, false), (false, false), (true, true)]
+                {
+                    let limits = [Limit::Window(rate), Limit::Bucket { burst, rate }];
+                    for limit in limits {
+                        let seen = simulate(
+                            Target {
+                                has_retry_after,
+                                has_headers,
+                                ..Target::new(limit)
+                            },
+                            rate * SECONDS,
+                        );
+                        let case = format!(
+                            "{limit:?}, Retry-After {has_retry_after}, headers {has_headers}: {} s, {} rejected, given up {}",
+                            seen.took.as_secs(),
+                            seen.rejected,
+                            seen.given_up
+                        );
+                        assert!(seen.took.as_secs_f64() < f64::from(SECONDS) * 1.2, "{case}");
+                        // The first rate after a burst is far too high, which looks as if lower ones did not help.
+                        let is_high = limit == Limit::Bucket { burst: 100, rate } && rate < 40;
+                        let given_up_max = if is_high { 3 } else { 0 };
+                        assert!(seen.given_up <= given_up_max, "{case}");
+                        assert!(seen.rejected < 60 || is_high, "{case}");
+                    }
+                }
+            }
         }
     }
 }

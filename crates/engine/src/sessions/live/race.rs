@@ -19,8 +19,8 @@ impl LiveScenario<'_> {
             actions.iter().filter_map(|a| self.departure(a)).collect();
         for action in actions {
             if let Action::Request { service, request } = action {
-                let place = self.live.schedule.place(&shape_of(service, request));
-                self.idle(place.at, |s| &mut s.held_back);
+                let slot = self.live.schedule.reserve(&shape_of(service, request));
+                self.idle(slot.at, |s| &mut s.held_back);
             }
         }
         let live = self.live;
@@ -65,7 +65,7 @@ impl LiveScenario<'_> {
         };
         let until = clock::monotonic().checked_add(wait);
         if let Some(until) = until.filter(|until| *until < self.live.deadline) {
-            schedule.report(service, status, wait);
+            self.live.waits.store_rate_limit(service, status, wait);
             self.idle(until, |s| &mut s.held_back);
         }
     }

@@ -1,11 +1,12 @@
 //! What an answer states about the rate limit of its target: `Retry-After`, and the headers that show what remains of it.
 
-use super::pacing::{FIRST_WAIT, PERIOD_MAX, TRIES_MAX};
+use super::pace::PERIOD_MAX;
+use super::pacing::{FIRST_WAIT, TRIES_MAX};
 use conformant_base::clock;
 use conformant_base::http::{Headers, Response};
 use std::time::Duration;
 
-/// The time after which a target serves requests again that names no `Retry-After`.
+/// For a target without `Retry-After`: the time until its limit is reset.
 pub(super) fn time_until_reset(headers: &Headers) -> Option<Duration> {
     let (left, reset) = remaining(headers)?;
     (left == 0 && !reset.is_zero() && reset <= PERIOD_MAX).then_some(reset)

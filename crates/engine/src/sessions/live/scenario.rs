@@ -4,7 +4,7 @@ use super::admission::Closed;
 use super::barrier::Participant;
 use super::clock::{ADVANCE_CLOCK, ADVANCE_FROM, ADVANCE_FURTHER_FROM, CLOCK_OFF_MS};
 use super::lease::Lease;
-use super::pacing::{Next, Place, RequestAttempt};
+use super::pacing::{Next, RequestAttempt, RequestSlot};
 use super::phone_numbers::UsedNumbers;
 use super::rate_limit::is_limit;
 use super::slots::Slot;
@@ -159,9 +159,7 @@ impl Session for LiveScenario<'_> {
     fn hook(&self, name: &str, arguments: &Value) -> Result<Value, HookFault> {
         let hook = self.live.settings.hooks.get(name);
         let hook = hook.ok_or(HookFault::Unsupported)?;
-        if let Some(at) = self.live.schedule.place_hook() {
-            self.idle(at, |s| &mut s.held_back);
-        }
+        self.idle(self.live.schedule.reserve_for_hook(), |s| &mut s.held_back);
         if name == ADVANCE_CLOCK {
             return self.advance_clock(hook, arguments);
         }
@@ -192,7 +190,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn wait_between_polls(&self, duration: Duration) {
-        let _counted = self.live.schedule.waits.for_results();
+        let _counted = self.live.waits.for_results();
         self.idle(clock::monotonic() + duration, |s| &mut s.time);
     }
 
@@ -201,7 +199,7 @@ impl Session for LiveScenario<'_> {
     }
 
     fn listen(&self, duration: Duration) {
-        let _counted = self.live.schedule.waits.for_callbacks();
+        let _counted = self.live.waits.for_callbacks();
         self.let_pass(duration, ADVANCE_FROM, |s| &mut s.callbacks);
     }
 
@@ -420,7 +418,7 @@ impl LiveScenario<'_> {
         let operation = shape_of(host, request);
         let mut tries = 0;
         loop {
-            let place = self.await_place(&operation);
+            let slot = self.await_request_slot(&operation);
             let sent = is_change(request).then(|| {
                 self.spending(
                     |s| &mut s.turn,
@@ -437,9 +435,9 @@ impl LiveScenario<'_> {
                 }
             }
             let attempt = RequestAttempt {
-                place,
+                slot,
                 tries,
-                has_overlapped: has_overlapped && !live.in_flight.is_rate_limited(),
+                may_be_a_conflict: has_overlapped && !live.in_flight.is_rate_limited(),
             };
             let next = live
                 .schedule
@@ -447,7 +445,7 @@ impl LiveScenario<'_> {
             match next {
                 Next::Take | Next::GiveUp => return Ok(response),
                 Next::Again(wait) | Next::AgainAlone(wait) => {
-                    live.schedule.report(host, response.status, wait);
+                    live.waits.store_rate_limit(host, response.status, wait);
                     live.limit_reported.call_once(|| {
                         let ms = wait.as_millis();
                         (live.notify)(&format!(
@@ -469,16 +467,16 @@ impl LiveScenario<'_> {
 
     /// Waits for the next slot of an operation. One that the scenario missed, for example while others computed, is replaced,
     /// because missed slots would be used all at once.
-    fn await_place(&self, operation: &str) -> Place {
+    fn await_request_slot(&self, operation: &str) -> RequestSlot {
         const MISSED_MAX: usize = 3;
         let schedule = &self.live.schedule;
         let mut missed = 0;
         loop {
-            let place = schedule.place(operation);
-            self.idle(place.at, |s| &mut s.held_back);
-            let is_missed = missed < MISSED_MAX && schedule.is_missed(operation, &place);
+            let slot = schedule.reserve(operation);
+            self.idle(slot.at, |s| &mut s.held_back);
+            let is_missed = missed < MISSED_MAX && schedule.is_missed(operation, &slot);
             if self.live.is_over() || !is_missed && !schedule.is_blocked(operation) {
-                return place;
+                return slot;
             }
             missed += usize::from(is_missed);
         }

@@ -12,6 +12,7 @@ use super::pacing::Schedule;
 use super::phone_numbers::{Needs, PhoneNumbers};
 use super::scenario::LiveScenario;
 use super::slots::Slots;
+use super::waits::Waits;
 use crate::probe::Probe;
 use crate::provision;
 use crate::session::{Callbacks, Holder, HookFault, OpenError, Session};
@@ -66,6 +67,7 @@ pub struct Live {
     pub(super) limit_reported: Once,
     pub(super) clock_reported: Once,
     pub(super) schedule: Schedule,
+    pub(super) waits: Waits,
     pub(super) in_flight: InFlight,
     pub(super) health: Health,
     pub(super) admission: Admission,
@@ -190,6 +192,7 @@ impl Live {
             limit_reported: Once::new(),
             clock_reported: Once::new(),
             schedule: Schedule::new(),
+            waits: Waits::default(),
             in_flight: InFlight::default(),
             health: Health::default(),
             admission: Admission::default(),
@@ -288,9 +291,7 @@ impl Live {
 
     /// Waits until the rate limit of the target allows a hook.
     pub(super) fn await_hook_slot(&self) {
-        if let Some(at) = self.schedule.place_hook() {
-            self.pass(at);
-        }
+        self.pass(self.schedule.reserve_for_hook());
     }
 
     /// Calls a hook that restores what was changed, also after an interruption.
@@ -458,7 +459,7 @@ impl Sessions for Live {
     }
 
     fn waits(&self) -> Option<(String, String)> {
-        self.schedule.waits()
+        self.waits.take()
     }
 
     fn denied_by(&self) -> Option<String> {
