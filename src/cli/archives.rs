@@ -118,7 +118,8 @@ impl Expanded {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    self.unread.push(format!("failed to read a folder: {error}"));
+                    self.unread
+                        .push(format!("failed to read a folder: {error}"));
                     continue;
                 }
             };

@@ -216,7 +216,11 @@ fn absent(text: &str, help: &str) -> String {
         return format!("{text} names no folder in git: {why}");
     }
     let extension = Path::new(text).extension().unwrap_or_default();
-    if ["yaml", "yml", "json"].iter().any(|file| extension == *file) || text.ends_with('/') {
+    if ["yaml", "yml", "json"]
+        .iter()
+        .any(|file| extension == *file)
+        || text.ends_with('/')
+    {
         return format!("{text}: no such file or folder");
     }
     let what = "there is no such file or folder, and it names neither a representation nor a git revision with a rulebook";

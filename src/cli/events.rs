@@ -60,7 +60,9 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
         let before = before.lock();
         let written = released.lock();
-        let new = written.lines().filter(|line| !before.lines().any(|l| l == *line));
+        let new = written
+            .lines()
+            .filter(|line| !before.lines().any(|l| l == *line));
         let new: Vec<&str> = new.filter_map(|line| line.split(' ').next()).collect();
         let lock = lock.display();
         note(&match new.as_slice() {

@@ -206,7 +206,8 @@ mod tests {
         let mut record = sample();
         record.invocation = "conformant check - --as flow/execution".to_owned();
         assert_eq!(reproduce_command(&record, &record.findings[0]), None);
-        record.invocation = "conformant proxy --upstream flow=http://h --max-exchanges 4".to_owned();
+        record.invocation =
+            "conformant proxy --upstream flow=http://h --max-exchanges 4".to_owned();
         assert_eq!(reproduce_command(&record, &record.findings[0]), None);
     }
 
