@@ -16,36 +16,77 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Extensions of the files that are read from a folder.
 const ENDINGS: [&str; 5] = ["ndjson", "jsonl", "json", "xml", "har"];
 
+/// Maximum number of files that a note names.
+const NAMED_MAX: usize = 5;
+
+/// The files of the arguments.
+#[derive(Debug, Default)]
+pub(super) struct Expanded {
+    pub(super) files: Vec<PathBuf>,
+    /// Files of folders that are not read, because of their name or because they are links.
+    pub(super) left_out: Vec<PathBuf>,
+    /// Why folders below the arguments cannot be read.
+    pub(super) unread: Vec<String>,
+}
+
 /// Expands the arguments to files, sorted by name within a folder.
-pub(super) fn expand(arguments: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
+pub(super) fn expand(arguments: &[PathBuf]) -> Result<Expanded, Failure> {
+    let mut expanded = Expanded::default();
     for argument in arguments {
         let shown = argument.to_string_lossy();
-        let found = if argument.is_dir() {
+        let before = expanded.files.len();
+        if argument.is_dir() {
             let manifest = argument.join("manifest.json");
             let is_set = is_manifest(&manifest);
-            below(argument, &|path| {
-                is_read(path) && !(is_set && path == manifest)
-            })
+            let readme = argument.join("README.md");
+            let is_of_set = |path: &Path| is_set && (path == manifest || path == readme);
+            expanded.add_below(argument, &|path| match is_of_set(path) {
+                true => None,
+                false => Some(is_read(path)),
+            });
+            if expanded.files.len() == before && expanded.unread.is_empty() {
+                let endings = ENDINGS.join(", .");
+                return Err(Failure::Usage(format!(
+                    "{shown}: no file to judge found; expected names that end in .{endings}, or one of these and .gz or .zst; the page Archives (docs/src/archives.md) names what reads other formats"
+                )));
+            }
         } else if shown.contains('*') && !argument.exists() {
             // Like a shell, `2026-*/` matches folders and everything in them.
             let pattern = shown.trim_end_matches('/');
-            below(&folder_of(pattern), &|path| {
-                text::glob(pattern, &path.to_string_lossy())
-            })
+            let is_matched = |path: &Path| text::glob(pattern, &path.to_string_lossy());
+            let folder = folder_of(pattern);
+            if !folder.is_dir() {
+                let folder = folder.display();
+                return Err(Failure::Usage(format!(
+                    "{shown}: no file matches, because there is no folder {folder}"
+                )));
+            }
+            expanded.add_below(&folder, &|path| is_matched(path).then_some(true));
+            if expanded.files.len() == before {
+                return Err(Failure::Usage(format!("{shown}: no file matches")));
+            }
         } else {
-            files.push(argument.clone());
-            continue;
-        };
-        if found.is_empty() {
-            let endings = ENDINGS.join(", .");
-            return Err(Failure::Usage(format!(
-                "{shown}: no file to judge found; expected names that end in .{endings}, or one of these and .gz or .zst; the page Archives (docs/src/archives.md) names what reads other formats"
-            )));
+            expanded.files.push(argument.clone());
         }
-        files.extend(found);
     }
-    Ok(files)
+    Ok(expanded)
+}
+
+/// Names files of folders that are not read.
+pub(super) fn left_out(files: &[PathBuf]) -> Option<String> {
+    let named = files.iter().take(NAMED_MAX);
+    let mut named: Vec<String> = named.map(|path| path.display().to_string()).collect();
+    if files.len() > NAMED_MAX {
+        named.push(format!("and {} more", files.len() - NAMED_MAX));
+    }
+    (!files.is_empty()).then(|| {
+        format!(
+            "WARN {} not read, because of the name or as a link: {}; expected names that end in .{}, plain or with .gz or .zst",
+            text::count(files.len(), "file"),
+            named.join(", "),
+            ENDINGS.join(", .")
+        )
+    })
 }
 
 /// Whether a file lists the fixtures of its folder.
@@ -66,25 +107,43 @@ fn folder_of(pattern: &str) -> PathBuf {
     }
 }
 
-fn below(folder: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-    let entries = walkdir::WalkDir::new(folder)
-        .sort_by_file_name()
-        .into_iter();
-    entries
-        .filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_file())
-        .map(|entry| match entry.path().strip_prefix("./") {
-            // As spelled in the pattern.
-            Ok(plain) if folder == Path::new(".") => plain.to_owned(),
-            _ => entry.path().to_owned(),
-        })
-        .filter(|path| is_wanted(path))
-        .collect()
+impl Expanded {
+    /// Adds what a folder contains: `is_wanted` decides whether a file is read or left out, or returns `None` for a file
+    /// that is not of interest. Links are not followed.
+    fn add_below(&mut self, folder: &Path, is_wanted: &dyn Fn(&Path) -> Option<bool>) {
+        let entries = walkdir::WalkDir::new(folder)
+            .sort_by_file_name()
+            .into_iter();
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.unread
+                        .push(format!("failed to read a folder: {error}"));
+                    continue;
+                }
+            };
+            let path = match entry.path().strip_prefix("./") {
+                // As spelled in the pattern.
+                Ok(plain) if folder == Path::new(".") => plain.to_owned(),
+                _ => entry.path().to_owned(),
+            };
+            let kind = entry.file_type();
+            if kind.is_dir() || (kind.is_symlink() && entry.depth() == 0) {
+                continue;
+            }
+            match is_wanted(&path) {
+                Some(true) if kind.is_file() => self.files.push(path),
+                Some(_) => self.left_out.push(path),
+                None => {}
+            }
+        }
+    }
 }
 
 /// Whether a file of a folder is judged, compressed or not.
 fn is_read(path: &Path) -> bool {
-    let name = path.to_string_lossy();
+    let name = path.to_string_lossy().to_ascii_lowercase();
     let plain = name
         .strip_suffix(".gz")
         .or_else(|| name.strip_suffix(".zst"))
@@ -305,7 +364,8 @@ mod tests {
         for (manifest, found) in [(r#"{"fixtures": []}"#, 1), ("{}", 2)] {
             std::fs::write(at("manifest.json"), manifest).unwrap();
             let files = expand(&[folder.path().to_owned()]).unwrap();
-            assert_eq!(files.len(), found, "{manifest}");
+            assert_eq!(files.files.len(), found, "{manifest}");
+            assert_eq!(files.left_out, [] as [PathBuf; 0]);
         }
     }
 
@@ -318,18 +378,34 @@ mod tests {
             ("a.ndjson", b"{}\n".to_vec()),
             ("b.ndjson.gz", [gzip(b"1\n"), gzip(b"2\n")].concat()),
             ("deep/c.ndjson.zst", [zstd(b"3\n"), zstd(b"4\n")].concat()),
+            ("e.JSON", b"{}".to_vec()),
             ("read.me", b"no".to_vec()),
         ] {
             std::fs::write(at(name), bytes).unwrap();
         }
+        #[cfg(unix)]
+        std::os::unix::fs::symlink(at("deep"), at("link")).unwrap();
         let found = expand(&[folder.path().to_owned()]).unwrap();
         assert_eq!(
-            found,
-            [at("a.ndjson"), at("b.ndjson.gz"), at("deep/c.ndjson.zst")]
+            found.files,
+            [
+                at("a.ndjson"),
+                at("b.ndjson.gz"),
+                at("deep/c.ndjson.zst"),
+                at("e.JSON")
+            ]
         );
+        #[cfg(unix)]
+        assert_eq!(found.left_out, [at("link"), at("read.me")]);
+        let line = left_out(&[at("read.me")]).unwrap();
+        assert!(line.starts_with("WARN 1 file not read"), "{line}");
         let found = expand(&[at("*.gz")]).unwrap();
-        assert_eq!(found, [at("b.ndjson.gz")]);
-        assert!(expand(&[at("*.none")]).is_err());
+        assert_eq!(found.files, [at("b.ndjson.gz")]);
+        assert_eq!(found.left_out, [] as [PathBuf; 0]);
+        for nothing in ["*.none", "nowhere/*.json"] {
+            let error = expand(&[at(nothing)]).unwrap_err().to_string();
+            assert!(error.contains("no file matches"), "{error}");
+        }
         let read = |name: &str| {
             let bytes = unpacked(&at(name)).unwrap();
             String::from_utf8(bytes).unwrap()

@@ -1,13 +1,13 @@
 //! `check`: judges files offline.
 
-use super::archives::{OpenedArchive, Quarantine};
+use super::archives::{Expanded, OpenedArchive, Quarantine};
 use super::args::CheckArgs;
 use super::{Done, Exit, Failure, archives, config, invocation, load, note, output, reports_of};
 use conformant_base::clock::Timestamp;
 use conformant_base::redact::Redactor;
 use conformant_base::text;
 use conformant_check::{
-    Checker, Counts, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings,
+    Checker, Counts, Kind, KindError, Mapping, STANDARD_INPUT, SetAside, Surroundings, UnknownType,
 };
 use conformant_engine::{Demands, gate};
 use conformant_record::{Level, RunEvent, RunRecord};
@@ -16,6 +16,11 @@ use conformant_rulebook::Rulebook;
 use conformant_rulebook::service::ServiceIndex;
 use std::collections::BTreeMap;
 
+/// Unknown event types in notes, and the length of a name.
+const UNKNOWN_TYPES_MAX: usize = 10;
+const NAME_BYTES_MAX: usize = 100;
+/// Files in notes that look like another type.
+const HINTS_MAX: usize = 3;
 /// Schema ids in a note.
 const SCHEMA_IDS_MAX: usize = 10;
 
@@ -60,22 +65,25 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         checker.set_aside(lines);
     }
     let mut unread = 0;
-    let piped = judge_files(args, &mut checker, &mut unread)?;
+    let (piped, file_count) = judge_files(args, &mut checker, &mut unread)?;
     for why in checker.notes() {
         note(why);
     }
     for line in events(&rulebook, checker.types()) {
         note(&line);
     }
+    let doubtful = note_unknown_types(checker.unknown_types());
     if let Some((quarantine, lines)) = quarantine.zip(checker.take_set_aside()) {
         finish_quarantine(quarantine, lines)?;
     }
+    let hints = checker.hints().to_vec();
     let (mut record, counts) = checker.finish();
     if counts.filled == 0 {
         return Err(nothing_read(unread));
     }
-    note_cut(&mut record, counts.cut);
-    note_unread(&mut record, unread);
+    let strict = args.output.strict;
+    let (exit, reasons) = conclusion(&record, &kind, counts, (unread, doubtful), strict);
+    note_incomplete(&mut record, counts, unread);
     if let Some(line) = schema_ids(&record) {
         note(&line);
     }
@@ -83,9 +91,8 @@ pub(super) fn check(args: &CheckArgs) -> Done {
         rename(&mut record, STANDARD_INPUT, &name);
     }
     record.invocation = invocation::invocation();
-    let strict = args.output.strict;
-    let (exit, reasons) = conclusion(&record, &kind, counts, unread, strict);
     record.exit = Some(exit as u8);
+    note(&read_in_all(&kind, counts, file_count - unread));
     let settings = Settings { strict };
     let redactor = Redactor::new(&known.secrets);
     let mut keep = Keep::default();
@@ -110,65 +117,158 @@ pub(super) fn check(args: &CheckArgs) -> Done {
             counts.unlisted
         ));
     }
-    passed_over(&kind, counts.foreign, counts.unreadable);
-    for why in reasons {
-        note(&why);
+    passed_over(&kind, counts.skipped);
+    for line in hints.iter().take(HINTS_MAX).chain(&reasons) {
+        note(line);
     }
     Ok(exit)
 }
 
-/// The exit code and its reasons. Files that cannot be read or are cut are reported before.
+/// The exit code and its reasons. Files that cannot be read or are cut are reported before. Events of a type that may be a
+/// mistake fail with `--strict`.
 fn conclusion(
     record: &RunRecord,
     kind: &Kind,
     counts: Counts,
-    unread: usize,
+    (unread, doubtful): (usize, usize),
     strict: bool,
 ) -> (Exit, Vec<String>) {
+    if unread > 0 {
+        return (Exit::Usage, Vec::new());
+    }
+    if counts.cut > 0 {
+        return (Exit::Trouble, Vec::new());
+    }
     let demands = Demands {
         strict,
         ..Demands::default()
     };
-    match (unread, counts.cut, counts.unreadable, counts.documents) {
-        (1.., _, _, _) => (Exit::Usage, Vec::new()),
-        (0, 1.., _, _) => (Exit::Trouble, Vec::new()),
-        (0, 0, 1.., _) if strict => (Exit::Usage, Vec::new()),
-        (0, 0, _, 0) => {
-            let why = match kind {
-                Kind::Events(_) => {
-                    "no file holds an event; --type-at and --payload-at name where type and payload are, and `--as` names \
-                     another type of documents"
-                }
-                Kind::Har => {
-                    "no file holds an exchange; record one first, or name another type with `--as`"
-                }
-                Kind::Representation(_) | Kind::Token | Kind::Qr => "no file holds a document",
-            };
-            (
-                Exit::NothingJudged,
-                vec![format!("nothing was judged: {why}")],
-            )
-        }
-        (0, 0, _, _) => {
+    let (judged, mut reasons) = match counts.documents {
+        0 => (Exit::NothingJudged, vec![nothing_judged(kind, counts)]),
+        _ => {
             let (conclusion, reasons) = gate(demands, record, &[], false);
             (Exit::from(conclusion), reasons)
         }
+    };
+    if counts.malformed > 0 && judged != Exit::Failed {
+        if counts.documents == 0 {
+            reasons = vec![
+                "no line is a document: expected one document a line, as `jq -c . FILE` writes them".to_owned(),
+            ];
+        }
+        return (Exit::Usage, reasons);
     }
+    if strict && counts.skipped > 0 {
+        return (Exit::Usage, reasons);
+    }
+    if strict && doubtful > 0 && judged == Exit::Conformant {
+        let events = text::count(doubtful, "event");
+        let why = format!("--strict: {events} of an unknown type could not be judged");
+        return (Exit::NothingJudged, vec![why]);
+    }
+    (judged, reasons)
+}
+
+/// Why no document was judged.
+fn nothing_judged(kind: &Kind, counts: Counts) -> String {
+    let why = match kind {
+        Kind::Events(_) if counts.foreign > 0 => {
+            "no event is of a type that the documents describe"
+        }
+        Kind::Events(_) => {
+            "no file holds an event; --type-at and --payload-at name where type and payload are, and `--as` names \
+             another type of documents"
+        }
+        Kind::Har if counts.foreign > 0 => {
+            "no exchange belongs to a documented operation; `targets` in the configuration names the address of each service"
+        }
+        Kind::Har => {
+            "no file holds an exchange; record one first, or name another type with `--as`"
+        }
+        Kind::Representation(_) | Kind::Token | Kind::Qr => "no file holds a document",
+    };
+    format!("nothing was judged: {why}")
+}
+
+/// Reports events of undocumented types. Returns the number of those whose type may be a mistake: it is similar to a
+/// documented one or has the form of these.
+fn note_unknown_types(types: &[UnknownType]) -> usize {
+    let is_doubtful = |unknown: &&UnknownType| unknown.is_of_form || unknown.similar.is_some();
+    let doubtful = || types.iter().filter(is_doubtful);
+    for unknown in doubtful().take(UNKNOWN_TYPES_MAX) {
+        let UnknownType { first, name, .. } = unknown;
+        let name = text::excerpt(name, NAME_BYTES_MAX);
+        let events = text::count(unknown.events, "event");
+        let help = match &unknown.similar {
+            Some(similar) => format!("did you mean `{similar}`?"),
+            None => "the documents do not describe it".to_owned(),
+        };
+        note(&format!(
+            "WARN {first}: unknown event type `{name}` ({events}, not judged); {help}"
+        ));
+    }
+    if doubtful().count() > UNKNOWN_TYPES_MAX {
+        let more = doubtful().count() - UNKNOWN_TYPES_MAX;
+        note(&format!(
+            "WARN {} more",
+            text::count(more, "unknown event type")
+        ));
+    }
+    let others = || types.iter().filter(|unknown| !is_doubtful(unknown));
+    if let Some(first) = others().next() {
+        let events = others().map(|unknown| unknown.events).sum();
+        note(&format!(
+            "{} of other types, not judged, such as `{}` ({})",
+            text::count(events, "event"),
+            text::excerpt(&first.name, NAME_BYTES_MAX),
+            first.first
+        ));
+    }
+    doubtful().map(|unknown| unknown.events).sum()
+}
+
+/// What was read: `3 documents in 1 file`.
+fn read_in_all(kind: &Kind, counts: Counts, files: usize) -> String {
+    let unit = match kind {
+        Kind::Har => "exchange",
+        Kind::Events(_) => "event",
+        Kind::Token => "token",
+        Kind::Representation(_) | Kind::Qr => "document",
+    };
+    let read = text::count(counts.documents, unit);
+    let mut line = format!("read {read} in {}", text::count(files, "file"));
+    if counts.malformed > 0 {
+        let lines = text::count(counts.malformed, "line");
+        line += &format!("; {lines} cannot be read");
+    }
+    line
 }
 
 /// Judges all files, and counts those of several that cannot be opened. Returns the name of standard input in the
-/// record, if it was read.
+/// record, if it was read, and the number of files.
 fn judge_files(
     args: &CheckArgs,
     checker: &mut Checker<'_>,
     unread: &mut usize,
-) -> Result<Option<String>, Failure> {
+) -> Result<(Option<String>, usize), Failure> {
     let mut piped = None;
-    let files = archives::expand(&args.files)?;
+    let Expanded {
+        files,
+        left_out,
+        unread: folders,
+    } = archives::expand(&args.files)?;
+    if let Some(line) = archives::left_out(&left_out) {
+        note(&line);
+    }
+    for why in &folders {
+        note(&format!("error: {why}"));
+        *unread += 1;
+    }
+    let count = files.len() + folders.len();
     for path in &files {
         let name = path.display().to_string();
         let opened = match archives::open(path) {
-            Err(failure) if files.len() > 1 => {
+            Err(failure) if count > 1 => {
                 note(&format!("error: {failure}"));
                 *unread += 1;
                 continue;
@@ -195,7 +295,7 @@ fn judge_files(
             }
         })?;
     }
-    Ok(piped.map(|digest| archives::name_of(&digest)))
+    Ok((piped.map(|digest| archives::name_of(&digest)), count))
 }
 
 /// Closes the file of rejected lines, and names it.
@@ -217,28 +317,26 @@ fn nothing_read(unread: usize) -> Failure {
     Failure::Usage(format!("there is nothing to judge: {why}"))
 }
 
-/// Marks a record without the files that cannot be read as incomplete.
-fn note_unread(record: &mut RunRecord, unread: usize) {
-    if unread > 0 {
-        record.complete = false;
-        record.exit = Some(Exit::Usage as u8);
-        record.ended_early = Some(match unread {
-            1 => "a file cannot be read".to_owned(),
-            n => format!("{n} files cannot be read"),
-        });
-    }
-}
-
-/// Marks a record of files that are cut as incomplete.
-fn note_cut(record: &mut RunRecord, cut: usize) {
-    record.complete = cut == 0;
-    if cut > 0 {
-        record.exit = Some(Exit::Trouble as u8);
-        record.ended_early = Some(match cut {
-            1 => "a file is cut".to_owned(),
-            n => format!("{n} files are cut"),
-        });
-    }
+/// Marks a record without the files and lines that cannot be read as incomplete.
+fn note_incomplete(record: &mut RunRecord, counts: Counts, unread: usize) {
+    let parts = [
+        (unread, "a file cannot be read", "files cannot be read"),
+        (counts.cut, "a file is cut", "files are cut"),
+        (
+            counts.malformed,
+            "a line cannot be read",
+            "lines cannot be read",
+        ),
+    ];
+    let parts = parts.into_iter().filter(|(count, ..)| *count > 0);
+    let parts: Vec<String> = parts
+        .map(|(count, one, several)| match count {
+            1 => one.to_owned(),
+            n => format!("{n} {several}"),
+        })
+        .collect();
+    record.complete = parts.is_empty();
+    record.ended_early = (!parts.is_empty()).then(|| parts.join(", "));
 }
 
 /// The schema ids of Confluent wire headers, with the number of documents.
@@ -262,32 +360,19 @@ fn no_kind(error: &KindError) -> Failure {
     })
 }
 
-/// Reports what was skipped: undocumented types and unreadable entries.
-fn passed_over(kind: &Kind, foreign: usize, unreadable: usize) {
-    // The checker names the requests of a recording.
-    if foreign > 0 && !matches!(kind, Kind::Har) {
+/// Reports entries without an event or exchange.
+fn passed_over(kind: &Kind, skipped: usize) {
+    if skipped > 0 {
+        let what = match kind {
+            Kind::Events(_) => "event",
+            Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har => "exchange",
+        };
+        let (entries, they) = match skipped {
+            1 => ("1 entry was".to_owned(), "it contains"),
+            n => (format!("{n} entries were"), "they contain"),
+        };
         note(&format!(
-            "{} {}",
-            foreign,
-            match kind {
-                Kind::Events(_) => "events are of no documented type",
-                Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
-                    "entries belong to no documented operation",
-            }
-        ));
-    }
-    if unreadable > 0 {
-        note(&format!(
-            "{} skipped, because {}",
-            match unreadable {
-                1 => "1 entry was".to_owned(),
-                n => format!("{n} entries were"),
-            },
-            match kind {
-                Kind::Events(_) => "no event is there",
-                Kind::Representation(_) | Kind::Token | Kind::Qr | Kind::Har =>
-                    "no exchange is there",
-            }
+            "{entries} skipped, because {they} no {what}; --strict fails then"
         ));
     }
 }

@@ -202,13 +202,31 @@ fn side(text: &str, current: &Rulebook) -> Result<Side, Failure> {
                     "{text}: unknown version of a known representation; name a rulebook that has it with --specs DIR{help}"
                 )))
             }
-            Err(Failure::Usage(_)) => {
-                let what = "neither a folder, nor an OpenAPI document, nor a representation, nor a folder in a git revision";
-                Err(Failure::Usage(format!("{text} is {what}{help}")))
-            }
+            Err(Failure::Usage(_)) => Err(Failure::Usage(absent(text, &help))),
             Err(other) => Err(other),
         },
     }
+}
+
+/// The error for an argument that names nothing.
+fn absent(text: &str, help: &str) -> String {
+    if let Some((revision, folder)) = text.split_once(':') {
+        let why = match revision::is_in_repository() {
+            true => format!("the repository has no revision {revision} with a folder {folder}"),
+            false => "the current folder is not in a git repository".to_owned(),
+        };
+        return format!("{text} names no folder in git: {why}");
+    }
+    let extension = Path::new(text).extension().unwrap_or_default();
+    if ["yaml", "yml", "json"]
+        .iter()
+        .any(|file| extension == *file)
+        || text.ends_with('/')
+    {
+        return format!("{text}: no such file or folder");
+    }
+    let what = "there is no such file or folder, and it names neither a representation nor a git revision with a rulebook";
+    format!("{text}: {what}{help}")
 }
 
 /// Whether the rulebook has a representation of that name, `NAME/VERSION`, in another version.

@@ -30,8 +30,8 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
     let rulebook = load(specs)?;
     let lock = conformant_rulebook::companion(specs.specs.as_deref(), LOCK)
         .map_err(|e| Failure::Usage(format!("failed to read {LOCK}: {e}")))?;
-    let mut released =
-        Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    let before = Released::parse(&lock).map_err(|e| Failure::Usage(format!("{LOCK}: {e}")))?;
+    let mut released = before.clone();
     let folder = specs.specs.as_deref();
     if release && folder.is_none() {
         return Err(Failure::Usage(
@@ -58,6 +58,17 @@ fn check(declare: Option<&Path>, release: bool, format: ListFormat, specs: &Spec
         && !checked.fails()
     {
         std::fs::write(&lock, released.lock()).map_err(|e| unwritten(&lock, &e))?;
+        let before = before.lock();
+        let written = released.lock();
+        let new = written
+            .lines()
+            .filter(|line| !before.lines().any(|l| l == *line));
+        let new: Vec<&str> = new.filter_map(|line| line.split(' ').next()).collect();
+        let lock = lock.display();
+        note(&match new.as_slice() {
+            [] => format!("{lock} already lists every version: nothing was released"),
+            new => format!("released {}, in {lock}", new.join(", ")),
+        });
     }
     Ok(match (checked.events, checked.fails()) {
         (0, _) => Exit::NothingJudged,

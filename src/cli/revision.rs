@@ -39,6 +39,11 @@ pub(super) fn check_out(revision: &str) -> Result<TempDir, Failure> {
     Ok(dir)
 }
 
+/// Whether the current folder belongs to a git repository.
+pub(super) fn is_in_repository() -> bool {
+    git(&["rev-parse", "--git-dir"]).is_ok()
+}
+
 /// Object and path of each regular file: `100644 blob <object>\t<path>`, each terminated by a zero byte.
 fn entries(list: &str) -> impl Iterator<Item = (&str, &str)> {
     list.split_terminator('\0').filter_map(|entry| {

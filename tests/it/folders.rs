@@ -32,7 +32,7 @@ fn a_path_that_climbs_is_refused() {
 
 #[test]
 fn a_file_is_not_a_folder() {
-    check("file", 3, "use a folder");
+    check("file", 2, "use a folder");
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_folder_with_other_content_is_kept() {
 
 #[test]
 fn an_impossible_folder_is_an_error() {
-    check("file/below", 3, "use a folder");
+    check("file/below", 2, "use a folder");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod dying;
 mod evidence;
 mod explore;
 mod failpoints;
+mod files;
 mod fixtures;
 mod folders;
 mod fuzzed;

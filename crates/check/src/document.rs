@@ -11,9 +11,6 @@ use conformant_schema::{Schemas, rule_of_whole};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// Kind of the finding about a line that is not a document.
-pub(super) const UNREADABLE: &str = "unreadable";
-
 /// Judges the documents of one file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DocumentJudge<'a> {
@@ -24,21 +21,23 @@ pub(super) struct DocumentJudge<'a> {
 }
 
 impl DocumentJudge<'_> {
-    /// Judges one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
-    pub(super) fn document(&self, kind: &str, line: usize, bytes: &[u8]) -> Judgment {
+    /// Reads one document in JSON, or in XML for the service that responds in both; `line` is 0 if the file has no other.
+    pub(super) fn read(&self, kind: &str, line: usize, bytes: &[u8]) -> Result<Parsed, String> {
         let service = kind.split('/').next();
         let service = service.and_then(|name| self.rulebook.index.get(name));
         if service.is_some_and(ServiceFile::has_xml) && bytes.trim_ascii_start().starts_with(b"<") {
             let schema = self.rulebook.kinds.get(kind).map(|known| &known.schema);
-            return match xml::to_value(bytes, schema) {
-                Ok(value) => self.payload(line, kind, made_of(value)),
-                Err(fault) => self.unreadable(kind, line, &format!("XML: {fault}")),
-            };
+            let value = xml::to_value(bytes, schema);
+            return value.map(made_of).map_err(|fault| format!("XML: {fault}"));
         }
-        match json::parse(bytes, Limits::default()) {
-            Ok(parsed) => self.payload(line, kind, parsed),
-            Err(fault) => self.unreadable(kind, line, &fault.to_string()),
-        }
+        json::parse(bytes, Limits::default()).map_err(|fault| {
+            let why = fault.to_string();
+            // The parser sees one line, which is not the first of the file.
+            match line {
+                0 => why,
+                _ => why.replacen(" at line 1, column ", " at column ", 1),
+            }
+        })
     }
 
     /// Judges one readable document.
@@ -65,16 +64,13 @@ impl DocumentJudge<'_> {
         judgment
     }
 
-    /// An unreadable document breaks the root rule of its type, like a document of another type.
+    /// An unreadable token or code breaks the root rule of its type.
     pub(super) fn unreadable(&self, kind: &str, line: usize, why: &str) -> Judgment {
-        // The parser sees one line, which is not the first of the file.
-        let of_line = why.replacen(" at line 1, column ", " at column ", 1);
-        let why = if line > 0 { of_line.as_str() } else { why };
         let mut judgment = Judgment::default();
         let rule = rule_of_whole(self.rulebook, kind).and_then(|id| self.rulebook.rules.get(&id));
         let Some(rule) = rule else { return judgment };
         let finding = Finding {
-            kind: UNREADABLE.to_owned(),
+            kind: "unreadable".to_owned(),
             expected: format!("a document of {kind}"),
             actual: why.to_owned(),
             message: format!("not a readable document: {why}"),

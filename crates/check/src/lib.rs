@@ -11,11 +11,13 @@ mod fast_path;
 mod har;
 mod inline;
 mod lines;
+mod mistaken;
 mod payloads;
 mod sniff;
 mod stream;
 mod token;
 mod traffic;
+mod unknown_types;
 mod wire;
 
 pub use aside::SetAside;
@@ -24,13 +26,15 @@ pub use error::CheckError;
 pub use inline::{Inline, Passed};
 pub use sniff::format as format_of;
 pub use token::{judge_qr, judge_token};
+pub use unknown_types::UnknownType;
 
 use aside::LineAside;
 use blocks::{Blocks, Source};
-use document::{DocumentJudge, UNREADABLE};
+use document::DocumentJudge;
 use lines::{Aside, BinaryPayload, Judged, LineJudge};
-use payloads::Payloads;
+use payloads::{NOT_READABLE, Payloads};
 use stream::Stream;
+use unknown_types::FirstSeen;
 
 use conformant_base::clock::Timestamp;
 use conformant_base::http::Headers;
@@ -51,6 +55,8 @@ use std::sync::Arc;
 pub const STANDARD_INPUT: &str = "-";
 /// Maximum size of a file that is read as a whole.
 const WHOLE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Maximum number of undocumented event types that are listed.
+const UNKNOWN_TYPES_MAX: usize = 100;
 /// Maximum number of listed findings; others are counted by rule.
 const FINDINGS_MAX: usize = 10_000;
 
@@ -201,7 +207,9 @@ pub struct Checker<'a> {
     kept: usize,
     outcome: Counts,
     notes: Vec<String>,
+    hints: Vec<String>,
     types: BTreeMap<String, usize>,
+    unknown_types: Vec<UnknownType>,
     aside: Option<SetAside>,
     /// Counts of files with one document a line, or with a wire header.
     sums: Option<ArchiveSums>,
@@ -210,12 +218,14 @@ pub struct Checker<'a> {
 /// Counts of judged and unlisted items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Documents or exchanges, including unreadable documents.
+    /// Documents or exchanges.
     pub documents: usize,
     /// Recorded requests without an operation, events of undocumented types.
     pub foreign: usize,
     /// Invalid entries of recorded traffic, lines without an event.
-    pub unreadable: usize,
+    pub skipped: usize,
+    /// Lines that are not documents.
+    pub malformed: usize,
     /// Findings that are counted by rule but not listed, because of the limit.
     pub unlisted: usize,
     /// Files that end in the middle of a line.
@@ -238,7 +248,9 @@ impl<'a> Checker<'a> {
             kept: 0,
             outcome: Counts::default(),
             notes: Vec::new(),
+            hints: Vec::new(),
             types: BTreeMap::new(),
+            unknown_types: Vec::new(),
             aside: None,
             sums: None,
         }
@@ -346,9 +358,19 @@ impl<'a> Checker<'a> {
         &self.notes
     }
 
+    /// Files that look like another type than the given one.
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     /// Events by type, from streams.
     pub fn types(&self) -> &BTreeMap<String, usize> {
         &self.types
+    }
+
+    /// Undocumented types of events, in the order of files.
+    pub fn unknown_types(&self) -> &[UnknownType] {
+        &self.unknown_types
     }
 
     /// The record of all files, and the counts.
@@ -425,7 +447,13 @@ impl<'a> Checker<'a> {
                     kind: kind.trim_end_matches("[]").to_owned(),
                 });
             }
-            return one_document(name, &bytes, lines, aside);
+            let mut documents = one_document(name, &bytes, lines, aside)?;
+            if let Kind::Representation(kind) = &self.kind
+                && documents.judged.has_failure()
+            {
+                documents.other_kind = mistaken::other_kind(self.rulebook, kind, &bytes);
+            }
+            return Ok(documents);
         }
         let keep = FINDINGS_MAX.saturating_sub(self.kept);
         let blocks = Blocks::of(source, start);
@@ -438,12 +466,23 @@ impl<'a> Checker<'a> {
         Ok(Documents {
             is_archive: true,
             judged,
+            other_kind: None,
         })
     }
 
     /// Adds the results of lines.
     fn count(&mut self, name: &str, documents: Documents) -> Result<Judgment, CheckError> {
-        let Documents { is_archive, judged } = documents;
+        let Documents {
+            is_archive,
+            judged,
+            other_kind,
+        } = documents;
+        if let Some(kind) = other_kind {
+            let kind = conformant_base::text::shell_quoted(&kind);
+            self.hints.push(format!(
+                "{name} looks like a document of another type: `--as {kind}` judges it as one"
+            ));
+        }
         if let Some(BinaryPayload { line, schema_id }) = judged.binary {
             return Err(CheckError::Binary {
                 name: name.to_owned(),
@@ -452,8 +491,12 @@ impl<'a> Checker<'a> {
             });
         }
         self.outcome.documents += judged.documents;
-        self.outcome.foreign += judged.foreign;
-        self.outcome.unreadable += judged.sums.unreadable;
+        self.outcome.foreign += judged.foreign.events;
+        self.outcome.malformed += judged.malformed;
+        self.outcome.skipped += judged.sums.unreadable - judged.malformed;
+        for (name_of_type, seen) in judged.foreign.types {
+            self.add_unknown_type(name, &name_of_type, seen);
+        }
         self.outcome.cut += usize::from(judged.cut.is_some());
         let notes = judged.notes.iter().chain(&judged.cut);
         self.notes.extend(notes.map(|why| format!("{name}: {why}")));
@@ -466,6 +509,16 @@ impl<'a> Checker<'a> {
         Ok(judged.judgment)
     }
 
+    /// Adds events of an undocumented type of a file.
+    fn add_unknown_type(&mut self, file: &str, name: &str, seen: FirstSeen) {
+        if let Some(known) = self.unknown_types.iter_mut().find(|t| t.name == name) {
+            known.events += seen.events;
+        } else if self.unknown_types.len() < UNKNOWN_TYPES_MAX {
+            let unknown = UnknownType::new(self.rulebook, file, name, seen);
+            self.unknown_types.push(unknown);
+        }
+    }
+
     fn har(&mut self, name: &str, source: &mut dyn Read) -> Result<Judgment, CheckError> {
         let judged =
             har::judge_file(&self.one(name), source).map_err(|source| CheckError::Unreadable {
@@ -474,7 +527,7 @@ impl<'a> Checker<'a> {
             })?;
         self.outcome.documents += judged.exchanges;
         self.outcome.foreign += judged.foreign;
-        self.outcome.unreadable += judged.unreadable_count;
+        self.outcome.skipped += judged.unreadable_count;
         self.notes
             .extend(judged.unreadable.iter().map(|why| format!("{name}: {why}")));
         if judged.foreign > 0 {
@@ -515,6 +568,8 @@ struct Documents {
     /// Whether it has one document per line.
     is_archive: bool,
     judged: Judged,
+    /// The type that the document looks like.
+    other_kind: Option<String>,
 }
 
 /// The number of documents in a list that contains only objects.
@@ -543,15 +598,12 @@ fn one_document(
         });
     }
     let mut judged = lines.full(0, payload);
-    let findings = judged.judgment.findings.iter();
-    let mut unreadable = findings.filter(|f| f.kind == UNREADABLE && f.pointer.is_empty());
-    let reason = unreadable.next().map(|finding| &finding.actual);
     // The events of an array are numbered, so that such a note is about the whole file.
-    let mut notes = judged.notes.iter().filter(|note| note.line == 0);
-    if let Some(why) = reason.or_else(|| notes.next().map(|note| &note.why)) {
+    if let Some(note) = judged.notes.iter().find(|note| note.line == 0) {
+        let why = &note.why;
         return Err(CheckError::Malformed {
             name: name.to_owned(),
-            why: why.clone(),
+            why: why.strip_prefix(NOT_READABLE).unwrap_or(why).to_owned(),
         });
     }
     if let Some(id) = schema_id {
@@ -572,6 +624,7 @@ fn one_document(
     Ok(Documents {
         is_archive: false,
         judged,
+        other_kind: None,
     })
 }
 

@@ -1,11 +1,12 @@
 //! NDJSON: one document per line, judged block by block on several threads, with results in the order of lines.
 //!
 //! Each thread reads one block at a time, however large the file is. The result of a block waits for those of earlier
-//! blocks; it holds findings and, with `--set-aside`, the lines to set aside. An unreadable line is a finding, or in a stream of
-//! events a note; later lines are still judged.
+//! blocks; it holds findings and, with `--set-aside`, the lines to set aside. An unreadable line is counted and noted, and breaks
+//! no rule; later lines are still judged.
 
 use super::aside::{LineAside, Reason, SetAside};
 use super::blocks::{Block, Blocks, LINE_BYTES_MAX};
+use super::unknown_types::UnknownTypes;
 use super::wire;
 use conformant_judge::Judgment;
 use conformant_record::{ArchiveSums, Level};
@@ -33,8 +34,10 @@ pub(super) struct Judged {
     /// Judged documents; a line may contain none or several.
     pub(super) documents: usize,
     /// Events of undocumented types.
-    pub(super) foreign: usize,
-    /// Lines that contain no event: the first [`NOTES_MAX`] of a stream, with the reason.
+    pub(super) foreign: UnknownTypes,
+    /// Lines that are not documents.
+    pub(super) malformed: usize,
+    /// Lines that contain no event or are unreadable: the first [`NOTES_MAX`], with the reason.
     pub(super) notes: Vec<Note>,
     /// Events by type, for streams.
     pub(super) types: BTreeMap<String, usize>,
@@ -111,6 +114,30 @@ impl Judged {
         }
     }
 
+    /// Whether a rule of level must is broken.
+    pub(super) fn has_failure(&self) -> bool {
+        let mut findings = self.judgment.findings.iter();
+        findings.any(|finding| finding.level == Level::Must)
+    }
+
+    /// Result of a line that is not a document.
+    pub(super) fn unreadable(line: usize, why: String) -> Self {
+        Self {
+            malformed: 1,
+            ..Self::skipped(line, why)
+        }
+    }
+
+    /// Result of a line without an event.
+    pub(super) fn skipped(line: usize, why: String) -> Self {
+        let mut judged = Self {
+            notes: vec![Note { line, why }],
+            ..Self::default()
+        };
+        judged.sums.unreadable = 1;
+        judged
+    }
+
     /// The reasons to set a line aside at this level.
     pub(super) fn reasons(&self, level: Level) -> Vec<Reason> {
         let findings = self.judgment.findings.iter();
@@ -128,7 +155,8 @@ impl Judged {
             .truncate(findings_max.saturating_sub(kept));
         self.judgment.merge(other.judgment);
         self.documents += other.documents;
-        self.foreign += other.foreign;
+        self.foreign.merge(other.foreign);
+        self.malformed += other.malformed;
         self.sums.merge(other.sums);
         self.aside_lines.append(&mut other.aside_lines);
         self.binary = self.binary.take().or(other.binary);
@@ -150,6 +178,7 @@ impl Judged {
         for note in self.notes.iter_mut().chain(&mut self.cut) {
             note.line += lines;
         }
+        self.foreign.shift(lines);
         if let Some(binary) = &mut self.binary {
             binary.line += lines;
         }
@@ -517,13 +546,8 @@ mod tests {
     fn every_line_is_judged_and_named() {
         let text = b"{\"attempt\":\"1\"}\r\n\n{\"attempt\":1}\n{broken\n\xff\xfe\n{\"attempt\":\"2\"}\n{\"x\":1}";
         let (record, documents) = check("events.ndjson", &mut &text[..], 1);
-        assert_eq!(documents, 6);
-        let wanted = [
-            (3, "/attempt", "type"),
-            (4, "", "unreadable"),
-            (5, "", "unreadable"),
-            (7, "/x", "extra-field"),
-        ];
+        assert_eq!(documents, 4);
+        let wanted = [(3, "/attempt", "type"), (7, "/x", "extra-field")];
         assert_eq!(found(&record), wanted);
         for finding in &record.findings {
             assert!(
@@ -538,7 +562,25 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_lines_are_reported_with_their_place() {
+    fn unreadable_lines_are_noted_with_their_place_and_break_no_rule() {
+        let text = "{broken\n{\"attempt\":\"1\"}\n\"hello\"\n}\n";
+        let mut checker = checker("events/MessageSent/4", 1);
+        checker.file("a.ndjson", &mut text.as_bytes()).unwrap();
+        let notes = checker.notes();
+        assert!(
+            notes[0].starts_with("a.ndjson: line 1: not a readable document: not JSON"),
+            "{notes:?}"
+        );
+        assert!(notes[1].starts_with("a.ndjson: line 4: "), "{notes:?}");
+        let (record, counts) = checker.finish();
+        // A text is a document, but of another type.
+        assert_eq!(found(&record), [(3, "", "type")]);
+        assert_eq!((counts.documents, counts.malformed), (2, 2));
+        assert_eq!(record.archive.unwrap().unreadable, 2);
+    }
+
+    #[test]
+    fn duplicate_keys_and_marks_are_reported_with_their_place() {
         let text = "{\"attempt\":\"1\"}\n{\"attempt\":\"1\",\"attempt\":\"2\"}\n";
         let (record, _) = check("events.ndjson", &mut text.as_bytes(), 1);
         assert_eq!(found(&record), [(2, "/attempt", "duplicate-key")]);
@@ -575,7 +617,7 @@ mod tests {
         }
         let (one, documents) = check("events.ndjson", &mut text.as_bytes(), 1);
         let (four, _) = check("events.ndjson", &mut text.as_bytes(), 4);
-        assert_eq!((documents, one.findings.len()), (20_000, 58));
+        assert_eq!((documents, one.findings.len()), (19_971, 29));
         let one = serde_json::to_string(&one).unwrap();
         assert_eq!(one, serde_json::to_string(&four).unwrap());
         // Nor does positioned reading.
@@ -593,7 +635,7 @@ mod tests {
     fn standard_input_may_have_one_document_per_line() {
         for (text, documents) in [
             ("{\"attempt\":\"1\"}\n{\"attempt\":\"2\"}\n", 2),
-            ("{broken\n{\"attempt\":\"2\"}\n", 2),
+            ("{broken\n{\"attempt\":\"2\"}\n", 1),
             ("{\"attempt\":\"1\"}\n", 1),
             ("{\n\"attempt\":\n\"1\"\n}\n", 1),
         ] {
@@ -855,16 +897,14 @@ mod tests {
         let long = io::repeat(b'x').take(3 * LINE_BYTES_MAX as u64);
         let mut source = (&b"{}\n"[..]).chain(long).chain(&b"\n{\"x\":1}\n"[..]);
         let (record, documents) = check("events.jsonl", &mut source, 2);
-        assert_eq!(documents, 3);
-        assert_eq!(
-            found(&record),
-            [(2, "", "unreadable"), (3, "/x", "extra-field")]
-        );
+        assert_eq!(documents, 2);
+        assert_eq!(found(&record), [(3, "/x", "extra-field")]);
+        assert_eq!(record.archive.unwrap().unreadable, 1);
     }
 
     #[test]
     fn findings_beyond_those_kept_are_counted() {
-        let text = "1\n".repeat(10_100);
+        let text = "{\"x\":1}\n".repeat(10_100);
         let (record, documents) = check("events.ndjson", &mut text.as_bytes(), 2);
         assert_eq!((documents, record.findings.len()), (10_100, 10_000));
         assert_eq!(

@@ -4,6 +4,9 @@ use super::document::DocumentJudge;
 use super::fast_path::{FastPath, FastValidator};
 use super::lines::{Judged, LineJudge, Quick};
 
+/// The start of a note about an unreadable line.
+pub(super) const NOT_READABLE: &str = "not a readable document: ";
+
 /// The day of a time such as `2026-01-31T00:00:00Z`.
 pub(super) fn day(time: &str) -> Option<&str> {
     let day = time.get(..10)?;
@@ -57,19 +60,17 @@ impl LineJudge for Payloads<'_> {
     }
 
     fn full(&self, line: usize, bytes: &[u8]) -> Judged {
-        Judged::one(
-            self.kind,
-            self.day,
-            self.one.document(self.kind, line, bytes),
-        )
+        match self.one.read(self.kind, line, bytes) {
+            Ok(parsed) => {
+                let judgment = self.one.payload(line, self.kind, parsed);
+                Judged::one(self.kind, self.day, judgment)
+            }
+            Err(why) => self.unreadable(line, &why),
+        }
     }
 
     fn unreadable(&self, line: usize, why: &str) -> Judged {
-        Judged::one(
-            self.kind,
-            self.day,
-            self.one.unreadable(self.kind, line, why),
-        )
+        Judged::unreadable(line, format!("{NOT_READABLE}{why}"))
     }
 }
 

@@ -6,8 +6,9 @@
 use super::DocumentJudge;
 use super::envelope::{Envelope, EventError, Mapping};
 use super::fast_path::{Envelopes, FastPath, LookInside, Part, TypeFastPath};
-use super::lines::{Judged, LineJudge, Note, Quick};
+use super::lines::{Judged, LineJudge, Quick};
 use super::payloads;
+use super::unknown_types::UnknownTypes;
 use conformant_base::json;
 use conformant_judge::Judgment;
 use conformant_record::Finding;
@@ -79,11 +80,11 @@ impl<'a> Stream<'a> {
         let schema = event.schema.as_deref();
         let Some(name) = event.r#type.as_deref() else {
             let why = EventError::NoType(self.mapping.type_at.clone());
-            return self.unreadable(line, &why.to_string());
+            return Judged::skipped(line, why.to_string());
         };
         let (kind, expected_address) = match type_of(self.one.rulebook, name, schema) {
             TypeOf::Undocumented => {
-                judged.foreign = 1;
+                judged.foreign = UnknownTypes::one(name, line);
                 return judged;
             }
             TypeOf::WithoutPayload => {
@@ -99,10 +100,16 @@ impl<'a> Stream<'a> {
         };
         let Some(payload) = &event.payload else {
             let why = EventError::NoPayload(self.mapping.payload_at.clone());
-            return self.unreadable(line, &why.to_string());
+            return Judged::skipped(line, why.to_string());
+        };
+        let mut judgment = match self.one.read(kind, line, payload) {
+            Ok(parsed) => self.one.payload(line, kind, parsed),
+            Err(why) => {
+                let why = format!("the payload at {}: {why}", self.mapping.payload_at);
+                return self.unreadable(line, &why);
+            }
         };
         *judged.types.entry(canonical(name)).or_default() += 1;
-        let mut judgment = self.one.document(kind, line, payload);
         if let Some(schema) = schema {
             self.address(line, name, schema, expected_address, &mut judgment);
         }
@@ -188,12 +195,12 @@ fn kind_of(address_end: &str) -> Option<String> {
 }
 
 /// The type with the vendor's segment as in the documents.
-fn canonical(name: &str) -> String {
+pub(super) fn canonical(name: &str) -> String {
     behind_the_vendor(name).map_or_else(|| name.to_owned(), |rest| format!("com.{VENDOR}.{rest}"))
 }
 
 /// The type name after the vendor's segment: `comms-api.message.sent`.
-fn behind_the_vendor(name: &str) -> Option<&str> {
+pub(super) fn behind_the_vendor(name: &str) -> Option<&str> {
     name.get(vendor_end(name.as_bytes())?..)
 }
 
@@ -220,15 +227,7 @@ impl LineJudge for Stream<'_> {
     }
 
     fn unreadable(&self, line: usize, why: &str) -> Judged {
-        let mut judged = Judged {
-            notes: vec![Note {
-                line,
-                why: why.to_owned(),
-            }],
-            ..Judged::default()
-        };
-        judged.sums.unreadable = 1;
-        judged
+        Judged::unreadable(line, why.to_owned())
     }
 }
 
@@ -295,7 +294,7 @@ mod tests {
                 judged.judgment.tallies.clone(),
                 format!("{:?}", judged.judgment.findings),
                 judged.types.clone(),
-                (judged.documents, judged.foreign),
+                (judged.documents, judged.foreign.events),
                 judged.sums.clone(),
                 judged.notes.clone(),
             )
@@ -354,7 +353,11 @@ mod tests {
             [(3, "/attempt"), (4, "/attempt"), (5, "/dataschema")]
         );
         assert_eq!(found(&judged)[2].1, SCHEMA_ADDRESS);
-        assert_eq!((judged.documents, judged.foreign), (7, 1));
+        assert_eq!((judged.documents, judged.foreign.events), (7, 1));
+        assert_eq!(
+            judged.foreign.types["com.acme.comms-api.message.pinned"].line,
+            7
+        );
         let types: BTreeMap<&str, usize> =
             judged.types.iter().map(|(t, n)| (t.as_str(), *n)).collect();
         let wanted = [
@@ -392,6 +395,7 @@ mod tests {
             "7\n{broken\n{\"type\":7}\n{\"type\":\"com.svc.comms-api.message.sent\"}\n\n[]\n";
         let judged = judge(&Mapping::default(), text);
         assert_eq!((judged.documents, judged.sums.unreadable), (0, 4));
+        assert_eq!(judged.malformed, 2);
         assert_eq!(judged.notes[0].to_string(), "line 1: no object");
         assert_eq!(judged.notes[2].to_string(), "line 3: no type at /type");
         assert_eq!(judged.notes[3].to_string(), "line 4: no payload at /data");

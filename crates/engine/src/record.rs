@@ -216,7 +216,12 @@ impl<'a> Recorder<'a> {
     /// Adds a judgment that belongs to no scenario, under this name.
     pub fn add_judgment(&mut self, name: &str, judgment: Judgment) {
         let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
-        let verdict = if failed { Verdict::Fail } else { Verdict::Pass };
+        let is_judged = judgment.tallies.values().any(|tally| tally.judged() > 0);
+        let verdict = match (failed, is_judged) {
+            (true, _) => Verdict::Fail,
+            (false, true) => Verdict::Pass,
+            (false, false) => Verdict::NotJudged,
+        };
         let result = ScenarioResult {
             id: name.to_owned(),
             verdict,

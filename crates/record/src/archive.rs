@@ -15,7 +15,7 @@ pub struct ArchiveCounts {
     pub documents: Vec<DocumentCount>,
     /// By kind, version, rule and day.
     pub findings: Vec<FindingCount>,
-    /// Lines without an event, in a stream of events.
+    /// Lines that are not documents, or without an event in a stream of events.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unreadable: usize,
     /// Documents by the schema id of their Confluent wire header; 0 stands for all ids after the first 10,000.

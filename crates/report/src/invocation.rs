@@ -28,8 +28,9 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
     ];
     let words = text::shell_words(&record.invocation);
     if words.get(1).is_some_and(|command| command != "run") {
-        // Standard input cannot be read again.
-        let reads_input = words.iter().any(|word| *word == "-");
+        // Neither standard input nor the traffic of clients can be read again.
+        let is_traffic = ["proxy", "serve"].contains(&words[1].as_ref());
+        let reads_input = is_traffic || words.iter().any(|word| *word == "-");
         return (!reads_input).then(|| record.invocation.clone());
     }
     if finding.step == 0 || finding.scenario.is_empty() {
@@ -204,6 +205,9 @@ mod tests {
         assert_eq!(repeated(of_file, live), of_file);
         let mut record = sample();
         record.invocation = "conformant check - --as flow/execution".to_owned();
+        assert_eq!(reproduce_command(&record, &record.findings[0]), None);
+        record.invocation =
+            "conformant proxy --upstream flow=http://h --max-exchanges 4".to_owned();
         assert_eq!(reproduce_command(&record, &record.findings[0]), None);
     }
 

@@ -250,7 +250,9 @@ pub(super) fn headline(record: &RunRecord, settings: Settings) -> String {
             }
             Some(1) => {
                 let passed = count(counts.pass, "rule");
-                format!("failed (exit 1): a waiver or claim does not apply, {passed} passed")
+                format!(
+                    "failed (exit 1): a waiver does not apply or a claim was not judged, {passed} passed"
+                )
             }
             // A target error, or too few rules judged.
             Some(code) => {

@@ -238,7 +238,7 @@ fn ndjson(data: &[u8]) {
     if (1..20).contains(&lines.len()) {
         let parsed = Kind::parse(&RULEBOOK, kind).expect("a kind");
         let mut checker = Checker::new(&RULEBOOK, parsed, surroundings(1));
-        // A malformed document is an error, and a malformed line is a finding.
+        // A malformed document is an error, and a malformed line is counted.
         let mut are_documents = true;
         for line in lines {
             are_documents &= checker.file("x.json", &mut &line[..]).is_ok();

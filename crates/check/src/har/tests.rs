@@ -296,7 +296,7 @@ fn entries_are_named_by_number_and_foreign_ones_passed_over() {
         result.unwrap();
         let (record, counts) = checker.finish();
         assert_eq!(
-            (counts.documents, counts.foreign, counts.unreadable),
+            (counts.documents, counts.foreign, counts.skipped),
             (2, 1, 0)
         );
         let found: Vec<_> = record
@@ -365,7 +365,7 @@ fn entries_that_are_none_are_counted_and_the_others_judged() {
     result.unwrap();
     assert_eq!(checker.notes().len(), 6);
     let (_, counts) = checker.finish();
-    assert_eq!((counts.unreadable, counts.documents), (6, 1));
+    assert_eq!((counts.skipped, counts.documents), (6, 1));
 }
 
 #[test]

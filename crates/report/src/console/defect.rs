@@ -149,7 +149,11 @@ fn others_broken(card: &Card, others: &[Broken], look: &Look) -> String {
 /// A broken rule: sentence, observation, place, exchange and command.
 fn rule(record: &RunRecord, broken: &Broken, title: &str, look: &Look) -> String {
     let mut out = String::new();
-    let says = broken.rule.map_or("", |rule| rule.says.as_str());
+    // The sentence of a rule about one field says nothing about a document of another type.
+    let is_of_whole = |finding: &&Finding| finding.pointer.is_empty() && finding.kind == "type";
+    let is_of_whole = broken.findings.first().is_some_and(is_of_whole);
+    let says = broken.rule.filter(|_| !is_of_whole);
+    let says = says.map_or("", |rule| rule.says.as_str());
     // Without a fault that it resembles the title already contains the sentence.
     if !says.is_empty() && !title.starts_with(says.trim_end_matches('.')) {
         out += &wrapped(says, "  ", 2, look.width);

@@ -257,11 +257,15 @@ fn counts(record: &RunRecord, look: &Look) -> String {
     let scenarios = record.summary.scenarios.iter();
     let scenarios = list_counts(scenarios.map(|(verdict, count)| (verdict.as_str(), *count)));
     // Times are left out: the clock of an offline run is virtual.
-    let exchanges = format!(
-        "{}, seed {}",
-        record.summary.exchanges,
-        invocation::seed(record)
-    );
+    let command = record.invocation.split(' ').nth(1).unwrap_or_default();
+    let is_check = command == "check";
+    let exchanges = match (command, record.summary.exchanges) {
+        // Files without traffic.
+        ("check", 0) => None,
+        ("check" | "proxy" | "serve", count) => Some(count.to_string()),
+        (_, count) => Some(format!("{count}, seed {}", invocation::seed(record))),
+    };
+    let scenarios_label = if is_check { "files" } else { "scenarios" };
     let waived: usize = record.waivers.iter().map(|waiver| waiver.findings).sum();
     let waivers = (!record.waivers.is_empty()).then(|| {
         let accept = if record.waivers.len() == 1 {
@@ -290,8 +294,8 @@ fn counts(record: &RunRecord, look: &Look) -> String {
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("ended early", record.ended_early.clone()),
-        ("scenarios", Some(scenarios)),
-        ("exchanges", Some(exchanges)),
+        (scenarios_label, Some(scenarios)),
+        ("exchanges", exchanges),
         ("selection", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),

@@ -41,7 +41,10 @@ pub(super) fn archive(archive: &ArchiveCounts) -> Value {
         view::count(documents, "document")
     );
     if archive.unreadable > 0 {
-        lead += &format!(" {} no event.", contain(archive.unreadable));
+        lead += &format!(
+            " {} no readable document or event.",
+            contain(archive.unreadable)
+        );
     }
     context! {
         lead,

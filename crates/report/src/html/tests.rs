@@ -287,7 +287,7 @@ fn counts_of_an_archive_are_drawn_by_kind_rule_and_day() {
     record.archive = Some(archive());
     let html = rendered(&record);
     for part in [
-        "5 of 1200 documents are rejected. 1 line contains no event.",
+        "5 of 1200 documents are rejected. 1 line contains no readable document or event.",
         "<title>2026-01-30: 3 findings</title>",
         "<td><code>events&#x2f;MessageSent 2</code></td><td data-h=\"rejected\" class=\"num\">5</td>",
         "<td class=\"num\">5</td><td><code>events&#x2f;message-sent&#x2f;body</code></td>",

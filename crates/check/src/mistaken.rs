@@ -1,0 +1,57 @@
+//! Recognizes a document of another type than the one that `--as` names, by the fields that only the other type has.
+
+use conformant_rulebook::Rulebook;
+use serde_json::Value;
+
+/// The name of the type that a document of another type looks like, for `--as`.
+pub(super) fn other_kind(rulebook: &Rulebook, kind: &str, bytes: &[u8]) -> Option<String> {
+    let document: Value = serde_json::from_slice(bytes).ok()?;
+    let has = |pointer: &str| document.pointer(pointer).is_some();
+    if document
+        .pointer("/log/entries")
+        .is_some_and(Value::is_array)
+    {
+        return Some("har".to_owned());
+    }
+    if has("/specversion") && has("/type") && kind.starts_with("events/") {
+        return Some("events".to_owned());
+    }
+    let is_page = document
+        .pointer("/meta/key")
+        .and_then(Value::as_str)
+        .is_some_and(|key| document.get(key).is_some_and(Value::is_array));
+    let other = match (kind.strip_suffix("[]"), is_page) {
+        (None, true) => format!("{kind}[]"),
+        (Some(item), false) if has("/sid") => item.to_owned(),
+        _ => return None,
+    };
+    rulebook.kinds.contains_key(&other).then_some(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use conformant_judge::load::shared as rulebook;
+
+    #[test]
+    fn a_page_a_resource_a_recording_and_an_event_are_recognized() {
+        let page = r#"{"flows":[],"meta":{"key":"flows"}}"#;
+        for (kind, document, wanted) in [
+            ("flow/flow", page, Some("flow/flow[]")),
+            ("flow/flow[]", page, None),
+            ("flow/flow[]", r#"{"sid":"FW0"}"#, Some("flow/flow")),
+            ("flow/flow", r#"{"sid":"FW0"}"#, None),
+            ("flow/flow", r#"{"log":{"entries":[]}}"#, Some("har")),
+            (
+                "events/MessageSent/4",
+                r#"{"specversion":"1.0","type":"t","data":{}}"#,
+                Some("events"),
+            ),
+            ("events/MessageSent/4", page, None),
+            ("flow/flow", "{", None),
+        ] {
+            let found = other_kind(rulebook(), kind, document.as_bytes());
+            assert_eq!(found.as_deref(), wanted, "{kind} {document}");
+        }
+    }
+}

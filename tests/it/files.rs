@@ -1,0 +1,93 @@
+//! `check` of files that are not what they should be: what is left out or cannot be judged is named, and CI notices it.
+
+use super::program::Folder;
+
+const SENT: &str = r#"{"type":"com.svc.comms-api.message.sent","data":{"attempt":"1"}}"#;
+
+#[test]
+fn unreadable_lines_break_no_rule_and_exit_2() {
+    let here = Folder::new();
+    here.write("good.ndjson", "{\"attempt\":\"1\"}\n{oops\n");
+    here.write("bad.ndjson", "{\"attempt\":1}\n{oops}\n");
+    here.write("pretty.ndjson", "{\n  \"attempt\": \"1\"\n}\n");
+    let check = |code, file| {
+        let line = format!("check {file} --as events/MessageSent/4 --report json=r.json");
+        let (out, err) = here.run(code, &line);
+        assert!(err.contains(": not a readable document: not JSON"), "{err}");
+        let record: serde_json::Value =
+            serde_json::from_str(&here.read("r.json")).expect("it is JSON");
+        assert_eq!(record["complete"], false);
+        (out, err, record)
+    };
+    let (out, _, record) = check(2, "good.ndjson");
+    assert!(out.contains("a line cannot be read"), "{out}");
+    assert_eq!(record["findings"], serde_json::json!([]));
+    assert_eq!(record["archive"]["unreadable"], 1);
+    // A broken rule decides.
+    check(1, "bad.ndjson");
+    let (_, err, _) = check(2, "pretty.ndjson");
+    assert!(err.contains("as `jq -c . FILE` writes them"), "{err}");
+    here.write("events.ndjson", format!("{SENT}\nnonsense\n"));
+    here.run(2, "check events.ndjson --as events");
+}
+
+#[test]
+fn an_event_type_that_may_be_a_mistake_is_named_and_fails_with_strict() {
+    let here = Folder::new();
+    let wrong = SENT.replace("sent", "sennt");
+    let other = SENT.replace("com.svc.comms-api.message.sent", "org.example.made");
+    here.write("e.ndjson", format!("{SENT}\n{wrong}\n{wrong}\n{other}\n"));
+    let (out, err) = here.run(0, "check e.ndjson --as events");
+    assert!(
+        err.contains(
+            "WARN e.ndjson: line 2: unknown event type `com.svc.comms-api.message.sennt` (2 events, not judged); did you \
+             mean `com.svc.comms-api.message.sent`?"
+        ),
+        "{err}"
+    );
+    let others =
+        "1 event of other types, not judged, such as `org.example.made` (e.ndjson: line 4)";
+    assert!(err.contains(others), "{err}");
+    assert!(out.contains("passed"), "{out}");
+    let (out, _) = here.run(4, "check e.ndjson --as events --strict");
+    assert!(out.contains("not concluded (exit 4)"), "{out}");
+    // Types of another form do not fail.
+    here.write("o.ndjson", format!("{SENT}\n{other}\n"));
+    here.run(0, "check o.ndjson --as events --strict");
+    here.write("n.ndjson", format!("{other}\n"));
+    let (_, err) = here.run(4, "check n.ndjson --as events");
+    assert!(
+        err.contains("no event is of a type that the documents describe"),
+        "{err}"
+    );
+}
+
+#[test]
+fn files_of_a_folder_that_are_not_read_are_named() {
+    let here = Folder::new();
+    let (good, bad) = ("{\"attempt\":\"1\"}\n", "{\"attempt\":1}\n");
+    here.write("all/a.ndjson", good);
+    here.write("all/b.log", bad);
+    here.write("all/c.ndjson.bz2", bad);
+    let (out, err) = here.run(0, "check all --as events/MessageSent/4");
+    assert!(
+        err.contains(
+            "WARN 2 files not read, because of the name or as a link: all/b.log, all/c.ndjson.bz2;"
+        ),
+        "{err}"
+    );
+    assert!(err.contains("read 1 document in 1 file"), "{err}");
+    assert!(out.contains("files       1 pass"), "{out}");
+    here.write("all/D.JSON", bad);
+    here.run(1, "check all --as events/MessageSent/4");
+}
+
+#[test]
+fn a_document_of_another_type_is_recognized() {
+    let here = Folder::new();
+    here.write("page.json", r#"{"flows":[],"meta":{"key":"flows"}}"#);
+    let (_, err) = here.run(1, "check page.json --as flow/flow");
+    let hint =
+        "page.json looks like a document of another type: `--as 'flow/flow[]'` judges it as one";
+    assert!(err.contains(hint), "{err}");
+}
