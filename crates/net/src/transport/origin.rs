@@ -187,7 +187,12 @@ fn parse(text: &str) -> Result<Url, UrlError> {
             at,
         });
     }
-    let url = Url::parse(text).map_err(|e| UrlError::NotAbsolute(e.to_string()))?;
+    let url = Url::parse(text).map_err(|e| {
+        UrlError::NotAbsolute(match e {
+            url::ParseError::RelativeUrlWithoutBase => "no scheme, such as http://".to_owned(),
+            other => other.to_string(),
+        })
+    })?;
     // The parser reads `http:///x` and `http:x` as `http://x`.
     let behind = text.split_once(':').map_or("", |(_, behind)| behind);
     let is_special = matches!(url.scheme(), "http" | "https");
