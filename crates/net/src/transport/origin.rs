@@ -188,10 +188,9 @@ fn parse(text: &str) -> Result<Url, UrlError> {
         });
     }
     let url = Url::parse(text).map_err(|e| {
-        UrlError::NotAbsolute(match e {
-            url::ParseError::RelativeUrlWithoutBase => "no scheme, such as http://".to_owned(),
-            other => other.to_string(),
-        })
+        let is_relative = e == url::ParseError::RelativeUrlWithoutBase;
+        let why = is_relative.then(|| "no scheme, such as http://".to_owned());
+        UrlError::NotAbsolute(why.unwrap_or_else(|| e.to_string()))
     })?;
     // The parser reads `http:///x` and `http:x` as `http://x`.
     let behind = text.split_once(':').map_or("", |(_, behind)| behind);
