@@ -104,9 +104,7 @@ impl Runner<'_> {
             (Stop::Unexpected, _) => {
                 Box::new(|named| SkippedRule::because(named, "an earlier step went wrong"))
             }
-            (Stop::Interrupted, _) => {
-                Box::new(|named| SkippedRule::because(named, ENDED_BEFORE))
-            }
+            (Stop::Interrupted, _) => Box::new(|named| SkippedRule::because(named, ENDED_BEFORE)),
             (Stop::Masked(rule), _) => Box::new(move |named| SkippedRule::behind(named, rule)),
             (
                 Stop::NotApplicable(why)
