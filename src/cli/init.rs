@@ -51,7 +51,8 @@ pub(super) fn init(args: &InitArgs) -> Done {
         .into_iter()
         .map(described)
         .collect();
-    let values = context! { services, hooks, control => args.hooks.clone() };
+    let control = args.hooks.as_deref().map(|url| url.trim_end_matches('/'));
+    let values = context! { services, hooks, control => control };
     let schema = serde_json::to_string_pretty(&config::schema(&index))
         .map_err(|e| Failure::Trouble(format!("failed to write the schema: {e}")))?;
     let mut files = vec![
@@ -80,6 +81,14 @@ pub(super) fn init(args: &InitArgs) -> Done {
         ));
     }
     let options = options(args);
+    let is_below = args.out.components().any(|part| part != Component::CurDir);
+    if is_below && !matches!(forge(args), Forge::None) {
+        note(&format!(
+            "the CI file works in the root of a repository only: if {} is not one, move it there and add `{}` to its `conformant run`",
+            args.out.display(),
+            options.trim()
+        ));
+    }
     let first = match targets.is_empty() {
         true => format!(
             "name a target in {}, ",

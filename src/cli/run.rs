@@ -174,6 +174,7 @@ impl SelectedRun<'_> {
         let (conclusion, run_end, last_lines) = {
             let mut out = output::stream(reports);
             let console = output::console(out.as_mut(), args.output.console, reports, settings);
+            let console = console.with_limit(self.config.run_max);
             let mut console = console.without_last_lines();
             let mut consumers = vec![&mut console as &mut dyn Consumer, &mut kept_record];
             consumers.extend(event_lines.iter_mut().map(|one| one as &mut dyn Consumer));
@@ -480,7 +481,8 @@ fn print_notes(
     if let Some((service, answer)) = &ended.wrong_address {
         let url = config.settings.targets.get(service).map_or("", |t| &t.url);
         note(&format!(
-            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url (`conformant doctor` checks it)"
+            "error: the address of {service} leads elsewhere: {url}, where {answer}; correct targets.{service}.url{} (`conformant doctor` checks it)",
+            config::path_for(&config.settings.index, service, url)
         ));
     }
     for (service, why) in &ended.never_reached {
@@ -515,9 +517,13 @@ fn print_notes(
 fn hook_failure(hook: &FailedHook<'_>) -> String {
     let (name, why) = (hook.name, hook.why);
     let scenarios = text::count(hook.scenarios, "scenario");
-    let cause = hook.defect.map_or_else(String::new, |number| {
-        format!(", probably because of defect {number}")
-    });
+    let cause = match hook.defect {
+        Some(number) => format!(", probably because of defect {number}"),
+        None if hook.has_defects => {
+            format!(", perhaps because of a defect of {}", hook.service)
+        }
+        None => String::new(),
+    };
     format!(
         "error: hook {name} failed and left {scenarios} inconclusive{cause}: {why}; `conformant explain {name}` describes it"
     )

@@ -11,15 +11,15 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
     for (text, expected) in [
         (
             "targets: { flow: { url: 127.0.0.1:4010 } }",
-            "targets.flow.url: 127.0.0.1:4010: it is not an absolute URL (relative URL without a base); did you mean http://127.0.0.1:4010?",
+            "targets.flow.url: 127.0.0.1:4010: it is not an absolute URL (no scheme, such as http://); did you mean http://127.0.0.1:4010? (conformant.yaml:1)",
         ),
         (
             "limits: { timeout: 10 }",
-            "limits.timeout: invalid duration `10`: expected a number and a unit, such as `500ms`, `10s` or `5m`; did you mean `10s`?",
+            "limits.timeout: invalid duration `10`: expected a number and a unit, such as `500ms`, `10s` or `5m`; did you mean `10s`? (conformant.yaml:1)",
         ),
         (
             "targets: { flow: { url: 'http://127.0.0.1:9', from: '12025550100' } }",
-            "targets.flow.from: invalid phone number `12025550100`: expected E.164, such as `+12025550100` (in quotes)",
+            "targets.flow.from: invalid phone number `12025550100`: expected E.164, such as `+12025550100` (in quotes) (conformant.yaml:1)",
         ),
         (
             "targets: { flow: { url: 'http://127.0.0.1:9', flow_sid: abc } }",
@@ -27,15 +27,15 @@ fn mistakes_in_a_configuration_come_with_a_proposal() {
         ),
         (
             "limits: { rate: 50 }",
-            "limits.rate: invalid rate `50`: expected requests per second, such as `50/s`; did you mean `50/s`?",
+            "limits.rate: invalid rate `50`: expected requests per second, such as `50/s`; did you mean `50/s`? (conformant.yaml:1)",
         ),
         (
             "targets: { flow: { url: 'http://127.0.0.1:9', username: key, password: hunter2 } }",
-            "the file contains the secret itself at targets.flow.password; write `${FLOW_PASSWORD}` and set FLOW_PASSWORD in the environment",
+            "the file contains the secret itself at targets.flow.password; write `${FLOW_PASSWORD}` and set FLOW_PASSWORD in the environment (conformant.yaml:1)",
         ),
         (
             "callbacks: { listen: 8080 }",
-            "callbacks.listen: invalid address `8080`: expected ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one)",
+            "callbacks.listen: invalid address `8080`: expected ADDRESS:PORT, such as 127.0.0.1:8080 (port 0: any free one) (conformant.yaml:1)",
         ),
         (
             " \n",
@@ -264,6 +264,11 @@ fn mistakes_about_hooks_services_and_credentials_are_named_before_a_run() {
         "c.yaml",
         "targets: { flow: { url: 'http://127.0.0.1:9', username: key, password: '${SECRET' } }\nproxy: http://u:hidden-1@p.test:1\n",
     );
+    folder.write(
+        "unset.yaml",
+        "targets:\n  auth:\n    url: 'http://127.0.0.1/auth?key=hidden-1'\n    headers: { X-Auth-API-Key: \"${AUTH_API_KEY}\",\n      Authorization: \"Bearer ${TOK}\" }\n",
+    );
+    folder.write("empty.yaml", "targets:\n");
     let reachable = "run --target flow=http://127.0.0.1:9";
     for (code, line, expected) in [
         (
@@ -289,8 +294,28 @@ fn mistakes_about_hooks_services_and_credentials_are_named_before_a_run() {
         ),
         (
             2,
+            "run --config unset.yaml",
+            "the environment has no AUTH_API_KEY, which targets.auth.headers.X-Auth-API-Key names (unset.yaml:4)",
+        ),
+        (
+            2,
+            "run --config unset.yaml",
+            "the environment has no TOK, which targets.auth.headers.Authorization names (unset.yaml:5)",
+        ),
+        (
+            2,
+            "run --config unset.yaml",
+            "targets.auth.url: http://127.0.0.1/auth?…: a base URL must not have a query or fragment (unset.yaml:3)",
+        ),
+        (
+            2,
+            "run --config empty.yaml",
+            "invalid type: nothing, expected a mapping of keys and values",
+        ),
+        (
+            2,
             "run --config c.yaml",
-            "targets.flow.password: `${SECRET` is not closed",
+            "`${SECRET` at targets.flow.password is not closed",
         ),
         (
             4,

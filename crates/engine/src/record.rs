@@ -3,7 +3,7 @@
 use super::RunEvent;
 use super::excerpt::Shown;
 use super::needs::{Needs, Stopped, needs_of};
-use super::stop::Stop;
+use super::stop::{ENDED_BEFORE, Stop};
 use conformant_judge::Judgment;
 use conformant_record::{
     Asked, Finding, Level, NOT_EXERCISED, OpenPointResult, RuleCounts, RuleResult, RulebookStamp,
@@ -462,12 +462,16 @@ fn conclude(
         check_either(rule, whole);
     }
     let tally = whole.tallies.get(&rule.id).cloned().unwrap_or_default();
+    let was_cut = reasons.is_some_and(|r| r.iter().any(|(_, why)| why == ENDED_BEFORE));
     let worst = reasons.and_then(|r| r.iter().next_back());
     let masked_by = tally.masked_by.first().filter(|_| worst.is_none()).cloned();
     let verdict = if tally.findings() > 0 {
         Verdict::Fail
     } else if matches!(rule.level, Level::Open | Level::May) {
         Verdict::Open
+    } else if tally.judged() > 0 && was_cut {
+        // Other scenarios judged it, and the step that would have broken it may be missing.
+        Verdict::Inconclusive
     } else if tally.judged() > 0 {
         Verdict::Pass
     } else {
@@ -480,6 +484,7 @@ fn conclude(
         }
     };
     let reason = match verdict {
+        Verdict::Inconclusive if was_cut => ENDED_BEFORE.to_owned(),
         Verdict::Inconclusive | Verdict::NotApplicable | Verdict::Error => {
             let masked = masked_by
                 .as_ref()

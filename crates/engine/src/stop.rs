@@ -2,13 +2,11 @@
 //!
 //! The judge decides what a reason means for the target. The conversion of each error is defined next to that error.
 
+pub use conformant_record::ENDED_BEFORE;
 use serde::{Deserialize, Serialize};
 
 /// Prefix of the reason where the set-up of a scenario failed.
 pub const SET_UP_FAILED: &str = "set-up failed";
-
-/// The reason of a scenario that did not end, or did not begin, before the run ended.
-pub const ENDED_BEFORE: &str = "the run ended before";
 
 /// Why a scenario ended early.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -69,6 +69,8 @@ pub(super) fn conclude_run(
 ) -> Concluded {
     let failed = judgment.findings.iter().any(|f| f.level == Level::Must);
     let (verdict, reason) = match &stop {
+        // What its remaining steps would have shown is unknown.
+        Some(Stop::Interrupted) if failed => (Verdict::Fail, ENDED_BEFORE.to_owned()),
         _ if failed => (Verdict::Fail, String::new()),
         None => (Verdict::Pass, String::new()),
         Some(Stop::NotApplicable(why)) => (Verdict::NotApplicable, why.clone()),

@@ -1,8 +1,11 @@
 //! Tests of the evidence of a scenario: the order of events, and the masking by broken values.
 
+use super::record::Recorder;
 use super::runner::ScenarioOutcome;
 use super::session::OpenError;
 use super::sessions::{Mutate, Offline};
+use super::stop::{ENDED_BEFORE, Stop};
+use super::summary::conclude_run;
 use super::{Options, Planned, ScenarioRun, Session, Sessions, Target, plan, run_scenario};
 use conformant_base::http::{Request, Response};
 use conformant_judge::evidence::{Event, Evidence, Exchange, WalkEnd};
@@ -10,7 +13,7 @@ use conformant_judge::history::Appearance;
 use conformant_judge::load::shared as rulebook;
 use conformant_judge::prove::Mode;
 use conformant_judge::{Acceptance, Context, Judgment};
-use conformant_record::RunEvent;
+use conformant_record::{Finding, RunEvent, Verdict};
 use conformant_rulebook::Rulebook;
 use conformant_rulebook::paging::NextPage;
 use conformant_rulebook::scenario::Scenario;
@@ -124,6 +127,38 @@ fn a_malformed_value_is_used_and_masks_dependent_rules() {
         ]
     );
     assert!(evidence.statements.is_empty());
+}
+
+#[test]
+fn a_rule_whose_scenario_was_cut_is_inconclusive_although_another_one_judged_it() {
+    let rule = "chat/callbacks/trigger-fires";
+    let (mut judged, mut cut) = (Judgment::default(), Judgment::default());
+    judged.conclude(rule, None);
+    cut.inconclusive(rule, ENDED_BEFORE);
+    let mut recorder = Recorder::new(rulebook(), BTreeMap::new(), 0);
+    recorder.add(conclude_run("chat/a", judged, None, 1, 0.0));
+    recorder.add(conclude_run("chat/b", cut, Some(Stop::Interrupted), 0, 0.0));
+    let record = recorder.finish(|r| r.id == rule, false);
+    let result = &record.rules[0];
+    assert_eq!(
+        (result.verdict, result.reason.as_str(), result.judged),
+        (Verdict::Inconclusive, ENDED_BEFORE, 1)
+    );
+}
+
+#[test]
+fn a_failing_scenario_that_was_cut_states_it() {
+    let mut judgment = Judgment::default();
+    let finding = Finding {
+        rule: "chat/rule/a".to_owned(),
+        ..Finding::default()
+    };
+    judgment.conclude("chat/rule/a", Some(finding));
+    let result = conclude_run("chat/a", judgment, Some(Stop::Interrupted), 1, 0.0).result;
+    assert_eq!(
+        (result.verdict, result.reason.as_str()),
+        (Verdict::Fail, ENDED_BEFORE)
+    );
 }
 
 #[test]

@@ -8,7 +8,7 @@
 //!
 //! The book has the method (`docs/src/detection.md`). No verdict and no exit code depends on it.
 
-use super::{FaultPattern, Level, RuleResult, RunRecord, Verdict};
+use super::{FaultPattern, Level, RuleResult, RunRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -66,13 +66,13 @@ pub struct FirstRun {
     pub warned: usize,
 }
 
-/// The estimate; `None` if nothing is known of defects.
+/// The estimate; `None` if nothing is known of defects, or if the run ended early: which steps a rule lacks is unknown.
 pub(super) fn detection(
     record: &RunRecord,
     known: &KnownDefects,
     is_strict: bool,
 ) -> Option<Detection> {
-    if known.faults.is_empty() || known.first_runs.is_empty() {
+    if !record.complete || known.faults.is_empty() || known.first_runs.is_empty() {
         return None;
     }
     let run = Run::new(&record.rules, known);
@@ -247,7 +247,7 @@ impl<'a> Run<'a> {
             let met = |need: &String| extra == Some(need.as_str());
             let would_be = !rule.needs.is_empty() && rule.needs.iter().all(met);
             // A vacuous rule was evaluated, and is not judged.
-            let is_judged = rule.judged > 0 && rule.verdict != Verdict::NotJudged;
+            let is_judged = rule.judged > 0 && !rule.verdict.is_undecided();
             is_judged || rule.findings > 0 || would_be
         })
     }
@@ -279,6 +279,7 @@ fn service_of(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Verdict;
 
     fn rule(id: &str, level: Level, judged: usize, needs: &[&str]) -> RuleResult {
         RuleResult {
@@ -339,9 +340,20 @@ mod tests {
     fn estimate(rules: Vec<RuleResult>, is_strict: bool) -> Detection {
         let record = RunRecord {
             rules,
+            complete: true,
             ..RunRecord::default()
         };
         detection(&record, &known(), is_strict).unwrap()
+    }
+
+    #[test]
+    fn a_run_that_ended_early_has_no_estimate() {
+        let record = RunRecord {
+            rules: vec![rule("f/a/x", Level::Must, 1, &[])],
+            complete: false,
+            ..RunRecord::default()
+        };
+        assert_eq!(detection(&record, &known(), false), None);
     }
 
     #[test]

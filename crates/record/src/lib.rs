@@ -559,6 +559,10 @@ pub struct RunRecord {
 /// The reason of a rule to which nothing in the run applies.
 pub const NOT_EXERCISED: &str = "not exercised by this run";
 
+/// The reason of a scenario that did not end, or did not begin, before the run ended, and of the rules that its remaining
+/// steps name.
+pub const ENDED_BEFORE: &str = "the run ended before";
+
 /// The reason of a rule that was not exercised because this scenario stopped early.
 pub fn not_exercised_because_of(scenario: &str) -> String {
     format!("{STOPPED_BEFORE}{scenario} stopped early")

@@ -81,6 +81,10 @@ pub struct FailedHook<'a> {
     /// The reason in the first scenario.
     pub why: &'a str,
     pub scenarios: usize,
+    /// The service of the first scenario.
+    pub service: &'a str,
+    /// Whether a defect of this service fails the run: what the hook names may be gone because of it.
+    pub has_defects: bool,
     /// The number of the defect that is the probable cause.
     pub defect: Option<usize>,
 }
@@ -93,11 +97,16 @@ pub fn failed_hooks(record: &RunRecord) -> Vec<FailedHook<'_>> {
         let Some((name, why)) = failed_hook(&scenario.reason) else {
             continue;
         };
+        let service = view::service(&scenario.id);
+        let fails =
+            |card: &Card<'_>| card.effect == Effect::Fails && card.defect.service == service;
         let hook = hooks.entry(name).or_insert_with(|| FailedHook {
             name,
             why,
             scenarios: 0,
-            defect: cause_of_hook(&cards, view::service(&scenario.id)).map(|at| cards[at].number),
+            service,
+            has_defects: cards.iter().any(fails),
+            defect: cause_of_hook(&cards, service).map(|at| cards[at].number),
         });
         hook.scenarios += 1;
     }

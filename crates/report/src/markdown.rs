@@ -200,7 +200,9 @@ fn undecided(record: &RunRecord, out: &mut String) {
     if groups.is_empty() {
         return;
     }
-    out.push_str("\n### Not decided\n\n| to judge them | rules | such as |\n|---|---|---|\n");
+    out.push_str(
+        "\n### Not decided\n\n| why, or what they need | rules | such as |\n|---|---|---|\n",
+    );
     for (need, ids) in groups.iter().take(ROWS_MAX) {
         let first = ids.first().copied().unwrap_or_default();
         let advice = cards::advice(need);

@@ -349,6 +349,16 @@ pub(super) fn detection(record: &RunRecord, detection: &Detection) -> String {
     )
 }
 
+/// Why a run that ended early has no estimate.
+pub(super) const NO_ESTIMATE: &str =
+    "the run ended early, and rules pass only for the scenarios that ran";
+
+/// Whether a run has no estimate because it ended early.
+pub(super) fn has_no_estimate(record: &RunRecord) -> bool {
+    let is_run = record.invocation.starts_with("conformant run");
+    is_run && !record.complete && record.detection.is_none()
+}
+
 /// What the estimated detection rate is about. Services are named if the run judged few of them.
 pub(super) fn unknown_implementation(record: &RunRecord) -> String {
     let is_elsewhere = |rule: &RuleResult| {

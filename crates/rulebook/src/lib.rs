@@ -40,7 +40,7 @@ pub use check::{
     Subject,
 };
 pub use compatibility::Compatibility;
-pub use load::{companion, parse_configuration, parse_file};
+pub use load::{companion, parse_configuration, parse_file, place_of};
 pub use model::{
     Action, Echo, Edition, Kind, OpenPointEntry, Operation, Origin, Parameter, ParameterLocation,
     Rule, Rulebook, Service, event_version, is_one_event, items_at,

@@ -245,6 +245,21 @@ pub fn parse_configuration<T: DeserializeOwned>(
     }
 }
 
+/// `path:line` of the value below these keys, if the file has it.
+pub fn place_of<'k>(
+    path: &str,
+    bytes: &[u8],
+    keys: impl IntoIterator<Item = &'k str>,
+) -> Option<String> {
+    let file = read_file(path, bytes, &mut Problems::default())?;
+    let (mut node, mut pointer) = (&file.node, String::new());
+    for key in keys {
+        node = node.get(key)?;
+        pointer = conformant_base::json::join(&pointer, key);
+    }
+    Some(file.place(&pointer))
+}
+
 /// Adds scenario files of another folder: `SERVICE/….yaml` or `SERVICE/scenarios/….yaml`. `added` has the path of each
 /// file by its path in the rulebook.
 fn further_scenarios(

@@ -5,8 +5,9 @@
 //! of several scenarios are judged in their part only.
 
 use conformant_record::{
-    ArchiveCounts, Asked, Finding, Level, OpenPointResult, Proof, RuleCounts, RuleResult,
-    RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary, Verdict, WaiverResult,
+    ArchiveCounts, Asked, ENDED_BEFORE, Finding, Level, OpenPointResult, Proof, RuleCounts,
+    RuleResult, RunRecord, ScenarioResult, ShownExchange, ShownPayload, Summary, Verdict,
+    WaiverResult,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -106,6 +107,7 @@ pub fn merge(parts: &[RunRecord]) -> Result<RunRecord, MergeError> {
         .collect();
     number_steps(&mut scenarios, parts);
     scenarios.sort_by(|a, b| a.id.cmp(&b.id));
+    keep_cut(&mut rules, parts);
     let rules: Vec<RuleResult> = rules.into_values().collect();
     Ok(RunRecord {
         summary: Summary {
@@ -306,6 +308,20 @@ fn all_there(parts: &[RunRecord]) -> Result<(), MergeError> {
     }
 }
 
+/// A rule that passes in some parts stays inconclusive if a part ended before a step that names it.
+fn keep_cut(rules: &mut BTreeMap<String, RuleResult>, parts: &[RunRecord]) {
+    let was_cut =
+        |rule: &&RuleResult| rule.verdict == Verdict::Inconclusive && rule.reason == ENDED_BEFORE;
+    for cut in parts.iter().flat_map(|part| &part.rules).filter(was_cut) {
+        if let Some(rule) = rules.get_mut(&cut.id)
+            && rule.verdict == Verdict::Pass
+        {
+            rule.verdict = Verdict::Inconclusive;
+            rule.reason.clone_from(&cut.reason);
+        }
+    }
+}
+
 /// Merges two verdicts of a rule: the worst judged one, or the most specific reason.
 pub(super) fn join(known: &mut RuleResult, other: &RuleResult) {
     known.judged += other.judged;
@@ -469,6 +485,20 @@ mod tests {
         assert_eq!(whole.findings[0].exchange, 3, "renumbered in all parts");
         let other_order = merge(&[c, a, b]).unwrap();
         assert_eq!(other_order.rules, whole.rules);
+    }
+
+    #[test]
+    fn a_rule_that_one_part_could_not_finish_does_not_pass() {
+        let whole = |reason: &str| {
+            let passed = run("flow/a", &[("flow/x", Verdict::Pass)]);
+            let mut cut = run("flow/b", &[("flow/x", Verdict::Inconclusive)]);
+            cut.rules[0].reason = reason.to_owned();
+            let rule = merge(&[passed, cut]).unwrap().rules.remove(0);
+            (rule.verdict, rule.reason)
+        };
+        let cut = (Verdict::Inconclusive, ENDED_BEFORE.to_owned());
+        assert_eq!(whole(ENDED_BEFORE), cut);
+        assert_eq!(whole("timeout"), (Verdict::Pass, String::new()));
     }
 
     #[test]

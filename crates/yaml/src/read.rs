@@ -43,8 +43,23 @@ impl std::error::Error for Fault {}
 
 /// A message of serde without names of Rust types, with the form to write.
 fn plain(message: &str) -> String {
-    if let Some((before, _)) = message.split_once("expected struct ") {
+    let kinds = [
+        ("unit value", "nothing"),
+        ("sequence", "a list"),
+        ("map", "a mapping"),
+    ];
+    let of_kind = kinds.iter().find_map(|(kind, word)| {
+        let rest = message.strip_prefix("invalid type: ")?.strip_prefix(kind)?;
+        rest.starts_with(',')
+            .then(|| format!("invalid type: {word}{rest}"))
+    });
+    let message = of_kind.as_deref().unwrap_or(message);
+    let (before, expected) = message.split_once("expected ").unwrap_or((message, ""));
+    if expected == "a map" || expected.starts_with("struct ") {
         return format!("{before}expected a mapping of keys and values");
+    }
+    if expected == "a sequence" {
+        return format!("{before}expected a list");
     }
     let is_bare = ["integer", "floating point", "boolean"]
         .iter()

@@ -5,6 +5,7 @@ use super::reach::ReachError;
 use conformant_base::text::InvalidSize;
 use conformant_engine::bearer::BearerError;
 use conformant_net::transport::UrlError;
+use conformant_rulebook::service::ServiceIndex;
 
 /// An error in a configuration; completes "failed to read the configuration: …".
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +21,8 @@ pub(super) enum ConfigError {
     NoUrl { service: String },
     /// An invalid URL.
     #[error(
-        "{at}: {url}: {source}{}{}",
+        "{at}: {}: {source}{}{}",
+        without_query(url),
         credentials_for(at, source),
         scheme_for(url)
     )]
@@ -73,17 +75,18 @@ pub(super) enum ConfigError {
     )]
     SameAccount { service: String },
     /// A variable that is not set.
-    #[error("{at}: the environment has no {name}")]
+    // A field before a colon would be redacted with the rest: `Authorization: …`. The same below.
+    #[error("the environment has no {name}, which {at} names")]
     Unset {
         /// The key that names it.
         at: String,
         name: String,
     },
     /// A variable without its closing brace.
-    #[error("{at}: `${{{name}` is not closed: write `${{{name}}}`")]
+    #[error("`${{{name}` at {at} is not closed: write `${{{name}}}`")]
     Unclosed { at: String, name: String },
     /// A variable that is empty.
-    #[error("{at}: {text} is empty; set it to the value that the service expects")]
+    #[error("{text} at {at} is empty; set it to the value that the service expects")]
     Empty { at: String, text: String },
     /// A phone number in another form than E.164.
     #[error(
@@ -134,6 +137,44 @@ pub(super) enum ConfigError {
     Rate { text: String },
 }
 
+impl ConfigError {
+    /// The key in the file whose value is wrong; `None` if that is not a key, or if one is missing.
+    pub(super) fn key(&self) -> Option<String> {
+        match self {
+            Self::Url { at, .. }
+            | Self::Unset { at, .. }
+            | Self::Unclosed { at, .. }
+            | Self::Empty { at, .. }
+            | Self::Number { at, .. }
+            | Self::Secret { at, .. } => Some(at.clone()),
+            // The flag that sets the same is named behind the key.
+            Self::Duration { at, .. } => at.split(' ').next().map(str::to_owned),
+            Self::Service { name, .. } => Some(format!("targets.{name}")),
+            Self::NoPassword { service } => Some(format!("targets.{service}.username")),
+            Self::NoUsername { service } => Some(format!("targets.{service}.password")),
+            Self::Token { service, .. } => Some(format!("targets.{service}.credentials")),
+            Self::AccountOfNone { service }
+            | Self::AccountWithout { service }
+            | Self::SameAccount { service } => Some(format!("accounts.{service}")),
+            Self::CallingCode { key, .. } => Some(format!("people.{key}")),
+            Self::Hook { name, .. } | Self::HookTransport { name } => Some(format!("hooks.{name}")),
+            Self::Pointer { name, .. } => Some(format!("hooks.{name}.result")),
+            Self::Listen { .. } => Some("callbacks.listen".to_owned()),
+            Self::Size { .. } => Some("limits.body".to_owned()),
+            Self::Rate { .. } => Some("limits.rate".to_owned()),
+            Self::NoUrl { .. } | Self::Flag(_) | Self::Reach(_) | Self::ReachOf { .. } => None,
+        }
+    }
+}
+
+/// The address without its query and fragment, which may hold a secret.
+fn without_query(url: &str) -> String {
+    match url.find(['?', '#']) {
+        Some(at) => format!("{}…", &url[..=at]),
+        None => url.to_owned(),
+    }
+}
+
 fn help(name: Option<&str>) -> String {
     name.map_or_else(String::new, |name| format!("; did you mean {name}?"))
 }
@@ -159,6 +200,16 @@ fn credentials_for(at: &str, source: &UrlError) -> String {
         None if at == "--hooks" => "; set a token in CONFORMANT_CONTROL_TOKEN, or configure \
              `hooks: {NAME: {http: {url, headers}}}` in conformant.yaml"
             .to_owned(),
+        None => String::new(),
+    }
+}
+
+/// Advice for an address without a path, where the paths of the service are usually below one.
+pub(in crate::cli) fn path_for(index: &ServiceIndex, service: &str, url: &str) -> String {
+    let base = index.get(service).and_then(|file| file.base.as_ref());
+    let below = conformant_engine::split_url(url).1;
+    match base.filter(|base| below.is_empty() && !base.path.is_empty()) {
+        Some(base) => format!("; did you mean {url}{}?", base.path),
         None => String::new(),
     }
 }

@@ -22,7 +22,7 @@ mod values;
 
 pub(super) use addresses::by_service;
 pub(super) use environment::{CONTROL_TOKEN, environment};
-pub(super) use error::scheme_for;
+pub(super) use error::{path_for, scheme_for};
 pub(super) use file::schema;
 pub(super) use known::known;
 pub(super) use place::{found, places};

@@ -5,7 +5,7 @@
 use super::environment::environment;
 use super::error::ConfigError;
 use super::file::{self, ConfigFile};
-use super::place::find;
+use super::place::{find, found};
 use crate::cli::{Failure, note, output};
 use conformant_net::transport::{BaseUrl, Proxies};
 use conformant_rulebook::service::{Configured, ServiceIndex};
@@ -39,6 +39,7 @@ pub(super) fn open(
         secrets: Vec::new(),
         is_reference: false,
         folder: folder.unwrap_or_default(),
+        path,
         proxies: Proxies::default(),
         curl: Vec::new(),
         is_dry: false,
@@ -65,6 +66,8 @@ pub(super) struct Reader {
     pub(super) is_reference: bool,
     /// Folder of the file.
     pub(super) folder: PathBuf,
+    /// The file.
+    path: Option<PathBuf>,
     /// The proxies.
     pub(super) proxies: Proxies,
     /// Options of curl for all targets.
@@ -83,8 +86,25 @@ impl Reader {
         if self.problems.is_empty() {
             return Ok(self.secrets);
         }
-        let problems: Vec<String> = self.problems.iter().map(ToString::to_string).collect();
+        let text = self.path.as_deref().map(std::fs::read);
+        let text = text.and_then(Result::ok).unwrap_or_default();
+        let problems = self.problems.iter().map(|problem| {
+            let key = problem.key();
+            match key.and_then(|key| self.place_of(&text, &key)) {
+                Some(place) => format!("{problem} ({place})"),
+                None => problem.to_string(),
+            }
+        });
+        let problems: Vec<String> = problems.collect();
         Err(Failure::Usage(problems.join("\nerror: ")))
+    }
+
+    /// `FILE:LINE` of a key, if the file has it.
+    fn place_of(&self, text: &[u8], key: &str) -> Option<String> {
+        let shown = found(self.path.as_deref())?.display().to_string();
+        // An item of a list is at the line of its list.
+        let key = key.split('[').next().unwrap_or_default();
+        conformant_rulebook::place_of(&shown, text, key.split('.'))
     }
 
     /// Fills in variables of the environment. Their names are upper case; the arguments of a hook (`${uuid}`) are
@@ -95,7 +115,15 @@ impl Reader {
 
     /// The same for a value that may be a credential: variables are redacted.
     pub(super) fn fill_secret(&mut self, at: &str, text: &str) -> String {
-        self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()))
+        let known = self.secrets.len();
+        let filled = self.fill_noting(at, text, |secrets, value| secrets.push(value.to_owned()));
+        if self.secrets[known..].iter().any(String::is_empty) {
+            self.problems.push(ConfigError::Empty {
+                at: at.to_owned(),
+                text: text.to_owned(),
+            });
+        }
+        filled
     }
 
     pub(super) fn secret(&mut self, at: &str, text: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Whether a target can be reached and accepts the credentials, by one or two harmless requests.
 
 use crate::cli::Failure;
-use crate::cli::config::Config;
+use crate::cli::config::{self, Config};
 use conformant_base::http::{Request, Response};
 use conformant_engine::probe::Probe;
 use conformant_engine::request::{self, BuildError};
@@ -92,10 +92,11 @@ impl<'a> Targets<'a> {
         });
         (!is_there).then(|| {
             format!(
-                "the address of {service} leads elsewhere: {}, where GET {} answered {} {why}; correct targets.{service}.url",
+                "the address of {service} leads elsewhere: {}, where GET {} answered {} {why}; correct targets.{service}.url{}",
                 target.url,
                 self.path(service),
-                answer.status
+                answer.status,
+                config::path_for(&self.config.settings.index, service, &target.url)
             )
         })
     }

@@ -1,7 +1,7 @@
 //! Statements of steps about their results, and the rules that remain unjudged where a scenario ended early.
 
 use super::Runner;
-use crate::stop::Stop;
+use crate::stop::{ENDED_BEFORE, Stop};
 use crate::template::{Origin, TemplateError};
 use conformant_judge::evidence::{Expectation, SkippedRule, Statement};
 use conformant_rulebook::expect::{Comparison, Expect};
@@ -104,9 +104,7 @@ impl Runner<'_> {
             (Stop::Unexpected, _) => {
                 Box::new(|named| SkippedRule::because(named, "an earlier step went wrong"))
             }
-            (Stop::Interrupted, _) => {
-                Box::new(|named| SkippedRule::because(named, "the run ended before"))
-            }
+            (Stop::Interrupted, _) => Box::new(|named| SkippedRule::because(named, ENDED_BEFORE)),
             (Stop::Masked(rule), _) => Box::new(move |named| SkippedRule::behind(named, rule)),
             (
                 Stop::NotApplicable(why)

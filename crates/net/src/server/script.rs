@@ -40,7 +40,10 @@ impl Route {
 
 /// One scripted response, as in files and on the control plane.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "an object with the members of a scripted response"
+)]
 pub struct Scripted {
     /// For listing and removal; generated if empty.
     #[serde(default)]

@@ -187,7 +187,11 @@ fn parse(text: &str) -> Result<Url, UrlError> {
             at,
         });
     }
-    let url = Url::parse(text).map_err(|e| UrlError::NotAbsolute(e.to_string()))?;
+    let url = Url::parse(text).map_err(|e| {
+        let is_relative = e == url::ParseError::RelativeUrlWithoutBase;
+        let why = is_relative.then(|| "no scheme, such as http://".to_owned());
+        UrlError::NotAbsolute(why.unwrap_or_else(|| e.to_string()))
+    })?;
     // The parser reads `http:///x` and `http:x` as `http://x`.
     let behind = text.split_once(':').map_or("", |(_, behind)| behind);
     let is_special = matches!(url.scheme(), "http" | "https");

@@ -14,6 +14,7 @@ use conformant_record::{Finding, RunEvent, ScenarioResult, Verdict};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::time::Duration;
 
 /// Failing scenarios printed during the run; the reports list all.
 const LINES_MAX: usize = 20;
@@ -49,6 +50,8 @@ struct State {
     seconds: u64,
     /// Time of the last status line.
     said: u64,
+    /// Time limit of the run, in seconds.
+    limit: Option<u64>,
     /// Running scenarios with the second of their start.
     running: BTreeMap<String, u64>,
     /// Reason and start of the current wait.
@@ -81,6 +84,9 @@ impl State {
         }
         if let Some(seconds) = self.seconds_left() {
             parts.push(format!("about {} left", duration(seconds)));
+            if let Some(limit) = self.limit.filter(|limit| self.seconds + seconds > *limit) {
+                parts.push(format!("limits.run ends it at {}", duration(limit)));
+            }
         }
         // Before the scenario, because a narrow terminal truncates the line.
         if let Some((why, _)) = &self.waiting {
@@ -142,6 +148,13 @@ impl<'a> Console<'a> {
             state: State::default(),
             held: None,
         }
+    }
+
+    /// Announces the time limit of the run, once the run will probably reach it.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Duration) -> Self {
+        self.state.limit = Some(limit.as_secs());
+        self
     }
 
     /// Leaves the last lines to the caller, which has to print notes before them: see [`Console::last_lines`].
@@ -384,6 +397,26 @@ mod tests {
             "{text}"
         );
         assert!(!shown(&sample(), Look::default()).contains("… 12 s"));
+    }
+
+    #[test]
+    fn a_run_that_will_reach_its_time_limit_announces_it() {
+        let words = |limit| {
+            let state = State {
+                scenarios: 1354,
+                done: 143,
+                seconds: 124,
+                limit,
+                ..State::default()
+            };
+            state.words()
+        };
+        assert_eq!(
+            words(Some(600)),
+            "about 18 min left · limits.run ends it at 10 min"
+        );
+        assert_eq!(words(Some(1_800)), "about 18 min left");
+        assert_eq!(words(None), "about 18 min left");
     }
 
     #[test]

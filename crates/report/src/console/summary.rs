@@ -287,6 +287,11 @@ fn counts(record: &RunRecord, look: &Look) -> String {
     let proof = record.proof.as_ref();
     let proof = proof.filter(|proof| proof.proven + proof.vacuous > 0);
     let detection = record.detection.as_ref().filter(|_| is_judged);
+    let estimate = match detection {
+        Some(detection) => Some(view::detection(record, detection)),
+        None => (is_judged && view::has_no_estimate(record))
+            .then(|| format!("not estimated: {}", view::NO_ESTIMATE)),
+    };
     let mut raised_by = detection.and_then(view::raised_by);
     if let Some(raised_by) = raised_by.as_mut().filter(|_| has_filter(record)) {
         raised_by.insert_str(0, "run without --filter (not estimated), ");
@@ -299,7 +304,7 @@ fn counts(record: &RunRecord, look: &Look) -> String {
         ("selection", limits),
         ("waivers", waivers),
         ("mutations", proof.map(view::proof)),
-        ("detection", detection.map(|of| view::detection(record, of))),
+        ("detection", estimate),
         ("to raise it", raised_by),
     ] {
         let Some(text) = text else { continue };
@@ -448,6 +453,18 @@ next: conformant explain flow/execution/status
         ] {
             assert!(part.contains(line), "{line}: {part}");
         }
+    }
+
+    #[test]
+    fn a_run_that_ended_early_has_no_estimate_and_the_console_says_why() {
+        let mut record = sample();
+        record.complete = false;
+        record.detection = None;
+        let shown = render(&record, &Look::default());
+        assert!(
+            shown.contains("detection   not estimated: the run ended early"),
+            "{shown}"
+        );
     }
 
     #[test]

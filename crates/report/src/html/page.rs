@@ -10,7 +10,7 @@ use crate::tally::{self, Tally};
 use crate::view::{self, Effect};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use conformant_record::{RunRecord, Verdict};
+use conformant_record::{ENDED_BEFORE, RunRecord, Verdict};
 use minijinja::{Environment, UndefinedBehavior, Value, context};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
@@ -161,6 +161,15 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         .scenarios
         .iter()
         .filter(|s| s.verdict != Verdict::NotApplicable);
+    let cut = played.clone().filter(|s| s.reason == ENDED_BEFORE).count();
+    let played = match (played.count(), cut) {
+        (all, 0) => scenarios(all),
+        (all, cut) => format!(
+            "{} of {} run to the end",
+            thousands(all - cut),
+            scenarios(all)
+        ),
+    };
     context! {
         style => STYLE, script => SCRIPT, style_hash => hash(STYLE), script_hash => hash(SCRIPT),
         headline => view::conclusion(record, settings),
@@ -177,11 +186,12 @@ fn page(record: &RunRecord, cards: &[Card], settings: Settings) -> Value {
         judged_said => format!(
             "{} of {} rules, in {} and {} exchange{}.",
             thousands(judged), thousands(record.rules.len()),
-            scenarios(played.count()), thousands(record.summary.exchanges),
+            played, thousands(record.summary.exchanges),
             if record.summary.exchanges == 1 { "" } else { "s" },
         ),
         left_out => crate::invocation::limits(record).join(" "),
         detection => top::detection(record),
+        no_estimate => view::has_no_estimate(record).then_some(view::NO_ESTIMATE),
         proof => record.proof.as_ref().map(top::proof),
         trend => history.filter(|history| !history.earlier.is_empty()).map(|history| top::trend(history, whole.broken)),
         services => tallies.iter().map(|s| services::service(s, record.wall.is_some())).collect::<Vec<_>>(),

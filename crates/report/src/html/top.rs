@@ -174,7 +174,7 @@ pub(super) fn detection(record: &RunRecord) -> Option<Value> {
 
 /// The mutations detected in this run.
 pub(super) fn proof(proof: &Proof) -> Value {
-    let tried = proof.proven + proof.vacuous;
+    let passing = proof.proven + proof.unproven;
     let sample = proof.sample.as_ref();
     let services = proof.services.iter().map(|(name, c)| {
         let drawn = sample.and_then(|sample| sample.services.get(name));
@@ -185,7 +185,7 @@ pub(super) fn proof(proof: &Proof) -> Value {
         }
     });
     context! {
-        said => format!("{} of {}", thousands(proof.proven), thousands(tried)),
+        said => format!("{} of {}", thousands(proof.proven), thousands(passing)),
         says => view::proof(proof),
         services => services.collect::<Vec<_>>(),
         missed => sample.map_or(0, |sample| sample.blind.len() + sample.more),
