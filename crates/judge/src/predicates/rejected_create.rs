@@ -225,7 +225,7 @@ fn evaluate_lists(
     verdicts.instance(rule, sites).conclude_at(wrong);
 }
 
-/// Whether two representations differ only in their keys, also within addresses, and in times.
+/// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.
 fn is_copy_of(made: &Value, other: &Value, key: &str) -> bool {
     fn is_same(made: &Value, other: &Value, keys: (&str, &str)) -> bool {
         match (made, other) {
@@ -244,7 +244,7 @@ fn is_copy_of(made: &Value, other: &Value, key: &str) -> bool {
             _ => made == other,
         }
     }
-    let text = |value: &Value| value.get(key).and_then(Value::as_str).map(str::to_owned);
+    let text = |value: &Value| Some(value.pointer(key)?.as_str()?.to_owned());
     match (text(made), text(other)) {
         (Some(own), Some(others)) => is_same(made, other, (&own, &others)),
         _ => false,
