@@ -687,7 +687,7 @@ mod tests {
                     "\"b\"",
                     "/requests/*/json/events/*/event: {both} (waited 30s)",
                 ],
-                "registration: `events[].event` of the callback is \"b\", expected \"a\" among them (waited 30s)",
+                "registration: `events[].event` of the callback lacks \"a\", has \"b\" (waited 30s)",
             ),
             (
                 "auth/approvals/no-empty-details",

@@ -229,7 +229,7 @@ fn finding_lines(record: &RunRecord, finding: &Finding, look: &Look) -> String {
         out += &labelled_wrapped("with", &note, look);
     }
     if payload.is_none() && exchange.is_some_and(|e| e.method == "POST" && e.status == 201) {
-        let note = "this command creates another resource, or is refused because the name is taken";
+        let note = "this command creates another resource, or is refused because this one exists";
         out += &labelled_wrapped("again", note, look);
     }
     if let Some(command) = invocation::reproduce_command(record, finding) {
