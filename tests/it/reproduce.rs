@@ -121,10 +121,7 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
             "{file}"
         );
         // A first request that the target refuses.
-        folder.write(
-            "again.sh",
-            &script.replace("\ndue\n", "\nstatus=409\ndue\n"),
-        );
+        folder.write("again.sh", script.replace("\ndue\n", "\nstatus=409\ndue\n"));
         let (code, err) = executed(&folder, &mended);
         assert!(
             code == 3 || !script.contains("\ndue\n"),
