@@ -74,14 +74,20 @@ fn unusable(rulebook: &Rulebook, waiver: &Waiver) -> Vec<String> {
 
 pub(super) fn baseline(args: &BaselineArgs) -> Done {
     let record = stored::read(&args.run)?;
-    if !record.complete {
-        let why = "was interrupted, so that its findings are incomplete";
-        return Err(Failure::Usage(format!(
-            "{}: the run {why}",
-            args.run.display()
-        )));
+    let is_judged = |verdict| matches!(verdict, Verdict::Pass | Verdict::Fail | Verdict::Waived);
+    let why = if !record.complete {
+        Some("was interrupted, so that its findings are incomplete")
+    } else if !record.rules.iter().any(|rule| is_judged(rule.verdict)) {
+        Some("judged nothing, so that it shows neither failures nor what is fixed")
+    } else {
+        None
+    };
+    if let Some(why) = why {
+        let run = args.run.display();
+        return Err(Failure::Usage(format!("{run}: the run {why}")));
     }
-    let known = if args.out.exists() {
+    // An update of a file that does not exist is a mistake in its name.
+    let known = if args.update || args.out.exists() {
         read_waivers(&args.out)?.waivers
     } else {
         Vec::new()

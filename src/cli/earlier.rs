@@ -2,9 +2,11 @@
 //!
 //! Reads one earlier run only; see `history` for more.
 
-use super::Failure;
+use super::{Failure, note};
 use conformant_base::files::{self, FileError};
+use conformant_base::text;
 use conformant_record::{RunRecord, Verdict};
+use conformant_report::target_of;
 use std::path::Path;
 
 /// The record that `--rerun last-failed` reads.
@@ -38,6 +40,7 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
             "--rerun last-failed: {LAST_RUN} is of a run against a target: configure it again, such as --target {service}={url}"
         )));
     }
+    let about = about(&record);
     let stood = |verdict: Verdict| {
         matches!(
             verdict,
@@ -52,10 +55,22 @@ pub(super) fn last_failed(has_targets: bool) -> Result<Vec<String>, Failure> {
         .collect();
     if ids.is_empty() {
         return Err(Failure::Usage(format!(
-            "--rerun last-failed: everything in {LAST_RUN} passed"
+            "--rerun last-failed: everything in {about} passed; a run whose --report does not name {LAST_RUN} leaves it \
+             unchanged"
         )));
     }
+    note(&format!(
+        "--rerun last-failed: {} of {about}",
+        text::count(ids.len(), "scenario")
+    ));
     Ok(ids)
+}
+
+/// The last run in words: `reports/run.json (of 2027-01-31T10:20:30Z, target http://h)`.
+fn about(record: &RunRecord) -> String {
+    let began = record.wall.as_ref().map(|wall| wall.started.as_str());
+    let began = began.map_or_else(String::new, |began| format!("of {began}, "));
+    format!("{LAST_RUN} ({began}target: {})", target_of(record))
 }
 
 /// Marks what passes now and failed before, with the same targets and rulebook, and the same seed where names

@@ -13,21 +13,23 @@ use conformant_rulebook::{Origin, Rule, Rulebook};
 use source::Sources;
 use std::fmt::Write as _;
 use std::mem::ManuallyDrop;
+use std::path::Path;
 
 /// Ids that are listed for a name.
 const LISTED_MAX: usize = 40;
 
 pub(super) fn explain(args: &ExplainArgs) -> Done {
     let rulebook = load_to_tell(&args.specs, true)?;
-    let sources = Sources::new(&rulebook, args.specs.specs.as_deref());
-    let mut text = describe(&rulebook, &sources, &args.id);
+    let specs = args.specs.specs.as_deref();
+    let sources = Sources::new(&rulebook, specs);
+    let mut text = describe(&rulebook, &sources, specs, &args.id);
     if text.is_empty() {
         let planned = ManuallyDrop::new(plan::all(&rulebook));
         let names = glossary::names(&rulebook);
         let known = known(&rulebook, &planned, &names);
         text = match search::similar(&known, &args.id)[..] {
             [] => return Err(unknown(&known, &args.id)),
-            [id] => describe(&rulebook, &sources, id),
+            [id] => describe(&rulebook, &sources, specs, id),
             ref ids => listed(&rulebook, ids),
         };
     }
@@ -43,7 +45,10 @@ fn listed(rulebook: &Rulebook, ids: &[&str]) -> String {
     );
     let width = ids.iter().take(LISTED_MAX).map(|id| id.len()).max();
     for id in ids.iter().take(LISTED_MAX) {
-        let says = rulebook.rule(id).map_or("", |rule| rule.says.as_str());
+        let rule = rulebook.rule(id).map(|rule| rule.says.as_str());
+        let says = rule.or_else(|| Some(Fault::from_id(id)?.says()));
+        let says = says.or_else(|| Some(Variant::from_id(id)?.says()));
+        let says = says.unwrap_or_default();
         let line = format!("  {id:width$}  {says}", width = width.unwrap_or_default());
         let _ = writeln!(text, "{}", line.trim_end());
     }
@@ -54,7 +59,7 @@ fn listed(rulebook: &Rulebook, ids: &[&str]) -> String {
 }
 
 /// Everything about one id; empty if there is none.
-fn describe(rulebook: &Rulebook, sources: &Sources<'_>, id: &str) -> String {
+fn describe(rulebook: &Rulebook, sources: &Sources<'_>, specs: Option<&Path>, id: &str) -> String {
     let planned = ManuallyDrop::new(plan::about(rulebook, id));
     let mut text = String::new();
     if let Some(rule) = rulebook.rule(id) {
@@ -84,6 +89,12 @@ fn describe(rulebook: &Rulebook, sources: &Sources<'_>, id: &str) -> String {
             "fault {id}\n  {}\n  serve it   conformant serve --fault {id}",
             fault.says()
         );
+        let known = conformant_selftest::known_defects(specs);
+        let caught_by = known.defects.iter().filter(|known| known.id == id);
+        for (at, rule) in caught_by.flat_map(|known| &known.rules).enumerate() {
+            let label = if at == 0 { "caught by" } else { "" };
+            let _ = writeln!(text, "  {label:<10} {rule}");
+        }
     }
     if let Some(variant) = Variant::from_id(id) {
         let _ = writeln!(

@@ -52,7 +52,7 @@ pub(super) fn names(rulebook: &Rulebook) -> Vec<String> {
 }
 
 /// Words of reports: levels, bases and verdicts of rules, and terms of mutation testing.
-const WORDS: [(&str, &str); 25] = [
+const WORDS: [(&str, &str); 31] = [
     (
         "rule",
         "A statement that can be checked on evidence. It has an id and a source. `conformant list rules` shows them.",
@@ -137,6 +137,28 @@ const WORDS: [(&str, &str); 25] = [
     (
         "waiver",
         "The acceptance of a failure, with a reason and an expiry date.",
+    ),
+    (
+        "exit-0",
+        "Pass: no `must` rule failed without a waiver, and enough was judged.",
+    ),
+    (
+        "exit-1",
+        "A `must` rule failed (with --strict also a `should` rule), or a waiver expired or matches no failure.",
+    ),
+    ("exit-2", "Invalid arguments, configuration or input files."),
+    (
+        "exit-3",
+        "The run ended early, even if rules failed before: credentials rejected, target stopped responding, or time \
+         limit reached. Or no rule failed, and a target was unreachable, a hook failed, or conformant has a bug.",
+    ),
+    (
+        "exit-4",
+        "Too few rules got a result (--min-judged, --require-complete).",
+    ),
+    (
+        "exit-130",
+        "Ended by SIGINT (143 by SIGTERM). The reports are valid and marked incomplete.",
     ),
 ];
 

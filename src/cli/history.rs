@@ -26,7 +26,7 @@ pub(super) fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|ending| ending == "json"))
         .collect();
-    files.sort();
+    files.sort_by_cached_key(|path| stored_order(path));
     let mut runs = Vec::new();
     for path in &files[files.len().saturating_sub(last)..] {
         let bytes = files::read(path, files::STORED_BYTES_MAX)?;
@@ -43,6 +43,17 @@ pub(super) fn read(folder: &Path, last: usize) -> Result<Vec<(String, RunRecord)
         }
     }
     Ok(runs)
+}
+
+/// The order of stored runs: their start, then the number that [`keep`] adds to a further run of the same second.
+fn stored_order(path: &Path) -> (String, usize) {
+    const START_LENGTH: usize = "2027-01-31T10-20-30Z".len();
+    let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    let (start, rest) = name.split_at_checked(START_LENGTH).unwrap_or((&name, ""));
+    match rest.strip_prefix('-').and_then(|n| n.parse().ok()) {
+        Some(n) => (start.to_owned(), n),
+        None => (name.into_owned(), 0),
+    }
 }
 
 /// Creates the folder, so that a run does not end with one that cannot be written.
@@ -78,6 +89,12 @@ pub(super) fn keep(
 
 pub(super) fn history(args: &HistoryArgs) -> Done {
     let last = usize::from(args.last);
+    if !args.folder.exists() {
+        let shown = args.folder.display();
+        return Err(Failure::Usage(format!(
+            "{shown} does not exist: name the folder of `conformant run --history`"
+        )));
+    }
     // Some of them may have other targets.
     let runs = read(&args.folder, last.max(RUNS_MAX))?;
     if runs.is_empty() {

@@ -72,7 +72,7 @@ pub enum Exit {
     Failed = 1,
     /// Usage, configuration or rulebook error.
     Usage = 2,
-    /// Target unreachable, or an internal error.
+    /// The run ended early, a target was unreachable, or an internal error.
     Trouble = 3,
     /// Nothing was judged, or less than required.
     NothingJudged = 4,

@@ -9,6 +9,7 @@ use conformant_report::{Console, Destination, EventLines, Format, Report, Settin
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::time::SystemTime;
 
 /// Columns if the width is unknown.
 const WIDTH_DEFAULT: usize = 100;
@@ -211,6 +212,52 @@ pub(super) fn check_reports(reports: &[Report]) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Report files that were there before a command that writes them, each with the time of its last change.
+pub(super) struct EarlierReports(Vec<(Report, PathBuf, Option<SystemTime>)>);
+
+impl EarlierReports {
+    pub(super) fn at(reports: &[Report]) -> Self {
+        let files = reports.iter().filter_map(|report| {
+            let path = report.file()?;
+            let metadata = std::fs::metadata(&path).ok()?;
+            let is_file = metadata.is_file();
+            is_file.then(|| (report.clone(), path, metadata.modified().ok()))
+        });
+        Self(files.collect())
+    }
+
+    /// Reports the files that the command has not replaced. In CI, which would publish them as the result of this
+    /// command, they are removed.
+    pub(super) fn settle(&self, is_removal_allowed: bool) {
+        let is_ci = is_removal_allowed && config::is_ci();
+        let mut left = Vec::new();
+        let mut removed = Vec::new();
+        for (report, path, changed) in &self.0 {
+            let is_replaced =
+                std::fs::metadata(path).is_ok_and(|now| now.modified().ok() != *changed);
+            if is_replaced {
+                continue;
+            }
+            let shown = path.display().to_string();
+            let is_removed =
+                is_ci && report.format != Format::Dir && std::fs::remove_file(path).is_ok();
+            if is_removed { &mut removed } else { &mut left }.push(shown);
+        }
+        if !removed.is_empty() {
+            super::note(&format!(
+                "removed {}, because CI is set: this command wrote no reports, and an earlier one had written these",
+                removed.join(", ")
+            ));
+        }
+        if !left.is_empty() {
+            super::note(&format!(
+                "no reports were written: an earlier run wrote {}",
+                left.join(", ")
+            ));
+        }
+    }
 }
 
 /// Opens the reports that are written during a run.

@@ -12,7 +12,7 @@ use conformant_explore::{Chain, ReproduceError, findings_of};
 use conformant_fixtures::export::{
     About, ChainFormat, Decision, ExportError, Failed, Scope, chain,
 };
-use conformant_record::{Finding, REFERENCE, RunRecord, title, without_names};
+use conformant_record::{Finding, REFERENCE, RunRecord, title, with_types, without_names};
 use conformant_report::findings_of_defect;
 use conformant_rulebook::Rulebook;
 use serde_json::Value;
@@ -152,11 +152,44 @@ impl Written<'_> {
         let found = Chain::of(finding, self.rulebook, self.worlds)?;
         let (file, text) = found.file(self.rulebook, finding);
         let about = format!(
-            "{}; save it as DIR/{file} and run: conformant run --scenarios DIR --filter '{}'",
+            "{}; save it as DIR/{file} and run: {} --scenarios DIR --filter {}",
             steps_of(&found),
-            found.scenario.id
+            self.run_command(),
+            text::shell_quoted(&found.scenario.id)
         );
         Ok(Chained { text, about })
+    }
+
+    /// The command `conformant run` with the targets, hooks and settings of the stored run; arguments replace them.
+    fn run_command(&self) -> String {
+        let args = self.args;
+        let shown = |path: &Option<PathBuf>| path.iter().map(|p| p.display().to_string()).collect();
+        let given: [(&str, Vec<String>); 4] = [
+            ("--specs", shown(&args.specs.specs)),
+            ("--config", shown(&args.config)),
+            ("--target", args.targets.clone()),
+            ("--hooks", args.hooks.iter().cloned().collect()),
+        ];
+        let is_live = self.record.is_live() || !args.targets.is_empty();
+        let mut words = vec!["conformant".to_owned(), "run".to_owned()];
+        words.extend((!is_live).then(|| "--reference".to_owned()));
+        let of_run = text::shell_words(&self.record.invocation);
+        for (flag, of_run) in conformant_report::flags(&of_run) {
+            let is_replaced = given
+                .iter()
+                .find(|(name, _)| *name == flag)
+                .map(|(_, values)| !values.is_empty());
+            if is_replaced.unwrap_or(flag != "--strict") {
+                continue;
+            }
+            words.extend_from_slice(of_run);
+        }
+        for (flag, values) in given {
+            let values = values.into_iter();
+            words.extend(values.flat_map(|value| [flag.to_owned(), value]));
+        }
+        let words: Vec<_> = words.iter().map(|word| text::shell_quoted(word)).collect();
+        words.join(" ")
     }
 
     fn of(&self, finding: &Finding, format: ReproduceFormat) -> Result<Chained, Unwritten> {
@@ -245,9 +278,10 @@ fn comment(rulebook: &Rulebook, finding: &Finding) -> Vec<String> {
     if let Some(rule) = rule {
         lines.push(format!("{} ({}): {}", finding.rule, rule.source, rule.says));
     }
-    for (label, value) in [("Expected", &finding.expected), ("Actual", &finding.actual)] {
-        lines.push(format!("{label}: {}", without_names(value)));
-    }
+    let (expected, actual) = (with_types(&finding.expected), with_types(&finding.actual));
+    let another = if expected == actual { "another " } else { "" };
+    lines.push(format!("Expected: {expected}"));
+    lines.push(format!("Actual: {another}{actual}"));
     lines
         .iter()
         .map(|line| text::escape_line(line).into_owned())

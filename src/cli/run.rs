@@ -3,6 +3,7 @@
 use super::args::{Prove, Races, RunArgs};
 use super::claims::Claims;
 use super::config::{self, Config};
+use super::output::EarlierReports;
 use super::repeat::{EvidenceBuffer, Repetition};
 use super::signals::Signals;
 use super::{
@@ -45,6 +46,17 @@ pub(super) fn run(args: &RunArgs) -> Done {
     if args.keep_evidence.is_none() {
         require_evidence(&reports)?;
     }
+    if args.dry_run {
+        return run_with(args, &reports);
+    }
+    let earlier = EarlierReports::at(&reports);
+    let done = run_with(args, &reports);
+    // `--rerun` reads the reports of the run whose failures it repeats.
+    earlier.settle(args.rerun.is_none());
+    done
+}
+
+fn run_with(args: &RunArgs, reports: &[Report]) -> Done {
     let mut config = configuration(args)?;
     let claims = Claims::read(args.claims.as_deref())?;
     let waivers = claims.waivers(args.waivers.as_deref())?;
@@ -97,7 +109,7 @@ pub(super) fn run(args: &RunArgs) -> Done {
         waivers: Waivers::on(&waivers, today),
         claims: &claims,
     };
-    selected.execute(&reports)
+    selected.execute(reports)
 }
 
 /// Reads the configuration and applies the flags that change it.

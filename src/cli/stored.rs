@@ -141,7 +141,13 @@ fn write_reports(
     output::write_reports(reports, record, settings)
 }
 
+/// The record in a file, or in a folder that `--report dir=` wrote.
 pub(super) fn read(path: &Path) -> Result<RunRecord, Failure> {
+    let of_folder = path.join("run.json");
+    let path = match of_folder.is_file() {
+        true => of_folder.as_path(),
+        false => path,
+    };
     let bytes = files::read(path, files::STORED_BYTES_MAX)?;
     conformant_report::read(&bytes).map_err(|e| Failure::Usage(format!("{}: {e}", path.display())))
 }

@@ -81,6 +81,75 @@ fn failed_scenarios_of_a_target_are_not_run_again_without_it() {
 }
 
 #[test]
+fn a_run_without_reports_names_those_of_an_earlier_run_and_removes_them_in_ci() {
+    let folder = Folder::new();
+    folder.run(
+        0,
+        "run --reference --filter flow/read-flows/happy --prove off",
+    );
+    let nothing = "run --reference --filter flow/nosuch";
+    let (_, err) = folder.run(4, nothing);
+    let both = "reports/run.json, reports/junit.xml";
+    let note = format!("no reports were written: an earlier run wrote {both}");
+    assert!(err.contains(&note), "{err}");
+    let (code, _, err) = ended(
+        folder
+            .command(&format!("{nothing} --dry-run"))
+            .env("CI", "1"),
+    );
+    assert!(code == 4 && !err.contains("reports"), "{err}");
+    let (_, err) = folder.run(2, "run --rerun last-failed");
+    assert!(
+        err.contains("everything in reports/run.json (target: built-in reference) passed"),
+        "{err}"
+    );
+    let (_, _, err) = ended(folder.command(nothing).env("CI", "1"));
+    assert!(err.contains(&format!("removed {both}")), "{err}");
+    assert!(!folder.join("reports/junit.xml").exists());
+}
+
+#[test]
+fn a_baseline_of_nothing_and_an_update_of_a_missing_file_are_refused() {
+    let folder = Folder::new();
+    folder.run(
+        3,
+        "run --filter flow/read-flows/happy --target flow=http://127.0.0.1:1 --report dir=out",
+    );
+    let (_, err) = folder.run(2, "baseline out --reason x --owner y");
+    assert!(err.contains("the run judged nothing"), "{err}");
+    folder.run(
+        0,
+        "run --reference --filter flow/read-flows/happy --prove off --report json=run.json",
+    );
+    let (_, err) = folder.run(2, "baseline run.json --update --out typo.yaml");
+    assert!(err.contains("typo.yaml"), "{err}");
+    assert!(!folder.join("typo.yaml").exists());
+}
+
+#[test]
+fn stored_runs_of_one_second_are_listed_in_their_order() {
+    let folder = Folder::new();
+    let line = "run --reference --filter flow/read-flows/happy --prove off --report json=run.json";
+    folder.run(0, line);
+    let record = folder.read("run.json");
+    for name in ["", "-2", "-10"] {
+        folder.write(&format!("h/2027-01-31T10-20-30Z{name}.json"), &record);
+    }
+    let (out, _) = folder.run(0, "history h");
+    let runs: Vec<&str> = out
+        .lines()
+        .filter(|line| line.starts_with("2027"))
+        .collect();
+    let names = runs
+        .iter()
+        .map(|line| line.split(' ').next().unwrap_or_default());
+    let expected = ["", "-2", "-10"].map(|n| format!("2027-01-31T10-20-30Z{n}"));
+    assert_eq!(names.collect::<Vec<_>>(), expected);
+    let (_, err) = folder.run(2, "history nodir");
+    assert!(err.contains("nodir does not exist"), "{err}");
+}
+
+#[test]
 fn the_current_folder_is_not_replaced() {
     let folder = Folder::new();
     std::fs::create_dir(folder.join("set")).expect("it can be created");

@@ -62,7 +62,10 @@ fn a_reproduced_finding_fails_on_the_faulty_target_and_passes_on_the_fixed_one()
         let broken = found(&folder, fault, &format!("{topic}/{scenario}"));
         let record: serde_json::Value = folder.json("run.json");
         let rule = record["findings"][0]["rule"].as_str().expect("a rule");
-        let (file, _) = folder.run(0, &format!("reproduce run.json {rule} --format scenario"));
+        let line = format!("reproduce run.json {rule} --format scenario");
+        let (file, note) = folder.run(0, &line);
+        let again = format!("conformant run {} ", broken.options());
+        assert!(note.contains(&again), "{again} is missing: {note}");
         assert!(!file.contains("expect") || file.contains("rule"), "{file}");
         let service = fault.split('/').next().expect("it has a service");
         folder.write(&format!("again/{service}/it.yaml"), &file);
@@ -111,6 +114,19 @@ fn a_script_sends_the_chain_and_checks_the_last_response() {
         let mended = Served::start(&folder, &[]);
         let (code, _) = executed(&folder, &mended);
         assert_eq!(code, 0, "{fault} is not green:\n{script}");
+        let (file, _) = folder.run(0, "reproduce run.json 1 --format hurl");
+        let control = format!("# --variable control_url is '{}/_control'\n", broken.url);
+        assert!(
+            !file.contains("{{control_url}}") || file.contains(&control),
+            "{file}"
+        );
+        // A first request that the target refuses.
+        folder.write("again.sh", script.replace("\ndue\n", "\nstatus=409\ndue\n"));
+        let (code, err) = executed(&folder, &mended);
+        assert!(
+            code == 3 || !script.contains("\ndue\n"),
+            "{code}: {err}\n{script}"
+        );
     }
 }
 

@@ -26,7 +26,7 @@ pub use shown::{
     StepResult, WaiverResult, WallClock,
 };
 pub use timings::{Part, ScenarioTime, Spent, Timings};
-pub use title::{title, with_short_ids, without_names};
+pub use title::{title, with_short_ids, with_types, without_names};
 
 use conformant_base::source::Source;
 use schemars::JsonSchema;

@@ -251,6 +251,21 @@ fn described(finding: &Finding, place: &str) -> String {
 fn compared(place: &str, (actual, expected): (&str, &str)) -> String {
     let plain = |value: &str| replace_names(value, shortened).replace('"', "");
     let (shown, due) = (plain(actual), plain(expected));
+    if let Some(seen) = actual.strip_suffix(" in its place") {
+        return format!("{place}: found {seen}, expected {expected}");
+    }
+    if let Some((item, due)) = expected
+        .strip_suffix(" among them")
+        .zip(due.strip_suffix(" among them"))
+    {
+        let are_alike = shown.contains('…') && shown.split(", ").all(|one| one == due);
+        let others = match shown.split(", ").count() {
+            1 if are_alike => "another one".to_owned(),
+            n if are_alike => format!("{n} others"),
+            _ => actual.to_owned(),
+        };
+        return format!("{place} lacks {item}, has {others}");
+    }
     if due.starts_with("one of ") && shown.contains('…') && due.contains(&shown) {
         format!("{place} is not {expected}")
     } else if shown.contains('…') && due.starts_with(&shown) {
@@ -407,6 +422,11 @@ pub fn without_names(text: &str) -> String {
     replace_names(text, |_| "…".to_owned())
 }
 
+/// Replaces every long identifier by its type, as titles show it: `"RL…"`.
+pub fn with_types(text: &str) -> String {
+    replace_names(text, shortened)
+}
+
 /// Replaces the middle of every long identifier by `…`, so that different ones look different.
 pub fn with_short_ids(text: &str) -> String {
     const SIDE_CHARACTERS: usize = 4;
@@ -547,6 +567,26 @@ mod tests {
                 "read-user-bindings: `bindings[].user_sid` is not the expected \"US…\", but another US…",
             ),
             (
+                "chat/lists/none-missed-meanwhile",
+                ["read-members", "", "story"],
+                [
+                    "\"MB84242d732bc017c3eb7993952e2009ff\" among them",
+                    "\"MB06c257075a7060c7c66a76154e5dae4c\", \"MB0555af5e8276bf05f8520f48af36da17\"",
+                    "/items/*/sid: {both}",
+                ],
+                "read-members: `items[].sid` lacks \"MB…\", has 2 others",
+            ),
+            (
+                "chat/bindings/shows-what-was-registered",
+                ["read-user-bindings", "", "story"],
+                [
+                    "\"invited_to_channel\" among them",
+                    "\"new_message\"",
+                    "/items/*/message_types/*: {both}",
+                ],
+                "read-user-bindings: `items[].message_types[]` lacks \"invited_to_channel\", has \"new_message\"",
+            ),
+            (
                 "chat/callback",
                 ["", "/count", "bound"],
                 ["at least 1", "0", "/count: {both} (waited 30s)"],
@@ -664,7 +704,7 @@ mod tests {
                     "\"b\"",
                     "/requests/*/json/events/*/event: {both} (waited 30s)",
                 ],
-                "registration: `events[].event` of the callback is \"b\", expected \"a\" among them (waited 30s)",
+                "registration: `events[].event` of the callback lacks \"a\", has \"b\" (waited 30s)",
             ),
             (
                 "auth/approvals/no-empty-details",

@@ -59,7 +59,7 @@ pub(super) fn reproduce_command(record: &RunRecord, finding: &Finding) -> Option
 }
 
 /// The flags of a command line, each with the words that state it.
-fn flags(words: &[String]) -> Vec<(&str, &[String])> {
+pub fn flags(words: &[String]) -> Vec<(&str, &[String])> {
     let is_flag = |word: &String| word.starts_with("--");
     let begins: Vec<usize> = (0..words.len()).filter(|at| is_flag(&words[*at])).collect();
     let ends = begins.iter().skip(1).copied().chain([words.len()]);
@@ -159,7 +159,7 @@ pub(super) fn target(targets: &BTreeMap<String, String>, is_named: bool) -> Stri
 }
 
 /// The target of a record; empty for files.
-pub(super) fn target_of(record: &RunRecord) -> String {
+pub fn target_of(record: &RunRecord) -> String {
     let words = text::shell_words(&record.invocation);
     target(
         &record.targets,

@@ -346,6 +346,49 @@ fn shortened(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
+/// The answers of two runs where behavior is unspecified. Of answers that the runs share, only the others are shown.
+fn answers(a: &[String], b: &[String]) -> String {
+    let without = |words: &[String], others: &[String]| -> Vec<String> {
+        let words = words.iter().filter(|word| !others.contains(word));
+        words.cloned().collect()
+    };
+    let (only_a, only_b) = (without(a, b), without(b, a));
+    if only_a.len() == a.len() {
+        return format!("{} -> {}", listed_answers(a), listed_answers(b));
+    }
+    let of_one = [("first", only_a), ("second", only_b)];
+    let of_one = of_one.iter().filter(|(_, words)| !words.is_empty());
+    let of_one: Vec<String> = of_one
+        .map(|(run, words)| format!("only in the {run} run: {}", listed_answers(words)))
+        .collect();
+    match of_one.is_empty() {
+        true => "the same answers in another order".to_owned(),
+        false => of_one.join("; "),
+    }
+}
+
+/// The first answers of a run.
+fn listed_answers(words: &[String]) -> String {
+    /// Answers of one run that are shown.
+    const SHOWN_MAX: usize = 3;
+    /// Bytes of one answer that are shown.
+    const EXCERPT_BYTES_MAX: usize = 120;
+    if words.is_empty() {
+        return "not observed".to_owned();
+    }
+    // An answer without an operation begins with the colon that follows its name.
+    let plain = |word: &String| {
+        let word = word.strip_prefix(": ").unwrap_or(word);
+        excerpt(word, EXCERPT_BYTES_MAX).into_owned()
+    };
+    let mut shown: Vec<String> = words.iter().take(SHOWN_MAX).map(plain).collect();
+    if words.len() > SHOWN_MAX {
+        let more = words.len() - SHOWN_MAX;
+        shown.push(format!("… {more} more (all: --report json=-)"));
+    }
+    shown.join(", ")
+}
+
 impl RunDifference {
     /// Renders the difference; none for test cases and changelog, which need changes.
     ///
@@ -367,25 +410,6 @@ impl RunDifference {
             list.iter()
                 .map(|d| format!("{}: {} -> {}", d.id, shown(d.a), shown(d.b)))
                 .collect()
-        };
-        let answer = |words: &[String]| {
-            /// Answers of one run that are shown.
-            const SHOWN_MAX: usize = 3;
-            /// Bytes of one answer that are shown.
-            const EXCERPT_BYTES_MAX: usize = 120;
-            let first = words.iter().take(SHOWN_MAX);
-            let mut shown: Vec<String> = first
-                .map(|word| excerpt(word, EXCERPT_BYTES_MAX).into_owned())
-                .collect();
-            match words.len() {
-                0 => return "not observed".to_owned(),
-                n if n > SHOWN_MAX => {
-                    let more = n - SHOWN_MAX;
-                    shown.push(format!("… {more} more (all: --report json=-)"));
-                }
-                _ => {}
-            }
-            shown.join(", ")
         };
         let findings = |list: &[Finding]| -> Vec<String> {
             list.iter()
@@ -421,7 +445,7 @@ impl RunDifference {
                 "unspecified behaviors answered differently",
                 self.open_points
                     .iter()
-                    .map(|p| format!("{}: {} -> {}", p.id, answer(&p.a), answer(&p.b)))
+                    .map(|p| format!("{}: {}", p.id, answers(&p.a, &p.b)))
                     .collect(),
             ),
             ("new findings", findings(&self.new)),

@@ -223,6 +223,15 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_both_runs_gave_are_left_out() {
+        let one = |words: &[&str]| answering(run("flow/a", &[]), "flow/open/p", words);
+        let (a, b) = (one(&["null", ": b", "c"]), one(&["null", "d"]));
+        let text = runs(("a", &a), ("b", &b)).render(Format::Text).unwrap();
+        let line = "  flow/open/p: only in the first run: b, c; only in the second run: d\n";
+        assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
     fn different_verdicts_answers_and_findings_are_listed() {
         let a = run(
             "flow/a",

@@ -106,7 +106,7 @@ pub struct RunArgs {
     /// Report where the time went on a live target, and the shortest possible run time.
     #[arg(long)]
     pub timings: bool,
-    /// Stop the run after this time, such as 10m.
+    /// Stop the run after this time, such as 10m, and exit with 3.
     #[arg(long, value_name = "DURATION")]
     pub global_timeout: Option<String>,
 }

@@ -239,7 +239,7 @@ pub(super) struct LimitsEntry {
     pub(super) callback: Option<Quantity>,
     /// Largest body that is read, default 8MiB.
     pub(super) body: Option<Quantity>,
-    /// Time limit of the run, default 10m.
+    /// Time limit of the run, default 10m. A run that reaches it ends early, with exit code 3.
     pub(super) run: Option<Quantity>,
     /// Requests per second, such as 50/s; no limit by default.
     pub(super) rate: Option<Quantity>,

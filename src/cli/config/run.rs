@@ -48,11 +48,14 @@ pub(in crate::cli) fn targets_of_environment(index: &ServiceIndex) -> Vec<(Strin
     targets.collect()
 }
 
+/// Whether a CI service runs this command.
+pub(in crate::cli) fn is_ci() -> bool {
+    environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()))
+}
+
 /// Refuses a run that would judge the reference although a target is expected: in CI and with `--require-target`.
 pub(in crate::cli) fn check_target(args: &RunArgs, config: &Config) -> Result<(), Failure> {
-    let is_ci =
-        environment("CI").is_some_and(|value| !["", "0", "false"].contains(&value.as_str()));
-    let is_required = args.require_target || (is_ci && !args.dry_run);
+    let is_required = args.require_target || (is_ci() && !args.dry_run);
     if args.reference || !is_required || !config.settings.targets.is_empty() {
         return Ok(());
     }

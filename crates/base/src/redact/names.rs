@@ -58,7 +58,7 @@ impl Names {
                 named_value(text, name.range())
             };
             let value = value.filter(|value| !value.is_empty() && value.start >= done)?;
-            let value = Some(value).filter(|value| !is_variable(&text[value.clone()]))?;
+            let value = Some(value).filter(|value| !is_variable(text, value))?;
             done = value.end;
             Some(value)
         });
@@ -81,15 +81,21 @@ pub fn is_secret_parameter(name: &str) -> bool {
     PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Whether a value is only the name of a variable of the environment, as in commands to repeat a request.
-fn is_variable(value: &str) -> bool {
-    let name = value.strip_prefix('$').unwrap_or_default();
+/// Whether a value is only the name of a variable of the environment, as in commands to repeat a request. Its name
+/// contains a `_`, unless it is expanded in a header option of curl.
+fn is_variable(text: &str, range: &Range<usize>) -> bool {
+    let name = text[range.clone()].strip_prefix('$').unwrap_or_default();
     let braced = name
         .strip_prefix('{')
         .and_then(|name| name.strip_suffix('}'));
     let name = braced.unwrap_or(name);
     let is_part = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
-    name.contains('_') && name.bytes().all(is_part)
+    let is_expanded = || {
+        let header = text[..range.start].rsplit_once("-H \"");
+        header.is_some_and(|(_, header)| header.ends_with(": ") && !header.contains(['"', '\n']))
+    };
+    let is_name = name.starts_with(|c: char| c.is_ascii_uppercase() || c == '_');
+    is_name && name.bytes().all(is_part) && (name.contains('_') || is_expanded())
 }
 
 /// The signature of a JSON Web Token at `start`. Without it the token only is readable.

@@ -97,6 +97,7 @@ fn variables_that_hold_a_secret_are_shown() {
     let redactor = Redactor::default();
     for text in [
         "curl -H \"X-Auth-API-Key: $CONFORMANT_AUTH_API_KEY\"",
+        "curl -H \"X-Api-Key: $MYKEY\" -v",
         "https://h/?token=${MY_TOKEN}&a=b",
     ] {
         assert_eq!(redactor.redact(text), text);

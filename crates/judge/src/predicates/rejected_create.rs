@@ -2,6 +2,7 @@
 //! the list of its scope before and after the creation.
 
 use super::prelude::*;
+use crate::compare::instant;
 use crate::history::{Item, List, Outcome, ResourceId, Write};
 use conformant_rulebook::Action;
 
@@ -100,6 +101,8 @@ impl Predicate for RejectedCreate {
                 .answered("create-member", path.clone(), member("1"));
             listed(scene, json!([member("1")])).answered("create-member", path.clone(), member("2"))
         };
+        let mut copy = member("2");
+        copy["sid"] = json!(format!("MB{}", "4".repeat(32)));
         vec![
             listed(once.clone(), json!([member("1")])).passes(),
             listed(once, json!([member("1"), member("2")])).fails("/members/1"),
@@ -112,6 +115,16 @@ impl Predicate for RejectedCreate {
             listed(again(true), json!([member("1"), member("2")])).passes(),
             listed(again(true), json!([member("1"), member("2"), member("3")])).fails("/members/2"),
             listed(again(false), json!([member("1"), member("2"), member("3")])).not_judged(),
+            listed(
+                refused(again(false)),
+                json!([member("1"), copy, member("2")]),
+            )
+            .passes(),
+            listed(
+                refused(again(false)),
+                json!([member("1"), member("2"), member("3")]),
+            )
+            .fails("/members/2"),
         ]
     }
 
@@ -180,7 +193,19 @@ fn evaluate_lists(
         verdicts.record_vacuous(rule, Vacuity::Empty);
         return;
     };
-    let wrong = after.items.iter().find(is_new).map(|item| {
+    // A copy of what an accepted creation made is that creation's second resource, which `once` judges.
+    let is_made_between = |item: &&Item| {
+        let made = item.resource.and_then(|id| history.resources.get(id).made);
+        made.is_some_and(|made| history.writes[made].moment.may_follow(&before.first))
+    };
+    let is_copy = |item: &&Item| {
+        let mut accepted = after.items.iter().filter(is_made_between);
+        let key = key.as_deref().unwrap_or_default();
+        write.outcome == Outcome::Refused
+            && accepted.any(|made| is_copy_of(shown(made).value, shown(item).value, key))
+    };
+    let mut extra = after.items.iter().filter(is_new);
+    let wrong = extra.find(|item| !is_copy(item)).map(|item| {
         let fact = Fact {
             kind: if write.outcome == Outcome::Done {
                 "made-twice"
@@ -198,4 +223,30 @@ fn evaluate_lists(
         (shown(item).site(""), fact)
     });
     verdicts.instance(rule, sites).conclude_at(wrong);
+}
+
+/// Whether two representations differ only in their keys, also within addresses, and in times. `key` is a pointer.
+fn is_copy_of(made: &Value, other: &Value, key: &str) -> bool {
+    fn is_same(made: &Value, other: &Value, keys: (&str, &str)) -> bool {
+        match (made, other) {
+            (Value::Object(made), Value::Object(other)) => {
+                made.len() == other.len()
+                    && made.iter().all(|(name, value)| {
+                        other
+                            .get(name)
+                            .is_some_and(|other| is_same(value, other, keys))
+                    })
+            }
+            (Value::String(text), Value::String(other_text)) => {
+                text.replace(keys.0, keys.1) == *other_text
+                    || (instant(made).is_some() && instant(other).is_some())
+            }
+            _ => made == other,
+        }
+    }
+    let text = |value: &Value| Some(value.pointer(key)?.as_str()?.to_owned());
+    match (text(made), text(other)) {
+        (Some(own), Some(others)) => is_same(made, other, (&own, &others)),
+        _ => false,
+    }
 }

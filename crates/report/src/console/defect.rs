@@ -232,6 +232,10 @@ fn finding_lines(record: &RunRecord, finding: &Finding, look: &Look) -> String {
     if let Some(note) = view::credentials_note(&finding.reproduce) {
         out += &labelled_wrapped("with", &note, look);
     }
+    if payload.is_none() && exchange.is_some_and(|e| e.method == "POST" && e.status == 201) {
+        let note = "this command creates another resource, or is refused because this one exists";
+        out += &labelled_wrapped("note", note, look);
+    }
     if let Some(command) = invocation::reproduce_command(record, finding) {
         out += &view::labelled(view::RUN_AGAIN, &command);
     }

@@ -52,7 +52,14 @@ fn also_line(count: &str, (finding, first): (&Finding, &Finding), columns: usize
     let place = place_in_brief(finding);
     if finding.message == first.message && !place.is_empty() {
         let first_of = if count.is_empty() { "" } else { "first in " };
-        return cut(&format!("{count}the same ({first_of}{place})"), columns);
+        let line = format!("{count}the same ({first_of}{place})");
+        let is_wide = line.chars().count() > columns;
+        let is_here = finding.step > 0 && finding.scenario == first.scenario;
+        return match place.strip_prefix("scenario ").filter(|_| is_wide) {
+            Some(_) if is_here => format!("{count}the same ({first_of}step {})", finding.step),
+            Some(place) => cut(&format!("{count}the same ({first_of}{place})"), columns),
+            None => cut(&line, columns),
+        };
     }
     let line = format!("{count}{} ({place})", finding.message);
     if line.chars().count() <= columns {
@@ -205,6 +212,26 @@ mod tests {
         assert_eq!(
             also_line("2× ", (&long, &Finding::default()), 60),
             "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
+        );
+    }
+
+    #[test]
+    fn the_same_observation_keeps_its_step_where_columns_are_few() {
+        let finding = |scenario: &str, step| Finding {
+            scenario: scenario.to_owned(),
+            step,
+            ..Finding::default()
+        };
+        let scenario = "flow/create-execution/in-turn";
+        let first = finding(scenario, 6);
+        let line = |other: &Finding| also_line("13× ", (other, &first), 56);
+        assert_eq!(
+            line(&finding(scenario, 7)),
+            "13× the same (first in step 7)"
+        );
+        assert_eq!(
+            line(&finding("flow/lists/whole", 2)),
+            "13× the same (first in flow/lists/whole, step 2)"
         );
     }
 

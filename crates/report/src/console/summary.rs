@@ -369,6 +369,7 @@ FAIL 1. An execution has a third state
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
+  note      this command creates another resource, or is refused because this one exists
   run again conformant run --seed 7 --filter flow/create-execution/happy
   also      the same (scenario flow/create-execution/happy, step 2)
 
@@ -390,6 +391,7 @@ WARN 2. /shape is not a documented field
     curl -X POST 'http://127.0.0.1:4010/flow/v1/Flows/FW00/Executions' \
       -H 'Authorization: [redacted]'
   with      the credential in place of [redacted]
+  note      this command creates another resource, or is refused because this one exists
   run again conformant run --seed 7 --filter flow/create-execution/happy
 
 rules       1 pass · 1 broken · 1 warning · 1 waived · 1 open (`conformant list open-points`) · 5
