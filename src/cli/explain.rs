@@ -90,7 +90,7 @@ fn describe(rulebook: &Rulebook, sources: &Sources<'_>, specs: Option<&Path>, id
             fault.says()
         );
         let known = conformant_selftest::known_defects(specs);
-        let caught_by = known.defects.iter().filter(|known| known.id == id);
+        let caught_by = known.faults.iter().filter(|known| known.id == id);
         for (at, rule) in caught_by.flat_map(|known| &known.rules).enumerate() {
             let label = if at == 0 { "caught by" } else { "" };
             let _ = writeln!(text, "  {label:<10} {rule}");
