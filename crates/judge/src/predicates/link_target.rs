@@ -25,7 +25,7 @@ struct LinkSource {
     kind: String,
     /// Where in it; `/*` at the end stands for every member.
     at: String,
-    /// The resource type of the list that it must lead to, if `to` is `no-other`. The resource type, or that of the list, that
+    /// The resource type of the list that it must lead to, and to no single resource, if `to` is `no-other`. The resource type, or that of the list, that
     /// one of the addresses must lead to, if `to` is `each`.
     #[serde(default)]
     lists: Option<String>,
@@ -236,6 +236,7 @@ impl Predicate for LinkTarget {
                 .fails(""),
             of("/url", "itself").not_judged(),
             links("read-bindings").fails(""),
+            links("fetch-service").fails(""),
             unshown().fails(""),
         ]
     }
@@ -505,7 +506,11 @@ fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String>
         return of_another_key(context, index, lists);
     };
     let held = operation.resource.as_deref()?;
-    (operation.does == Action::Lists && held != lists).then(|| format!("a list of {held}"))
+    match operation.does {
+        Action::Lists if held != lists => Some(format!("a list of {held}")),
+        Action::Shows => Some(format!("a single {held}")),
+        _ => None,
+    }
 }
 
 /// The key by which a page of no documented list goes, where the list that it should be of has a key of its own.

@@ -52,7 +52,7 @@ pub(super) struct Channel {
     /// Number of refused webhooks, for a fault.
     pub(super) refused_webhooks: usize,
     /// Number of refused invites, for a fault.
-    pub(super) refused_invites: usize,
+    pub(super) refused: usize,
     pub(super) updated: Timestamp,
     pub(super) friendly_name: Option<String>,
     pub(super) unique_name: Option<String>,
@@ -113,7 +113,7 @@ impl Channel {
             "date_created": core.date(self.created),
             "date_updated": updated(core, self.created, self.updated),
             "created_by": self.created_by,
-            "members_count": (self.members.len() + left + self.refused_invites).saturating_sub(members_young),
+            "members_count": (self.members.len() + left + self.refused).saturating_sub(members_young),
             "messages_count": messages.saturating_sub(messages_young),
             "url": service.url(core, &["Channels", &self.sid]),
             "links": if core.varies(Variant::ChatChannelLinkKeys) {
@@ -262,7 +262,7 @@ pub(super) fn create(service: &mut Service, core: &mut Core, call: &Call<'_>) ->
         left: 0,
         uncounted: 0,
         refused_webhooks: 0,
-        refused_invites: 0,
+        refused: 0,
         friendly_name,
         unique_name,
         attributes: attributes.unwrap_or_else(inputs::unset_attributes),

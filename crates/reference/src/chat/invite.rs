@@ -81,7 +81,7 @@ pub(super) fn create(
             && core.fails(Fault::ChatRefusedInviteTouchesChannel)
             && let Some(channel) = service.channels.by_sid_mut(&channel_sid)
         {
-            channel.refused_invites += 1;
+            channel.refused += 1;
         }
         role?;
     }

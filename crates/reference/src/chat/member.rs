@@ -92,6 +92,11 @@ fn join(
     let is_member = channel.members.by_name(&name).is_some();
     let was_member = core.read_or_stale(Fault::ChatRaceMember, || is_member);
     if is_member && was_member {
+        if core.fails(Fault::ChatRefusedMemberCounts)
+            && let Some(channel) = service.channels.by_sid_mut(channel_sid)
+        {
+            channel.refused += 1;
+        }
         return Err(Refusal::conflict("the user is a member already"));
     }
     check_limits(service, core, channel, &name)?;
