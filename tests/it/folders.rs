@@ -26,8 +26,8 @@ fn check(folder: &str, code: i32, expected: &str) {
 
 #[test]
 fn a_path_that_climbs_is_refused() {
-    check("../out", 2, "use a path without `..`");
-    check("new/../../out", 2, "use a path without `..`");
+    check("../out", 2, "use a relative path without `..`");
+    check("new/../../out", 2, "use a relative path without `..`");
 }
 
 #[test]

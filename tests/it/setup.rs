@@ -46,7 +46,7 @@ fn doctor_reports_what_a_run_would_leave_out() {
         "ok   chat: credentials: accepted: GET /chat/v2/Services answered 200, refused without them",
         "ok   hook advance_clock: it is ",
         "is reachable from here and from the target",
-        "not judged: 3 scenarios, people.new_cellphone is not set (auth/devices/",
+        "not judged: 4 scenarios, people.new_cellphone is not set (auth/devices/",
     ] {
         assert!(out.contains(expected), "{expected} is missing:\n{out}");
     }

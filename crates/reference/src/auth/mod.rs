@@ -181,7 +181,7 @@ impl Auth {
         }
         self.failures += 1;
         if let Refused::Expired(custom_user_id) = refused {
-            self.registrations.expire(custom_user_id);
+            self.registrations.expire(core, custom_user_id);
         }
         let has_stopped = self.failures > 3 && core.fails(Fault::AuthFailureWebhooksStop)
             || self.failures > 5 && core.fails(Fault::AuthFailuresStopLate);

@@ -67,14 +67,18 @@ impl Registrations {
     }
 
     /// A scan of an expired token of this id.
-    pub(super) fn expire(&mut self, custom_user_id: String) {
+    pub(super) fn expire(&mut self, core: &Core, custom_user_id: String) {
         let standing = self
             .by_custom_user_id
             .entry(custom_user_id)
             .or_insert(Standing::Expired);
-        if let Standing::Pending { .. } = standing {
-            *standing = Standing::Expired;
-        }
+        *standing = match *standing {
+            Standing::Pending { .. } if core.fails(Fault::AuthRegistrationNeverExpires) => {
+                *standing
+            }
+            Standing::Pending { .. } | Standing::Expired => Standing::Expired,
+            Standing::Completed { .. } => *standing,
+        };
     }
 
     /// A scan of an invalid token of this id, which changes nothing.
@@ -221,6 +225,7 @@ impl Registrations {
                 if now >= until
                     && !(now.duration_since(until).as_secs() == 0
                         && core.varies(Variant::AuthRegistrationExpiresLate))
+                    && !core.varies(Variant::AuthUnscannedStaysPending)
                     && !core.fails(Fault::AuthRegistrationNeverExpires) =>
             {
                 Standing::Expired
