@@ -509,7 +509,9 @@ fn of_others(context: &Context<'_>, index: usize, lists: &str) -> Option<String>
     match operation.does {
         Action::Lists if held != lists => Some(format!("a list of {held}")),
         Action::Shows => Some(format!("a single {held}")),
-        _ => None,
+        Action::Lists | Action::Makes | Action::FindsOrMakes | Action::Changes | Action::Ends => {
+            None
+        }
     }
 }
 

@@ -223,8 +223,8 @@ impl Registrations {
         Some(match standing {
             Standing::Pending { until }
                 if now >= until
-                    && !(now.duration_since(until).as_secs() == 0
-                        && core.varies(Variant::AuthRegistrationExpiresLate))
+                    && (now.duration_since(until).as_secs() > 0
+                        || !core.varies(Variant::AuthRegistrationExpiresLate))
                     && !core.varies(Variant::AuthUnscannedStaysPending)
                     && !core.fails(Fault::AuthRegistrationNeverExpires) =>
             {
