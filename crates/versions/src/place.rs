@@ -36,7 +36,7 @@ const NUMBERS: [(&str, &str, bool); 2] = [
 ];
 /// Keywords for the format of a text.
 const FORMS: [&str; 3] = ["format", "contentMediaType", "contentEncoding"];
-/// Conditions whose presence narrows; `if` is compared with its `then` and `else`.
+/// Conditions; `if` is compared with its `then` and `else`. The presence of most narrows: see [`WIDENING`].
 const CONDITIONS: [&str; 7] = [
     "not",
     "contains",
@@ -46,6 +46,9 @@ const CONDITIONS: [&str; 7] = [
     "patternProperties",
     "prefixItems",
 ];
+
+/// Conditions whose presence may also widen, because they free members or items from another keyword.
+const WIDENING: [&str; 2] = ["patternProperties", "prefixItems"];
 
 /// State of the comparison of one place.
 pub(super) struct SchemaPlace<'p, 'w> {
@@ -104,7 +107,7 @@ impl SchemaPlace<'_, '_> {
     }
 
     /// The key of a list of branches that only one side has in its canonical form, if the sides are to be compared as a
-    /// whole: the other side wrote its list in plain keywords, or only the other side has a `type`.
+    /// whole. They are if the other side's list was simplified away, or if only the other side has a `type`.
     fn uneven_combination(&self) -> Option<&'static str> {
         let is_typed = |side: &Map<String, Value>| side.contains_key("type");
         ["anyOf", "oneOf", "allOf"].into_iter().find(|key| {
@@ -151,7 +154,7 @@ impl SchemaPlace<'_, '_> {
         (old, new): (Option<&Value>, Option<&Value>),
     ) {
         let (lost, gained) = self.found();
-        // Branches of a `oneOf` overlap.
+        // Branches of a `oneOf` may overlap: a further branch can then reject what was accepted.
         if (action == Action::Widened && lost.is_some())
             || (action == Action::Narrowed && gained.is_some())
         {
@@ -168,10 +171,11 @@ impl SchemaPlace<'_, '_> {
         action: Action,
         (old, new): (Option<&Value>, Option<&Value>),
     ) {
+        let needs_witness = key == "pattern" || WIDENING.contains(&key);
         let is_undecided = match (action, self.found()) {
             (Action::Changed, (lost, gained)) => lost.is_none() || gained.is_none(),
-            (Action::Narrowed | Action::Removed, (lost, _)) => key == "pattern" && lost.is_none(),
-            (Action::Widened | Action::Added, (_, gained)) => key == "pattern" && gained.is_none(),
+            (Action::Narrowed | Action::Removed, (lost, _)) => needs_witness && lost.is_none(),
+            (Action::Widened | Action::Added, (_, gained)) => needs_witness && gained.is_none(),
         };
         let keys = match key {
             "if" => &CONDITIONAL[..],
@@ -400,7 +404,7 @@ impl SchemaPlace<'_, '_> {
             (Some(old), Some(new)) => old
                 .apart(&new)
                 .map(|(lost, gained)| (lost.is_some(), gained.is_some())),
-            // Implied by the type.
+            // A side without limits of texts: its `type` decides.
             (None, _) | (_, None) => return,
         };
         for (key, is_upper) in [("minLength", false), ("maxLength", true)] {
@@ -471,6 +475,12 @@ impl SchemaPlace<'_, '_> {
             (false, true) => Action::Narrowed,
             (true, false) => Action::Widened,
             (true, true) => Action::Changed,
+        };
+        let action = match (WIDENING.contains(&key), self.found()) {
+            (true, (Some(_), None)) => Action::Narrowed,
+            (true, (None, Some(_))) => Action::Widened,
+            (true, (Some(_), Some(_))) => Action::Changed,
+            (true, (None, None)) | (false, _) => action,
         };
         self.note_by_witnesses(what, key, action, (old.as_ref(), new.as_ref()));
     }
