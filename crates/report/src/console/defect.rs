@@ -399,13 +399,18 @@ fn more_lines(lines: usize) -> String {
 /// `    33×  flow/list-meta/page-size: PageSize was left out …`.
 fn one_line(broken: &Broken, look: &Look) -> String {
     let first = broken.findings.first();
-    let count = format!("{}×", broken.findings.len());
+    let (count, first_of) = match broken.findings.len() {
+        1 => (String::new(), ""),
+        n => (format!("{n}×"), ", first"),
+    };
     let columns = match look.is_verbose() {
         true => usize::MAX,
-        false => (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count()),
+        false => {
+            (look.width.max(60) - 4).saturating_sub(9 + broken.id.chars().count() + first_of.len())
+        }
     };
     format!(
-        "    {count:>6} {}: {}\n",
+        "    {count:>6} {}{first_of}: {}\n",
         look.linked(broken.id),
         first.map_or_else(String::new, |first| observation(
             "",
@@ -479,7 +484,10 @@ mod tests {
             });
         }
         let text = summarize(&record);
-        assert!(text.contains("  also      5× /sid is \"FN"), "{text}");
+        assert!(
+            text.contains("  also      5×, first: /sid is \"FN"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -61,6 +61,11 @@ fn also_line(count: &str, (finding, first): (&Finding, &Finding), columns: usize
             None => cut(&line, columns),
         };
     }
+    // The others differ from it in names and values.
+    let count = &match count {
+        "" => String::new(),
+        count => format!("{}, first: ", count.trim_end()),
+    };
     let line = format!("{count}{} ({place})", finding.message);
     if line.chars().count() <= columns {
         return line;
@@ -207,11 +212,11 @@ mod tests {
         );
         assert_eq!(
             also_line("2× ", (&long, &Finding::default()), 98),
-            "2× sent \"IS31…f91f\", came back as \"IS31…f910\" (scenario flow/create-execution/happy, step 2)"
+            "2×, first: sent \"IS31…f91f\", came back as \"IS31…f910\" (in flow/create-execution/happy)"
         );
         assert_eq!(
             also_line("2× ", (&long, &Finding::default()), 60),
-            "2× sent \"IS31…f91f\", came back as \"IS31…f910\""
+            "2×, first: sent \"IS31…f91f\", came back as \"IS31…f910\""
         );
     }
 
@@ -265,7 +270,7 @@ mod tests {
         };
         assert_eq!(
             also_line("2× ", (&finding, &Finding::default()), 88),
-            "2× /body: expected …rd word one\", got …rd word two\""
+            "2×, first: /body: expected …rd word one\", got …rd word two\""
         );
     }
 }

@@ -183,9 +183,9 @@ fn extent_and_place(record: &RunRecord, card: &Card) -> String {
         };
     } else if let Some(exchange) = cards::exchange_of(record, first) {
         let operation = match exchange.operation.rsplit('/').next() {
-            // A request without an operation follows a link.
-            Some("get") | None => "of a link",
-            Some(operation) => operation,
+            // Without an operation, the name is that of the method: the request follows a link.
+            Some("get") if !exchange.operation.contains('/') => "of a link",
+            operation => operation.unwrap_or_default(),
         };
         let answer = match exchange.fault.as_str() {
             "" => exchange.status.to_string(),
@@ -292,10 +292,13 @@ fn counts(record: &RunRecord, look: &Look) -> String {
         None => (is_judged && view::has_no_estimate(record))
             .then(|| format!("not estimated: {}", view::NO_ESTIMATE)),
     };
-    let mut raised_by = detection.and_then(view::raised_by);
-    if let Some(raised_by) = raised_by.as_mut().filter(|_| has_filter(record)) {
-        raised_by.insert_str(0, "run without --filter (not estimated), ");
-    }
+    let whole_run = (detection.is_some() && has_filter(record))
+        .then(|| "run without --filter (not estimated)".to_owned());
+    let raised_by = whole_run
+        .into_iter()
+        .chain(detection.and_then(view::raised_by));
+    let raised_by: Vec<String> = raised_by.collect();
+    let raised_by = (!raised_by.is_empty()).then(|| raised_by.join(", "));
     for (label, text) in [
         ("rules", Some(whole.words())),
         ("ended early", record.ended_early.clone()),
@@ -350,8 +353,8 @@ mod tests {
 
     const STANDARD_RUN: &str = r#"
 FAIL 1. An execution has a third state
-     flow · 1 rule · 2 findings in 1 scenario · resembles the fault
-     flow/execution-status-wrong (a guess)
+     flow · 1 rule · 2 findings in 1 scenario · resembles the fault flow/execution-status-wrong (a
+     guess)
   What flow/execution/status asks for.
   flow/execution/status (must, D3 "Execution (FN)", line 37)
   /status is "running", expected one of active, ended
