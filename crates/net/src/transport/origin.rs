@@ -220,17 +220,14 @@ mod tests {
             ("https://H.Example:443/a/../b", "https://h.example/b"),
             ("http://[::1]:8080/x", "http://[::1]:8080/x"),
             ("http://0x7f.1/", "http://127.0.0.1"),
-            (
-                "",
-                "it is not an absolute URL (relative URL without a base)",
-            ),
+            ("", "it is not an absolute URL (no scheme, such as http://)"),
             (
                 "//h/x",
-                "it is not an absolute URL (relative URL without a base)",
+                "it is not an absolute URL (no scheme, such as http://)",
             ),
             (
                 "/v2",
-                "it is not an absolute URL (relative URL without a base)",
+                "it is not an absolute URL (no scheme, such as http://)",
             ),
             ("http://", "it is not an absolute URL (empty host)"),
             ("http:///x", "it is not an absolute URL (no host after //)"),
@@ -332,11 +329,11 @@ mod tests {
             ),
             (
                 "//h:81/chat/x",
-                "it is not an absolute URL (relative URL without a base)",
+                "it is not an absolute URL (no scheme, such as http://)",
             ),
             (
                 "/chat/x",
-                "it is not an absolute URL (relative URL without a base)",
+                "it is not an absolute URL (no scheme, such as http://)",
             ),
             (
                 "http:\\\\h:81\\chat",
