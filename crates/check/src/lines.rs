@@ -47,7 +47,7 @@ pub(super) struct Judged {
     pub(super) aside_lines: Vec<LineAside>,
     /// The first payload that is not JSON.
     pub(super) binary: Option<BinaryPayload>,
-    /// The last line before a cut, which may be complete.
+    /// The last line before the end of cut data, or of a file that ends within a line; it may be complete.
     pub(super) cut: Option<Note>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct BinaryPayload {
     pub(super) schema_id: u32,
 }
 
-/// An unreadable line with the reason.
+/// A line that was skipped, because it is unreadable or contains no event, with the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Note {
     /// 0 if the file has no other lines.

@@ -289,7 +289,7 @@ impl Membership {
         };
         let status = shown.value(&self.model.status).and_then(Value::as_str);
         let has_joined = || Some(status? == self.model.joined);
-        let mut private = None;
+        let mut listed_wrongly = None;
         let (at, is_wrong, expected) = match (self.aspect, standing) {
             (Aspect::JoinedStatus, Standing::Joined(_)) => (
                 &self.model.status,
@@ -313,7 +313,7 @@ impl Membership {
                 let ought_to_be_hidden =
                     is_listed && self.model.is_private(context, group, &observation.moment);
                 if takes_part == Some(false) && ought_to_be_hidden {
-                    private = Some(&history.resources.get(group).key);
+                    listed_wrongly = Some(&history.resources.get(group).key);
                 }
                 (
                     &self.model.status,
@@ -352,7 +352,7 @@ impl Membership {
         let Some(is_wrong) = is_wrong.filter(|_| is_due && !verdicts.has_finding_at(&site)) else {
             return;
         };
-        let fact = match private {
+        let fact = match listed_wrongly {
             Some(key) => Fact {
                 kind: "private-listed",
                 expected: "no private group in the list".to_owned(),
@@ -495,8 +495,8 @@ impl GroupModel {
                 continue;
             };
             let agrees = is_equivalent(a, b);
-            // The write that returned the earlier value must have settled before the later one, and older writes before the
-            // earlier one.
+            // A write that returned the earlier observation must have settled when the later observation was made. All older
+            // writes must have settled when the earlier observation was made.
             let is_settled = writes()
                 .filter(|write| write.moment.event <= earlier.event)
                 .all(|write| match write.moment.event == earlier.event {

@@ -2,7 +2,8 @@
 //! With `operation` it is another predicate (`created_with.rs`).
 //!
 //! - Not judged: the response to the write itself, and values that something else may have changed since.
-//! - Writes at the same time are rivals: later observations may show the value of any of them.
+//! - Writes at the same time are rivals: for fields that show a parameter as it was sent (`x-echo`), later observations may
+//!   show the value of any of them.
 //! - Values with `stays-while` may appear late, but must then stay.
 
 #[cfg(test)]
@@ -573,7 +574,7 @@ impl<'c> LaterObservation<'c> {
         has_settled && expected.is_shown_by_another && expected.has_members()
     }
 
-    /// Whether this observation is not older than an earlier expected. A list may be outdated until the consistency window has
+    /// Whether this observation is at least as new as the first one. A list may be outdated until the consistency window has
     /// passed.
     fn is_up_to_date(&self, first: &Observation<'_>) -> bool {
         match self.observation.shows {
@@ -582,7 +583,7 @@ impl<'c> LaterObservation<'c> {
         }
     }
 
-    /// The values that writes at the same time sent for the field. The observation must show one of these or the sent expected.
+    /// The values that writes at the same time sent for the field. The observation must show one of these or the sent value.
     /// Empty if there are no such writes, if a later write changed the field, or if this write is not the first of them.
     fn rival_values(&self, expected: &ExpectedValue<'_>) -> Vec<&'c Value> {
         let is_plain = matches!(expected.comparison, ValueComparison::Equal(..))

@@ -180,7 +180,8 @@ fn check_arguments(
     }
 }
 
-/// Why a hook cannot be called with one argument: it does not take this one, or it requires another one.
+/// Why a hook cannot be called with the given argument alone: the given one if it does not take it, or another one that it
+/// requires.
 fn missing_argument<'a>(hook: &'a Hook, given: &'a str) -> Option<&'a str> {
     let mut taken = hook.required.iter().chain(&hook.optional);
     if !hook.open && taken.all(|name| name != given) {

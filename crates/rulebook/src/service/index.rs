@@ -178,7 +178,7 @@ impl ServiceIndex {
     }
 }
 
-/// The readable `service.yaml` files; problems of others are not reported.
+/// The `service.yaml` files that can be read; problems of files with other names are not reported.
 fn service_files(mut sources: sources::Sources, draft: &mut Draft) -> Files {
     add_embedded(&mut sources);
     let mut files = Files::new();

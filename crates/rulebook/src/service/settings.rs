@@ -1,4 +1,5 @@
-//! The settings of targets in a configuration: read by the `settings` of their service. Variables are filled in elsewhere.
+//! Reads `targets.SERVICE` of a configuration. The `settings` of the service say which keys it may have. Variables are filled in
+//! elsewhere.
 
 use super::{ServiceIndex, Setting, SettingType};
 use crate::draft::{Draft, File};

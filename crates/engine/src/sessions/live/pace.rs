@@ -16,14 +16,14 @@ pub(super) const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// Least and longest period in which served requests are counted.
 const PERIOD_MIN: Duration = Duration::from_secs(1);
 pub(super) const PERIOD_MAX: Duration = Duration::from_secs(60);
-/// A rate is low enough if this many requests were served before the next rejection ...
+/// A rate helps if this many requests were served before the next rejection ...
 const SERVED_MIN: u32 = 100;
 /// ... or this many and for this long, because a low rate takes long to serve a hundred.
 const SERVED_MIN_LONG: u32 = 20;
 const SERVED_LONG: Duration = Duration::from_secs(5);
-/// Number of rates in a row that were rejected earlier than that, after which rejections do not depend on the rate.
+/// After this many rates in a row that do not help, rejections do not depend on the rate, and pacing ends.
 pub(super) const USELESS_MAX: u32 = 4;
-/// Number of served requests for each rejected one below which rejections do depend on the rate after all.
+/// Once pacing has ended: if fewer requests than this are served between two rejections, the rate matters after all.
 const SERVED_BETWEEN: u32 = 4;
 /// How often a rate rises.
 const RISE_EVERY: Duration = Duration::from_secs(1);
@@ -42,7 +42,7 @@ pub(super) struct Pace {
     pub(super) blocked_until: Instant,
     /// Interval between requests; zero until a request is rejected.
     pub(super) interval: Duration,
-    /// The shortest interval that was measured.
+    /// The shortest interval that was measured; each rejection may lengthen it a little.
     shortest: Option<Duration>,
     /// When the rate rose or was lowered last, and when it was lowered last.
     changed_at: Instant,

@@ -48,7 +48,7 @@ struct State {
 pub(super) struct RequestSlot {
     /// The time at which to send.
     pub(super) at: Instant,
-    /// The epochs of all requests and of those of the operation when it was reserved.
+    /// The numbers of rejections so far, of all requests and of this operation, when it was reserved.
     epochs: (u32, u32),
 }
 
