@@ -14,18 +14,40 @@ use std::process::Command;
 /// The variable of `trycmd` for `BLESS`.
 const OVERWRITE: (&str, &str) = ("TRYCMD", "overwrite");
 
+/// The variable that marks the test in its folder.
+const IN_FOLDER: &str = "SESSIONS_IN_FOLDER";
+
+/// Starts this test again in a folder with everything of the project but the reports of earlier runs.
+fn run_in_folder(blessing: bool) {
+    let folder = Folder::new();
+    for entry in std::fs::read_dir(root()).expect("the project is a folder") {
+        let entry = entry.expect("it can be read");
+        if !["reports", "target"]
+            .map(Some)
+            .contains(&entry.file_name().to_str())
+        {
+            let link = folder.join(entry.file_name());
+            std::os::unix::fs::symlink(entry.path(), link).expect("it can be linked");
+        }
+    }
+    let this = std::env::current_exe().expect("the test knows itself");
+    let mut command = Command::new(this);
+    command
+        .args(["--exact", "cli::sessions_go_as_written"])
+        .current_dir(&*folder)
+        .env(IN_FOLDER, "1");
+    if blessing {
+        command.env(OVERWRITE.0, OVERWRITE.1);
+    }
+    let status = command.status().expect("the test can be started again");
+    assert!(status.success(), "a session differs");
+}
+
 #[test]
 fn sessions_go_as_written() {
     let blessing = std::env::var_os("BLESS").is_some() && std::env::var_os("CI").is_none();
-    if blessing && std::env::var_os(OVERWRITE.0).is_none() {
-        let this = std::env::current_exe().expect("the test knows itself");
-        let status = Command::new(this)
-            .args(["--exact", "cli::sessions_go_as_written"])
-            .env(OVERWRITE.0, OVERWRITE.1)
-            .status()
-            .expect("the test can be started again");
-        assert!(status.success(), "blessing failed");
-        return;
+    if std::env::var_os(IN_FOLDER).is_none() {
+        return run_in_folder(blessing);
     }
     let path = |file: &PathBuf| file.strip_prefix(root()).map(Path::to_owned);
     let all = files(&root().join("tests/it/cmd"), &["md"]);
