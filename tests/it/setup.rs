@@ -312,6 +312,23 @@ fn server(
     url
 }
 
+#[test]
+fn doctor_accepts_no_credentials_that_a_target_never_looked_at() {
+    for status in [
+        "500 Internal Server Error",
+        "302 Found",
+        "429 Too Many Requests",
+    ] {
+        let url = server(move |_| (status, "", "{}"));
+        let folder = Folder::new();
+        let (out, _) = folder.run(3, &format!("doctor --target flow={url}"));
+        let code = &status[..3];
+        let expected = format!("FAIL flow: answers: GET /v1/Flows answered {code}");
+        assert!(out.contains(&expected), "{out}");
+        assert!(!out.contains("flow: credentials"), "{out}");
+    }
+}
+
 /// A service that reads JSON alone.
 #[test]
 fn doctor_names_the_key_for_the_encoding_that_a_service_reads() {

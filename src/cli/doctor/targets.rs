@@ -55,6 +55,14 @@ pub(super) fn check(
         ));
         return false;
     }
+    if is_granted.is_some() && is_no_service(answer.status) {
+        let todo = format!("find out why {service} does not serve this request");
+        diagnosis
+            .headlines
+            .push(format!("{service} at {url}: {status}"));
+        diagnosis.push(Check::failed(what("answers"), status, todo));
+        return false;
+    }
     let has_credentials = targets.target(service).has_credentials();
     let says = match (has_credentials, is_granted) {
         (false, _) => format!("none are configured; {status}"),
@@ -98,6 +106,11 @@ pub(super) fn check(
         }
     }
     true
+}
+
+/// Whether a status says nothing about credentials: the service redirects, limits requests, or fails.
+fn is_no_service(status: u16) -> bool {
+    matches!(status, 300..=399 | 408 | 429 | 500..)
 }
 
 /// Sends an empty body in both encodings of an operation. Required parameters are missing, so nothing is created.
