@@ -30,8 +30,17 @@ pub(super) fn compare(args: &CompareArgs) -> Done {
             .iter()
             .any(|finding| finding.level == Level::Must);
     let regressed = is_new || difference.regressions().next().is_some();
+    // What was not judged cannot be new.
+    let troubles = [Exit::Usage, Exit::Trouble, Exit::NothingJudged].map(|exit| exit as u8);
+    let is_unusable = !b.complete || b.exit.is_some_and(|exit| troubles.contains(&exit));
     Ok(if regressed {
         Exit::Failed
+    } else if args.fail_on_new && is_unusable {
+        note(&format!(
+            "error: the run {} ended early or judged too little: repeat it",
+            args.b.display()
+        ));
+        Exit::NothingJudged
     } else {
         Exit::Conformant
     })

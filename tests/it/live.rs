@@ -276,6 +276,14 @@ fn a_target_that_is_not_there_is_trouble_and_never_conformant() {
         folder.join("reports/run.json").is_file(),
         "the report is written all the same"
     );
+    folder.run(
+        0,
+        "run --reference --filter flow/read-flows/happy --report json=main.json",
+    );
+    // What was not judged cannot be new.
+    let (_, err) = folder.run(4, "compare --fail-on-new main.json reports/run.json");
+    let expected = "error: the run reports/run.json ended early or judged too little: repeat it";
+    assert!(err.contains(expected), "{err}");
 }
 
 /// Each run takes two of ten phone numbers that the target must not know yet.

@@ -2,7 +2,7 @@
 //!
 //! Compares verdicts and judges nothing again.
 
-use conformant_record::{Defect, Finding, Level, RunRecord, Verdict};
+use conformant_record::{Defect, Finding, Level, RuleResult, RunRecord, Verdict};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -129,8 +129,26 @@ impl RunDifference {
     }
 }
 
+/// Of the must-rules for which the first run has a result: the number of those without one in the second, and of all.
+fn unjudged(a: &RunRecord, b: &RunRecord) -> (usize, usize) {
+    let has_result = |rule: &&RuleResult| {
+        rule.level == Level::Must && matches!(rule.verdict, Verdict::Pass | Verdict::Fail)
+    };
+    let results = |run: &RunRecord| -> BTreeSet<String> {
+        let rules = run.rules.iter().filter(has_result);
+        rules.map(|rule| rule.id.clone()).collect()
+    };
+    let (first, second) = (results(a), results(b));
+    (first.difference(&second).count(), first.len())
+}
+
 fn cautions(a: &RunRecord, b: &RunRecord) -> Vec<String> {
     let mut cautions = Vec::new();
+    if let (unjudged @ 1.., judged) = unjudged(a, b) {
+        cautions.push(format!(
+            "the second run has no result for {unjudged} of the {judged} must-rules that the first one judged"
+        ));
+    }
     if a.rulebook.digest != b.rulebook.digest {
         cautions.push("the runs were judged by different rulebooks".to_owned());
     }
@@ -321,6 +339,21 @@ mod tests {
                 "the runs were judged by different rulebooks",
                 "the second run was interrupted"
             ]
+        );
+        let judged = run(
+            "flow/a",
+            &[("flow/x/a", Verdict::Pass), ("flow/x/b", Verdict::Fail)],
+        );
+        let less = run(
+            "flow/a",
+            &[
+                ("flow/x/a", Verdict::NotJudged),
+                ("flow/x/b", Verdict::Fail),
+            ],
+        );
+        assert_eq!(
+            runs(("a", &judged), ("b", &less)).cautions,
+            ["the second run has no result for 1 of the 2 must-rules that the first one judged"]
         );
     }
 }

@@ -456,7 +456,7 @@ pub struct CompareArgs {
     /// Write the difference: text, json or markdown, and a path (`-` is standard output).
     #[arg(long = "report", value_name = "FORMAT=PATH")]
     pub reports: Vec<String>,
-    /// Exit 1 on any failing finding that the first run does not have.
+    /// Exit 1 on any failing finding that the first run does not have, and 4 if the second run ended early or judged too little.
     #[arg(long)]
     pub fail_on_new: bool,
 }
