@@ -255,13 +255,22 @@ pub fn is_of_other_account(scenario: &str) -> bool {
     scenario.ends_with("/other-account")
 }
 
+/// Whether a scenario sends requests at the same time, so that it need not show the same again.
+fn is_race(scenario: &str) -> bool {
+    scenario
+        .split('/')
+        .skip(1)
+        .any(|part| part.starts_with("race"))
+}
+
 impl Finding {
-    /// Order of the findings of a rule: the first one represents a defect. Those with a long request or of a second account are
-    /// harder to read.
-    pub fn complexity(&self) -> (bool, bool) {
+    /// Order of the findings of a rule: the first one represents a defect. Those of a race cannot be repeated for sure; those
+    /// with a long request or of a second account are harder to read.
+    pub fn complexity(&self) -> (bool, bool, bool) {
         const REQUEST_BYTES_MAX: usize = 1_000;
         let is_lengthy = self.reproduce.len() > REQUEST_BYTES_MAX;
-        (is_lengthy, is_of_other_account(&self.scenario))
+        let is_of_other = is_of_other_account(&self.scenario);
+        (is_race(&self.scenario), is_lengthy, is_of_other)
     }
 
     /// Failures before warnings to the service, and those before advice to the client.

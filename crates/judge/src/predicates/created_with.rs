@@ -185,7 +185,9 @@ impl CreatedWith {
             return;
         };
         let found = match self.shows {
-            Appearance::Same => Some((as_text(sent) != as_text(got)).then(|| json::short(sent))),
+            Appearance::Same => {
+                Some((as_text(sent) != as_text(got)).then(|| json::short(&of_type(sent, got))))
+            }
             Appearance::All => all(sent, got),
             Appearance::More => more(sent, got),
             Appearance::Nothing => nothing(sent, got),
@@ -229,6 +231,15 @@ impl CreatedWith {
     fn service(&self) -> &str {
         self.kind.split('/').next().unwrap_or_default()
     }
+}
+
+/// The sent value as a number where a number is shown: forms send texts, and the type has a rule of its own.
+fn of_type(sent: &Value, got: &Value) -> Value {
+    let text = sent.as_str().filter(|_| got.is_number());
+    let number = text.and_then(json::parse_text);
+    number
+        .filter(Value::is_number)
+        .unwrap_or_else(|| sent.clone())
 }
 
 /// The expected value if it is wrong; the outer `None` if it is unknown.
@@ -300,4 +311,16 @@ fn masked(sent: &Value, got: &Value) -> Found {
             .contains(&number)
             .then(|| "a number that is masked".to_owned())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sent_text_is_expected_as_a_number_where_a_number_is_shown() {
+        assert_eq!(of_type(&json!("420"), &json!(42)), json!(420));
+        assert_eq!(of_type(&json!("420"), &json!("42")), json!("420"));
+        assert_eq!(of_type(&json!("x"), &json!(42)), json!("x"));
+    }
 }
