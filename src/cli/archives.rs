@@ -58,7 +58,7 @@ pub(super) fn expand(arguments: &[PathBuf]) -> Result<Expanded, Failure> {
             if !folder.is_dir() {
                 let folder = folder.display();
                 return Err(Failure::Usage(format!(
-                    "{shown}: no file matches, because there is no folder {folder}"
+                    "{shown}: no file matches: the folder {folder} does not exist"
                 )));
             }
             expanded.add_below(&folder, &|path| is_matched(path).then_some(true));

@@ -408,6 +408,23 @@ fn combined(service: &Service, scenario: Scenario) -> Vec<Planned<'_>> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn scenarios_and_attempts_of_a_run_draw_different_numbers() {
+        let rulebook = conformant_judge::load::shared();
+        let written = all(rulebook);
+        let drawing = || written.iter().filter(|planned| planned.draws_numbers());
+        let mut firsts: Vec<u64> = (0..5)
+            .flat_map(|attempt| drawing().map(move |p| p.first_number(rulebook, "1", attempt)))
+            .collect();
+        firsts.sort_unstable();
+        assert!(firsts.len() > 5, "{firsts:?}");
+        // Each draws two.
+        assert!(
+            firsts.windows(2).all(|two| two[1] - two[0] >= 2),
+            "{firsts:?}"
+        );
+    }
+
     /// The shortcut for single services selects the same scenarios as a filter over all of them.
     #[test]
     fn skipped_services_contain_no_selected_scenario() {

@@ -20,7 +20,7 @@ pub(crate) enum Garble {
     Cut255,
     /// Form-decoded twice: a plus sign becomes a space.
     PlusIsSpace,
-    /// Percent escapes are decoded, if there is no other percent sign.
+    /// Percent escapes are decoded, unless there is a percent sign that begins none.
     PercentDecoded,
     /// Line ends are lost.
     NewlinesDropped,

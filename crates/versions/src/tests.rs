@@ -678,3 +678,24 @@ fn multiples_are_compared_by_their_decimal_digits() {
         assert_eq!(actions.first(), Some(&action), "{old} {new}");
     }
 }
+
+#[test]
+fn pattern_properties_and_prefix_items_are_decided_by_witnesses() {
+    let closed = json!({"type": "object", "additionalProperties": false, "properties": {"a": {"type": "string"}}});
+    let integers = json!({"type": "array", "items": {"type": "integer"}});
+    for (old, key, value) in [
+        (
+            closed,
+            "patternProperties",
+            json!({"^x-": {"type": "string"}}),
+        ),
+        (integers, "prefixItems", json!([{}])),
+    ] {
+        let mut new = old.clone();
+        new[key] = value;
+        let changes = rulebooks(("a", &with_schema(old)), ("b", &with_schema(new))).changes;
+        let decided = changes.iter().filter(|change| !change.undecided);
+        let narrowed: Vec<_> = decided.filter(|c| c.id.ends_with("narrowed")).collect();
+        assert!(narrowed.is_empty() && !changes.is_empty(), "{changes:?}");
+    }
+}
