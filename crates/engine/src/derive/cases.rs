@@ -2,7 +2,7 @@
 
 use super::{
     boundary, credentials, foreign_ids, lists, other_account, parameters, partial_updates, races,
-    refusals, repeated_reads, second_entry, special_characters, two_tenants,
+    refusals, repeated_reads, restored, second_entry, special_characters, two_tenants,
 };
 use conformant_rulebook::scenario::{HappyPath, Scenario};
 use conformant_rulebook::step::{Call, Demand, Step};
@@ -43,6 +43,7 @@ fn of_operation(
     refusals::derive(&mut cases);
     partial_updates::derive(&mut cases);
     repeated_reads::derive(&mut cases);
+    restored::derive(&mut cases);
     races::derive(&mut cases);
     cases.scenarios
 }

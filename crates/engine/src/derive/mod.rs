@@ -15,6 +15,7 @@ mod partial_updates;
 mod races;
 mod refusals;
 mod repeated_reads;
+mod restored;
 mod second_entry;
 pub mod second_tenant;
 pub mod sequence;

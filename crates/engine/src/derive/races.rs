@@ -351,7 +351,7 @@ fn counters(cases: &Cases<'_>) -> Vec<Step> {
 }
 
 /// The happy parameters of another operation, if the set-up of this one has all that they read.
-fn sendable<'a>(cases: &Cases<'a>, other: &Operation) -> Option<&'a Map<String, Value>> {
+pub(super) fn sendable<'a>(cases: &Cases<'a>, other: &Operation) -> Option<&'a Map<String, Value>> {
     let own = &cases.happy;
     let given = own.with.values().chain(own.optional.values());
     let mut known: BTreeSet<String> = given.flat_map(roots).collect();
@@ -440,7 +440,7 @@ fn makers_of_counted<'a>(cases: &Cases<'a>) -> Vec<(&'a Operation, &'a Map<Strin
 }
 
 /// Parameters of the `n`th resource, with names of its own.
-fn renamed(with: &Map<String, Value>, n: usize) -> Map<String, Value> {
+pub(super) fn renamed(with: &Map<String, Value>, n: usize) -> Map<String, Value> {
     let renamed = |name: &str| {
         let word = name.strip_prefix("unique.")?;
         Some(format!("unique.{word}-{n}"))
